@@ -1,0 +1,12 @@
+import type { ChannelName, QueuedJob } from "./job.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Tenant } from "./tenant.ts";
+
+/**
+ * One provider behind one interface: turns one job into one outcome. No queue, no retry loop, no store. It may pool
+ * connections inside. An abort of `signal` ends the call; what the provider then has is unknown, and the outcome `retry`.
+ */
+export interface Channel {
+  readonly name: ChannelName;
+  deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
+}

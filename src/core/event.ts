@@ -1,0 +1,43 @@
+import type { JsonObject } from "./json.ts";
+
+export const EVENT_TYPES = [
+  "sent",
+  "delivered",
+  "read",
+  "opened",
+  "clicked",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** A fact about a job. Its time is in its id (`eventTimeMs`). */
+export interface DeliveryEvent {
+  readonly eventId: number;
+  readonly type: EventType;
+  readonly result: JsonObject;
+}
+
+/**
+ * The event clock. `event_id = max(last + 1, (unix_ms - EPOCH) * 4096)`: strictly increasing for a tenant, ordered by
+ * time, an exact JSON number (below 2^53 until 2094), and it goes on where it was even if the store forgot `last`.
+ */
+export const EVENT_EPOCH_MS = 1_735_689_600_000;
+export const EVENT_IDS_PER_MS = 4096;
+
+/** The smallest id that an event at `unixMs` or later can have. */
+export function firstEventIdAt(unixMs: number): number {
+  return (unixMs - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS;
+}
+
+/** Unix milliseconds at which the event was recorded. */
+export function eventTimeMs(eventId: number): number {
+  return Math.floor(eventId / EVENT_IDS_PER_MS) + EVENT_EPOCH_MS;
+}
+
+/** The id that follows `last` at `unixMs`. */
+export function nextEventId(last: number, unixMs: number): number {
+  return Math.max(last + 1, firstEventIdAt(unixMs));
+}

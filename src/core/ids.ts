@@ -1,0 +1,44 @@
+import type { Clock } from "./clock.ts";
+import type { Random } from "./random.ts";
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** Makes job ids: UUID version 7 (RFC 9562, 5.7), which begin with their time and are otherwise unguessable. */
+export class JobIds {
+  private readonly pool = new Uint8Array(10 * 256);
+  private used = this.pool.length;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {}
+
+  next(): string {
+    if (this.used === this.pool.length) {
+      this.random.fill(this.pool);
+      this.used = 0;
+    }
+    const at = this.used;
+    this.used += 10;
+    const time = this.clock.nowMs().toString(16).padStart(12, "0");
+    const hex = (offset: number) => HEX[this.pool[at + offset] ?? 0] ?? "00";
+    const version = 0x70 | ((this.pool[at] ?? 0) & 0x0f);
+    const variant = 0x80 | ((this.pool[at + 2] ?? 0) & 0x3f);
+    return (
+      `${time.slice(0, 8)}-${time.slice(8, 12)}-${HEX[version]}${hex(1)}-${HEX[variant]}${hex(3)}-` +
+      `${hex(4)}${hex(5)}${hex(6)}${hex(7)}${hex(8)}${hex(9)}`
+    );
+  }
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Whether the text can be a job id of ours: a lower-case UUIDv7. */
+export function isJobId(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** Unix milliseconds at which the id was made. The caller has checked it with `isJobId`. */
+export function jobTimeMs(jobId: string): number {
+  return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
+}

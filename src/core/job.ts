@@ -1,0 +1,62 @@
+import type { DeliveryEvent } from "./event.ts";
+import type { JsonObject } from "./json.ts";
+
+export const CHANNELS = ["email", "whatsapp", "wallet"] as const;
+export type ChannelName = (typeof CHANNELS)[number];
+
+export const JOB_STATUSES = ["pending", "running", "success", "failed", "suppressed"] as const;
+export type JobStatus = (typeof JOB_STATUSES)[number];
+export type FinalStatus = Extract<JobStatus, "success" | "failed" | "suppressed">;
+
+/** What can happen to a job. */
+export type JobStep = "pull" | "succeed" | "fail" | "suppress" | "retry_later";
+
+/**
+ * Every status, every step, and where it leads; null is a step that must not happen. Specification of the Lua scripts
+ * too: a final status has no way out, so no late or doubled report can move it.
+ */
+export const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Record<JobStep, JobStatus | null>>>> = {
+  pending: { pull: "running", succeed: "success", fail: "failed", suppress: "suppressed", retry_later: "running" },
+  running: { pull: "running", succeed: "success", fail: "failed", suppress: "suppressed", retry_later: "running" },
+  success: { pull: null, succeed: null, fail: null, suppress: null, retry_later: null },
+  failed: { pull: null, succeed: null, fail: null, suppress: null, retry_later: null },
+  suppressed: { pull: null, succeed: null, fail: null, suppress: null, retry_later: null },
+};
+
+export function isFinal(status: JobStatus): status is FinalStatus {
+  return status === "success" || status === "failed" || status === "suppressed";
+}
+
+/** The tenant-visible record of one message. */
+export interface JobRecord {
+  readonly jobId: string;
+  readonly tenantId: string;
+  readonly channel: ChannelName;
+  readonly status: JobStatus;
+  /** Deliveries that were started and have been accounted for. */
+  readonly attempts: number;
+  /** Present when the status is final. */
+  readonly result: JsonObject | null;
+  /** In the order in which they became known, oldest first. */
+  readonly events: readonly DeliveryEvent[];
+}
+
+/** A job as its actor holds it: the box entry that stays until the job is settled. */
+export interface QueuedJob {
+  readonly jobId: string;
+  readonly tenantId: string;
+  readonly channel: ChannelName;
+  /** Id of its entry in the tenant's box. */
+  readonly entryId: string;
+  /** Deliveries that have been started before this one. */
+  readonly attempts: number;
+  /** Normalised address that suppression is looked up by. */
+  readonly recipient: string;
+  /** Why the recipient must not be sent to, or null. */
+  readonly suppressed: SuppressionReason | null;
+  /** The channel's payload, JSON text. */
+  readonly payload: string;
+}
+
+export const SUPPRESSION_REASONS = ["unsubscribed", "bounced", "complained", "manual"] as const;
+export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];

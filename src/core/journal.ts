@@ -1,0 +1,149 @@
+import type { EventType } from "./event.ts";
+import type { ChannelName, FinalStatus, JobRecord, QueuedJob, SuppressionReason } from "./job.ts";
+import type { JsonObject } from "./json.ts";
+import type { LedgerRow } from "./ledger.ts";
+import type { TenantRef } from "./tenant.ts";
+
+/**
+ * The journal: where an accepted job lives until it is settled and recorded. Five verbs change a job: accept, pull,
+ * settle, observe, record. Each is atomic and on disk before it answers.
+ *
+ * Every call can reject with `TransportError` (effect unknown: repeat it, all are safe to repeat) or
+ * `UnavailableError` (no effect).
+ */
+export interface Journal extends FrontJournal, OwnerJournal, RecorderJournal {}
+
+/** State of a tenant's sliding window after the request was counted. */
+export interface RateState {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Whole seconds until the window has room again (limited) or is empty (not limited). */
+  readonly resetSeconds: number;
+}
+
+export interface NewJob {
+  readonly jobId: string;
+  readonly channel: ChannelName;
+  /** Normalised address that suppression is looked up by. */
+  readonly recipient: string;
+  /** JSON text. */
+  readonly payload: string;
+  readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
+}
+
+export type AcceptResult =
+  | { readonly kind: "accepted"; readonly jobId: string; readonly rate: RateState }
+  /** The idempotency key was used before with the same body: the first answer again. */
+  | { readonly kind: "replayed"; readonly jobId: string; readonly rate: RateState }
+  /** The idempotency key was used before with another body. */
+  | { readonly kind: "conflict"; readonly rate: RateState }
+  | { readonly kind: "limited"; readonly rate: RateState };
+
+/** What the front door does with the journal. */
+export interface FrontJournal {
+  /** Counts a request that queues nothing (a read, or one that is refused further on). */
+  admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
+  /** Counts the request and queues the job. Resolves when it is on disk. */
+  accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult>;
+  /** The job, or null when it is unknown here (never accepted, another tenant's, or older than its stay). */
+  job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
+  observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult>;
+}
+
+/** What somebody else (a provider, the MTA, a reader's click) says about a job. */
+export interface Observation {
+  readonly jobId: string;
+  readonly type: EventType;
+  readonly result: JsonObject;
+  /** Keeps the recipient from being sent to again. */
+  readonly suppress: { readonly recipient: string; readonly reason: SuppressionReason } | null;
+  /** The job as the ledger has it, where the journal answered `unknown` before. */
+  readonly known: JobRecord | null;
+}
+
+/** `duplicate`: the job has this event already (for `clicked`: for this link). */
+export type ObserveResult = "recorded" | "duplicate" | "unknown";
+
+export type LeaseRole = "dispatcher" | "recorder";
+
+/** The right to act for a shard. The token is compared by every script that acts for an owner. */
+export interface Lease {
+  readonly shard: number;
+  readonly role: LeaseRole;
+  readonly token: string;
+}
+
+/** The answer of an owner's call whose lease is no longer held: nothing was changed. */
+export const FENCED = Symbol("fenced");
+export type Fenced = typeof FENCED;
+
+export interface Leases {
+  /** Null while somebody else holds it. */
+  acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null>;
+  /** False when the lease is lost. */
+  renew(lease: Lease, ttlMs: number): Promise<boolean>;
+  release(lease: Lease): Promise<void>;
+  /** Says that this process lives and plays the role; answers how many do. */
+  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number>;
+  /** Takes this process out of the count. */
+  resign(role: LeaseRole, owner: string): Promise<void>;
+}
+
+export interface TenantPull {
+  readonly tenantId: string;
+  /** Entries up to and including this one have been read; null reads from the start of the box. */
+  readonly after: string | null;
+  readonly entriesMax: number;
+}
+
+export interface PullRequest {
+  readonly tenants: readonly TenantPull[];
+  /** True once after a lease was acquired: every tenant with mail is named again. */
+  readonly survey: boolean;
+}
+
+export interface PullResult {
+  /** In the order of the request; a box that gave fewer than were asked for (and whose `more` is false) is empty. */
+  readonly boxes: readonly { readonly tenantId: string; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
+  /** Tenants that have mail that nobody has pulled. */
+  readonly ready: readonly string[];
+  /** Whether there may be more due retries or ready tenants than one call moves. */
+  readonly more: boolean;
+  /** Milliseconds until the next retry is due, or null. */
+  readonly nextDueMs: number | null;
+}
+
+export type Settlement =
+  | {
+      readonly kind: "final";
+      readonly job: QueuedJob;
+      readonly status: FinalStatus;
+      readonly result: JsonObject;
+      readonly event: { readonly type: EventType; readonly result: JsonObject };
+    }
+  | { readonly kind: "retry"; readonly job: QueuedJob; readonly delayMs: number };
+
+/** What a shard's dispatcher does with the journal. */
+export interface OwnerJournal extends Leases {
+  pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced>;
+  settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
+  /** Calls back when a shard has new mail. A hint: it can be lost, so owners also look by themselves. */
+  onMail(listener: (shard: number) => void): () => void;
+}
+
+/** A frozen piece of a shard's outbox. The same token always names the same rows. */
+export interface RecordBatch {
+  readonly token: string;
+  readonly rows: readonly LedgerRow[];
+  /** Whether the outbox holds more behind it. */
+  readonly more: boolean;
+}
+
+/** What a shard's recorder does with the journal. */
+export interface RecorderJournal extends Leases {
+  /**
+   * Removes the batch `done` (when it still is the marked one) and marks the next. The mark is fixed before the rows are
+   * handed out: after a crash the next caller gets the very same batch. Null: the outbox is empty.
+   */
+  record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced>;
+}

@@ -1,0 +1,47 @@
+import type { DeliveryEvent, EventType } from "./event.ts";
+import type { ChannelName, FinalStatus, JobRecord } from "./job.ts";
+import type { JsonObject } from "./json.ts";
+
+/** One event on its way into the ledger, with the job's final state where the event is what ended it. */
+export interface LedgerRow {
+  readonly tenantId: string;
+  readonly jobId: string;
+  readonly channel: ChannelName;
+  readonly eventId: number;
+  readonly type: EventType;
+  readonly result: JsonObject;
+  readonly finished: { readonly status: FinalStatus; readonly attempts: number; readonly result: JsonObject } | null;
+}
+
+export interface LedgerWriter {
+  /** Writes the rows once, however often it is called with the same token. Resolves when they can be read. */
+  write(token: string, rows: readonly LedgerRow[]): Promise<void>;
+}
+
+export interface EventQuery {
+  readonly tenantId: string;
+  /** Event ids in [from, to). */
+  readonly fromEventId: number;
+  readonly toEventId: number;
+  /** Null: e-mail and chat, without wallet. */
+  readonly channel: ChannelName | null;
+  readonly type: EventType | null;
+  readonly limit: number;
+}
+
+export interface TenantEvent extends DeliveryEvent {
+  readonly jobId: string;
+  readonly channel: ChannelName;
+}
+
+export interface EventPage {
+  /** Newest first. */
+  readonly events: readonly TenantEvent[];
+  readonly hasMore: boolean;
+}
+
+export interface LedgerReader {
+  page(query: EventQuery): Promise<EventPage>;
+  /** A finished job with all its events, or null. */
+  job(tenantId: string, jobId: string): Promise<JobRecord | null>;
+}

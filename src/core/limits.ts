@@ -1,0 +1,72 @@
+import { assert } from "./errors.ts";
+
+/** Every bound of the engine, beside those that it must agree with. */
+export const limits = {
+  // The front door.
+  requestBodyBytesMax: 10 * 1024 * 1024,
+  inlineHtmlBytesMax: 524_288,
+  addressBytesMax: 254,
+  subjectCharsMax: 998,
+  idempotencyKeyCharsMax: 255,
+  idempotencyKeptMs: 24 * 60 * 60 * 1000,
+  rateWindowMs: 60_000,
+  /** The window is counted in slices of this length, the oldest of them whole: never more than the plan allows. */
+  rateSliceMs: 1_000,
+
+  // Accepting.
+  acceptBatchJobsMax: 256,
+  acceptBatchBytesMax: 4 * 1024 * 1024,
+  /** How long an accept whose effect is unknown is repeated before the caller hears of it. */
+  acceptRetryMs: 5_000,
+
+  // Leases.
+  leaseTtlMs: 10_000,
+  leaseRenewMs: 3_000,
+  /** Taken off a lease's end before a provider call may still start. */
+  leaseMarginMs: 1_500,
+  leaseCompeteMs: 1_000,
+  takeoverMsMax: 15_000,
+
+  // Delivering.
+  deliverySlotsMax: 512,
+  tenantWindowMax: 64,
+  pullEntriesPerTenantMax: 64,
+  pullBytesPerTenantMax: 1024 * 1024,
+  pullTenantsMax: 64,
+  pullDueMax: 256,
+  pullReadyMax: 256,
+  settleBatchMax: 256,
+  deliveryTimeoutMs: 60_000,
+  idlePollMs: 250,
+  drainMs: 8_000,
+
+  // Retrying.
+  retryBaseMs: 1_000,
+  retryFactor: 2,
+  retryDelayMsMax: 15 * 60 * 1000,
+  retryAgeMsMax: 24 * 60 * 60 * 1000,
+  attemptsMax: 12,
+  /** A failed job's payload is kept this long for the operator's retry. */
+  failedKeptMs: 7 * 24 * 60 * 60 * 1000,
+
+  // Recording.
+  recordRowsMax: 10_000,
+  recordEntriesMax: 1_000,
+  /** Longest wait from an event to the start of its insert, and shortest time between two small inserts of a shard. */
+  recordLingerMs: 500,
+  eventVisibleMsMax: 1_000,
+  /** How long a job stays readable in Redis once it is final and in the ledger. */
+  jobKeptMs: 15 * 60 * 1000,
+
+  // Reading.
+  eventPageDefault: 100,
+  eventPageMax: 500,
+  eventWindowDaysMax: 31,
+  snapshotStaleMsMax: 1_000,
+} as const;
+
+assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one lost renewal must not lose the lease");
+assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead owner is replaced in time");
+assert(limits.tenantWindowMax * 4 <= limits.deliverySlotsMax, "no tenant can fill the process");
+assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
+assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");

@@ -1,0 +1,11 @@
+import type { SuppressionReason } from "./job.ts";
+import type { JsonObject } from "./json.ts";
+
+/** What became of one delivery. Closed: whoever adds a kind decides everywhere what follows from it. */
+export type Outcome =
+  | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
+  /** The next try may succeed. `afterMs`: the provider asked for at least this wait. */
+  | { readonly kind: "retry"; readonly why: string; readonly afterMs?: number }
+  /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */
+  | { readonly kind: "failed"; readonly error: string; readonly detail?: JsonObject }
+  | { readonly kind: "suppressed"; readonly reason: SuppressionReason };

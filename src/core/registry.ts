@@ -1,0 +1,97 @@
+import type { ChannelName } from "./job.ts";
+import type { Permission, Plan } from "./tenant.ts";
+
+/** A tenant as the operator sees it. */
+export interface TenantRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly channels: readonly ChannelName[];
+  readonly permissions: readonly Permission[];
+  readonly allow_custom: readonly ChannelName[];
+  /** Balance of wallet tokens. */
+  readonly tokens: number;
+  readonly shard: number;
+  /** ISO 8601 UTC. */
+  readonly created_at: string;
+}
+
+export interface TenantChange {
+  readonly name?: string;
+  readonly plan?: string;
+  readonly channels?: readonly ChannelName[];
+  readonly permissions?: readonly Permission[];
+  readonly allow_custom?: readonly ChannelName[];
+}
+
+export interface NewTenant extends TenantChange {
+  readonly id?: string;
+  readonly name: string;
+  readonly tokens?: number;
+}
+
+export interface KeyRecord {
+  readonly key_id: string;
+  /** The first characters of the key, to tell keys apart. */
+  readonly prefix: string;
+  readonly created_at: string;
+}
+
+export interface TokenMovement {
+  readonly amount: number;
+  readonly reason: string;
+  readonly job_id: string | null;
+  readonly balance: number;
+  readonly created_at: string;
+}
+
+export interface EmailTemplateRecord {
+  readonly slug: string;
+  readonly channel: "email";
+  readonly subject: string;
+  readonly html: string;
+  readonly text: string | null;
+}
+
+export interface EmailCredentials {
+  readonly from_address: string;
+  readonly from_name?: string;
+  readonly smtp_url?: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Pass it back for the next page; null on the last one. */
+  readonly nextCursor: string | null;
+}
+
+/**
+ * The operator's side of the registry. A tenant that does not exist is an `ApiError` 404, a name that is taken or a
+ * state that forbids the call 409, an unknown plan 400. Every change is seen by all processes within a second.
+ */
+export interface Registry {
+  createTenant(tenant: NewTenant): Promise<TenantRecord>;
+  tenant(tenantId: string): Promise<TenantRecord>;
+  tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>>;
+  changeTenant(tenantId: string, change: TenantChange): Promise<TenantRecord>;
+
+  /** The key itself is given back here and never again. */
+  createKey(tenantId: string): Promise<{ key_id: string; api_key: string }>;
+  keys(tenantId: string): Promise<readonly KeyRecord[]>;
+  revokeKey(tenantId: string, keyId: string): Promise<void>;
+
+  plans(): Promise<readonly Plan[]>;
+  putPlan(plan: Plan): Promise<Plan>;
+
+  putEmailTemplate(tenantId: string, template: EmailTemplateRecord): Promise<EmailTemplateRecord>;
+  template(tenantId: string, slug: string): Promise<EmailTemplateRecord>;
+  templates(tenantId: string): Promise<readonly EmailTemplateRecord[]>;
+  deleteTemplate(tenantId: string, slug: string): Promise<void>;
+
+  /** Stored encrypted, never given back. */
+  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
+
+  /** Adds (or, negative, takes) tokens; 409 when the balance would fall below zero. */
+  addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }>;
+  tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<Page<TokenMovement>>;
+}

@@ -1,0 +1,34 @@
+import type { EventType } from "./event.ts";
+import type { JsonObject } from "./json.ts";
+
+/** What an MTA or a provider says about a message after it was handed over. */
+export interface DeliveryReport {
+  readonly tenantId: string;
+  readonly jobId: string;
+  readonly type: EventType;
+  readonly result: JsonObject;
+  /** The address that must not be sent to again because of this, or null. */
+  readonly suppressRecipient: string | null;
+}
+
+/** A message that reached a sandbox provider. */
+export interface SandboxMessage {
+  readonly channel: "email";
+  readonly received_at: string;
+  readonly from: string;
+  readonly to: string;
+  readonly subject: string;
+  /** As it came over the wire. */
+  readonly source: string;
+}
+
+export interface SandboxMailbox {
+  /** Newest first; `to` null: everybody's. */
+  messages(to: string | null, limit: number): readonly SandboxMessage[];
+}
+
+/** One dependency, as `/ready` sees it. Rejects while it is down. */
+export interface ReadinessProbe {
+  readonly name: string;
+  check(): Promise<void>;
+}

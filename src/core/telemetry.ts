@@ -1,0 +1,13 @@
+import type { Json } from "./json.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** What the program says about itself. Names are Prometheus names without the `waybill_` prefix. */
+export interface Telemetry {
+  count(name: string, labels?: Labels, by?: number): void;
+  /** Sets a value that goes up and down. */
+  gauge(name: string, value: number, labels?: Labels): void;
+  /** Adds a duration, in seconds, to a histogram. */
+  time(name: string, seconds: number, labels?: Labels): void;
+  log(level: "debug" | "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, Json>>): void;
+}

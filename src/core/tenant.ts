@@ -1,0 +1,45 @@
+import type { EmailSender, EmailTemplate } from "./email.ts";
+import type { ChannelName } from "./job.ts";
+
+/** Slug of a tenant: `^[a-z0-9][a-z0-9-]{0,62}$`. */
+export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+export const PERMISSIONS = ["allow_raw_html"] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+export interface Plan {
+  readonly name: string;
+  readonly requestsPerMinute: number;
+  /** Null: as fast as the provider takes them. */
+  readonly deliveriesPerSecond: number | null;
+}
+
+/** Where a tenant's part of the journal is. */
+export interface TenantRef {
+  readonly tenantId: string;
+  readonly shard: number;
+}
+
+/** All that the hot path needs to know of a tenant, as it was at most a second ago. Immutable. */
+export interface Tenant extends TenantRef {
+  readonly name: string;
+  readonly plan: Plan;
+  readonly channels: ReadonlySet<ChannelName>;
+  readonly permissions: ReadonlySet<Permission>;
+  /** Channels on which the tenant may use credentials of its own. */
+  readonly allowCustom: ReadonlySet<ChannelName>;
+  readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
+  /** Null: the platform's sender. */
+  readonly emailSender: EmailSender | null;
+}
+
+/**
+ * Tenants by key and by id, from memory while fresh. A value returned plainly (no promise) costs no turn of the event
+ * loop; a promise is a load. Rejects with `UnavailableError` when the registry cannot be reached and nothing usable is
+ * remembered.
+ */
+export interface TenantDirectory {
+  /** The tenant that holds this API key, or null. */
+  byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null>;
+  byId(tenantId: string): Tenant | null | Promise<Tenant | null>;
+}
