@@ -1,0 +1,155 @@
+import type { DeliveryEvent, EventType } from "../core/event.ts";
+import type { ChannelName, FinalStatus, JobRecord, JobStatus, QueuedJob, SuppressionReason } from "../core/job.ts";
+import { isFinal, SUPPRESSION_REASONS } from "../core/job.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
+import type { LedgerRow } from "../core/ledger.ts";
+
+/** How jobs are written in Redis. One letter a word: a record of a queued job is about forty bytes. */
+export const CHANNEL_LETTER = { email: "e", whatsapp: "w", wallet: "p" } as const satisfies Record<ChannelName, string>;
+export const STATUS_LETTER = {
+  pending: "p",
+  running: "r",
+  success: "s",
+  failed: "f",
+  suppressed: "x",
+} as const satisfies Record<JobStatus, string>;
+export const EVENT_LETTER = {
+  sent: "s",
+  delivered: "d",
+  read: "r",
+  opened: "o",
+  clicked: "c",
+  bounced: "b",
+  complained: "m",
+  failed: "f",
+  suppressed: "x",
+} as const satisfies Record<EventType, string>;
+
+const channelOf = byLetter(CHANNEL_LETTER);
+const eventTypeOf = byLetter(EVENT_LETTER);
+const statusOf = byLetter(STATUS_LETTER);
+/** Pending although its entry was pulled: what is suppressed or refused before its delivery was never running. */
+const HELD_PENDING = "q";
+
+/** JSON text, or nothing for the empty object that most results are. */
+export function encodeResult(result: JsonObject): string {
+  const text = JSON.stringify(result);
+  return text === "{}" ? "" : text;
+}
+
+function decodeResult(text: string): JsonObject {
+  if (text === "") return {};
+  const value: unknown = JSON.parse(text);
+  if (!isJsonObject(value)) throw new Error("a stored result is not an object");
+  return value;
+}
+
+/** The record's text, as `prelude.lua` describes it. */
+export function encodeRecord(record: JobRecord): string {
+  const head = `${record.tenantId} ${CHANNEL_LETTER[record.channel]}${STATUS_LETTER[record.status]}${record.attempts}`;
+  const lines = record.events.map((event) => {
+    const result = encodeResult(event.result);
+    return `${EVENT_LETTER[event.type]}${event.eventId}${result === "" ? "" : ` ${result}`}`;
+  });
+  const result = record.result === null ? "" : encodeResult(record.result);
+  return [head, ...lines, ...(result === "" ? [] : [`=${result}`])].join("\n");
+}
+
+/** `cursor` is the last entry of the tenant's box that was pulled. */
+export function decodeRecord(jobId: string, text: string, cursor: string | null): JobRecord {
+  const [head = "", ...lines] = text.split("\n");
+  const [tenantId = "", state = "", entryId = ""] = head.split(" ");
+  const events: DeliveryEvent[] = [];
+  let result: JsonObject | null = null;
+  for (const line of lines) {
+    if (line.startsWith("=")) result = decodeResult(line.slice(1));
+    else events.push(decodeEvent(line));
+  }
+  const status = decodeStatus(state.charAt(1), entryId, cursor);
+  return {
+    jobId,
+    tenantId,
+    channel: channelOf(state.charAt(0)),
+    status,
+    attempts: Number(state.slice(2)),
+    result: isFinal(status) ? (result ?? {}) : null,
+    events,
+  };
+}
+
+function decodeStatus(letter: string, entryId: string, cursor: string | null): JobStatus {
+  if (letter === HELD_PENDING) return "pending";
+  const status = statusOf(letter);
+  return status === "pending" && cursor !== null && compareEntryIds(entryId, cursor) <= 0 ? "running" : status;
+}
+
+function decodeEvent(line: string): DeliveryEvent {
+  const space = line.indexOf(" ");
+  const end = space === -1 ? line.length : space;
+  return {
+    eventId: Number(line.slice(1, end)),
+    type: eventTypeOf(line.charAt(0)),
+    result: space === -1 ? {} : decodeResult(line.slice(space + 1)),
+  };
+}
+
+/** Stream ids are `<ms>-<sequence>`, ordered by number. */
+function compareEntryIds(a: string, b: string): number {
+  const [aMs = "0", aSeq = "0"] = a.split("-");
+  const [bMs = "0", bSeq = "0"] = b.split("-");
+  return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);
+}
+
+/** `entry` is `<job id> <channel><attempts> <recipient>\n<payload>`. */
+export function decodeEntry(tenantId: string, entryId: string, entry: string, suppressed: string): QueuedJob {
+  const end = entry.indexOf("\n");
+  const space = entry.indexOf(" ", 38);
+  return {
+    jobId: entry.slice(0, 36),
+    tenantId,
+    channel: channelOf(entry.charAt(37)),
+    entryId,
+    attempts: Number(entry.slice(38, space)),
+    recipient: entry.slice(space + 1, end),
+    suppressed: suppressed === "" ? null : suppressionReason(suppressed),
+    payload: entry.slice(end + 1),
+  };
+}
+
+function suppressionReason(text: string): SuppressionReason {
+  return SUPPRESSION_REASONS.find((reason) => reason === text) ?? "manual";
+}
+
+/** A line of the outbox: `[tenant, job, channel, event id, type, result]`, then status, attempts, result of the job it ended. */
+type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?];
+
+export function decodeRow(line: string): LedgerRow {
+  // Written by settle.lua and observe.lua in exactly this form.
+  const [tenantId, jobId, channel, eventId, type, result, status, attempts, jobResult] = JSON.parse(line) as OutboxLine;
+  return {
+    tenantId,
+    jobId,
+    channel: channelOf(channel),
+    eventId,
+    type: eventTypeOf(type),
+    result,
+    finished:
+      status === undefined ? null : { status: finalStatus(status), attempts: attempts ?? 0, result: jobResult ?? {} },
+  };
+}
+
+function finalStatus(letter: string): FinalStatus {
+  const status = statusOf(letter);
+  if (!isFinal(status)) throw new Error(`the outbox names a job that ended as ${status}`);
+  return status;
+}
+
+function byLetter<K extends string>(letters: Readonly<Record<K, string>>): (letter: string) => K {
+  // The keys of a literal table are exactly its type's.
+  const words = new Map((Object.keys(letters) as K[]).map((word) => [letters[word], word]));
+  return (letter) => {
+    const word = words.get(letter);
+    if (word === undefined) throw new Error(`unknown letter "${letter}" in the journal`);
+    return word;
+  };
+}

@@ -1,0 +1,76 @@
+import type { Observation, ObserveResult } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import type { TenantRef } from "../core/tenant.ts";
+import { EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { shardPrefix } from "./keys.ts";
+import observeLua from "./observe.lua" with { type: "text" };
+import { Script, type ScriptArgument } from "./script.ts";
+import { byShard } from "./shard-groups.ts";
+
+const script = new Script(observeLua, "run");
+
+interface Sighting {
+  readonly tenant: TenantRef;
+  readonly observation: Observation;
+}
+
+/** The fourth verb: adds what a provider, the MTA or a reader's click says later, in batches like accept's. */
+export class Observer {
+  private readonly commits: GroupCommit<Sighting, ObserveResult>;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly shardsPerCall: "all" | "one",
+  ) {
+    this.commits = new GroupCommit({
+      callsMax: 1,
+      itemsMax: limits.acceptBatchJobsMax,
+      bytesMax: limits.acceptBatchBytesMax,
+      bytesOf: () => 0,
+      send: (sightings) => this.send(sightings),
+    });
+  }
+
+  submit(sighting: Sighting): Promise<ObserveResult> {
+    return this.commits.submit(sighting);
+  }
+
+  private async send(sightings: readonly Sighting[]): Promise<ObserveResult[]> {
+    const answers = new Array<ObserveResult>(sightings.length);
+    const groups = byShard(sightings, (sighting) => sighting.tenant.shard);
+    const calls = this.shardsPerCall === "all" ? [groups] : groups.map((group) => [group]);
+    await Promise.all(
+      calls.map(async (shards) => {
+        const args: ScriptArgument[] = [];
+        for (const { items } of shards) {
+          args.push(items.length);
+          for (const sighting of items) args.push(...encodeSighting(sighting));
+        }
+        const keys = shards.map((group) => shardPrefix(group.shard));
+        // The script answers one word an item.
+        const reply = (await script.run(this.connection, keys, args)) as ObserveResult[];
+        shards
+          .flatMap((group) => group.indexes)
+          .forEach((index, i) => {
+            answers[index] = reply[i] ?? "unknown";
+          });
+      }),
+    );
+    return answers;
+  }
+}
+
+function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
+  const { jobId, type, result, suppress, known } = observation;
+  return [
+    tenant.tenantId,
+    jobId,
+    EVENT_LETTER[type],
+    encodeResult(result),
+    suppress?.recipient ?? "",
+    suppress?.reason ?? "",
+    known === null ? "" : encodeRecord(known),
+  ];
+}

@@ -1,0 +1,78 @@
+-- Hands the owner of a shard its next jobs.
+-- KEYS: the shard's prefix.
+-- ARGV: lease token, survey (1 names every tenant with mail again), most due retries, most ready tenants, most bytes a
+--       tenant, then three values a tenant: its id, the last entry it has read ("" none), most entries.
+-- Returns false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry is due (-1 none),
+--       the tenants with unpulled mail, and a list a tenant: whether its box has more, then entry id, entry and
+--       suppression reason ("" none) of each job.
+-- A pulled job is running because its entry is not beyond its tenant's cursor: one write a tenant, none a job.
+
+local prefix, token = KEYS[1], ARGV[1]
+if not holds_lease(prefix, 'dispatcher', token) then return false end
+
+local later, parked, ready_key = prefix .. ':later', prefix .. ':parked', prefix .. ':ready'
+local due_max, ready_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+
+if ARGV[2] == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
+
+local due = redis.call('ZRANGEBYSCORE', later, '-inf', now_ms(), 'LIMIT', 0, due_max)
+for _, job in ipairs(due) do
+  local value = redis.call('HGET', parked, job)
+  local space = value:find(' ', 1, true)
+  local tenant = value:sub(1, space - 1)
+  redis.call('XADD', prefix .. ':box:' .. tenant, '*', 'p', value:sub(space + 1))
+  redis.call('SADD', ready_key, tenant)
+  redis.call('HDEL', parked, job)
+  redis.call('ZREM', later, job)
+end
+
+local ready = redis.call('SPOP', ready_key, ready_max)
+if #ready > 0 then redis.call('SADD', prefix .. ':held', unpack(ready)) end
+
+local function read_box(tenant, after, entries_max)
+  local box, read, bytes, more = prefix .. ':box:' .. tenant, {}, 0, false
+  local from = after == '' and '-' or '(' .. after
+  while #read < entries_max do
+    local step = math.min(16, entries_max - #read)
+    local entries = redis.call('XRANGE', box, from, '+', 'COUNT', step)
+    for _, entry in ipairs(entries) do
+      read[#read + 1] = entry
+      bytes = bytes + #entry[2][2]
+      from = '(' .. entry[1]
+    end
+    more = #entries == step
+    if not more or bytes >= bytes_max then break end
+  end
+  return read, more
+end
+
+-- What is suppressed has never been running: its record says that it is pending although it was pulled.
+local function mark_suppressed(entry)
+  local job = entry:sub(1, 36)
+  local bucket, field = bucket_key(prefix, job), bucket_field(job)
+  local record = redis.call('HGET', bucket, field)
+  if record then redis.call('HSET', bucket, field, (record:gsub('^(%S+ %a)p', '%1q', 1))) end
+end
+
+local boxes = {}
+for at = 6, #ARGV, 3 do
+  local tenant = ARGV[at]
+  local read, more = read_box(tenant, ARGV[at + 1], tonumber(ARGV[at + 2]))
+  local suppressed = prefix .. ':suppressed:' .. tenant
+  local has_suppressed = #read > 0 and redis.call('EXISTS', suppressed) == 1
+  local box = { more and 1 or 0 }
+  for _, entry in ipairs(read) do
+    local value = entry[2][2]
+    local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\n]*)')) or ''
+    if reason ~= '' then mark_suppressed(value) end
+    box[#box + 1] = entry[1]
+    box[#box + 1] = value
+    box[#box + 1] = reason
+  end
+  if #read > 0 then redis.call('HSET', prefix .. ':cursor', tenant, read[#read][1]) end
+  boxes[#boxes + 1] = box
+end
+
+local next_due = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
+local wait = next_due[2] and math.max(0, next_due[2] - now_ms()) or -1
+return { (#due == due_max or #ready == ready_max) and 1 or 0, wait, ready, boxes }

@@ -1,0 +1,45 @@
+import { FENCED, type Fenced, type Lease, type PullRequest, type PullResult } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import { decodeEntry } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import pullLua from "./pull.lua" with { type: "text" };
+import { Script, type ScriptArgument } from "./script.ts";
+
+const script = new Script(pullLua, "run");
+
+/** more, ms until the next retry, ready tenants, and a flat list a tenant: more, then entry id, entry, suppression. */
+type PullReply = [number, number, string[], [number, ...string[]][]];
+
+/** The second verb: the owner's next jobs. */
+export async function pull(
+  connection: RedisConnection,
+  lease: Lease,
+  request: PullRequest,
+): Promise<PullResult | Fenced> {
+  const args: ScriptArgument[] = [
+    lease.token,
+    request.survey ? 1 : 0,
+    limits.pullDueMax,
+    limits.pullReadyMax,
+    limits.pullBytesPerTenantMax,
+  ];
+  for (const { tenantId, after, entriesMax } of request.tenants) args.push(tenantId, after ?? "", entriesMax);
+  // The script answers in this form, or null when it is fenced.
+  const reply = (await script.run(connection, [shardPrefix(lease.shard)], args)) as PullReply | null;
+  if (reply === null) return FENCED;
+  const [more, nextDueMs, ready, boxes] = reply;
+  return {
+    more: more === 1,
+    nextDueMs: nextDueMs === -1 ? null : nextDueMs,
+    ready,
+    boxes: request.tenants.map(({ tenantId }, i) => {
+      const [boxMore = 0, ...cells] = boxes[i] ?? [0];
+      const jobs = [];
+      for (let at = 0; at + 2 < cells.length; at += 3) {
+        jobs.push(decodeEntry(tenantId, cells[at] ?? "", cells[at + 1] ?? "", cells[at + 2] ?? ""));
+      }
+      return { tenantId, jobs, more: boxMore === 1 };
+    }),
+  };
+}

@@ -1,0 +1,179 @@
+import { Cluster } from "ioredis";
+import type { ChangeFeed } from "../core/change-feed.ts";
+import type { Clock } from "../core/clock.ts";
+import { isJobId } from "../core/ids.ts";
+import type { JobRecord } from "../core/job.ts";
+import type {
+  AcceptResult,
+  Fenced,
+  Journal,
+  Lease,
+  LeaseRole,
+  NewJob,
+  Observation,
+  ObserveResult,
+  PullRequest,
+  PullResult,
+  RateState,
+  RecordBatch,
+  Settlement,
+} from "../core/journal.ts";
+import type { Random } from "../core/random.ts";
+import type { ReadinessProbe } from "../core/report.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { TenantRef } from "../core/tenant.ts";
+import { Acceptor } from "./accept.ts";
+import { decodeRecord } from "./codec.ts";
+import { connectRedis, type RedisAddress, type RedisConnection, redisFailure } from "./connection.ts";
+import { CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, membersKey, shardPrefix } from "./keys.ts";
+import { RedisLeases } from "./lease.ts";
+import { Observer } from "./observe.ts";
+import { pull } from "./pull.ts";
+import { record } from "./record.ts";
+import { settle } from "./settle.ts";
+
+export interface RedisJournalOptions {
+  readonly address: RedisAddress;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * The journal on Redis. Requests and owners have a connection each, so that a large pull does not stand before an accept.
+ * Also carries the `changed` messages of the registry, since the subscription is here already.
+ */
+export class RedisJournal implements Journal, ChangeFeed {
+  readonly probe: ReadinessProbe = {
+    name: "redis",
+    check: async () => {
+      await this.front.ping().catch((error: unknown) => Promise.reject(redisFailure(error)));
+    },
+  };
+
+  private readonly front: RedisConnection;
+  private readonly owner: RedisConnection;
+  private readonly subscriber: RedisConnection;
+  private readonly acceptor: Acceptor;
+  private readonly observer: Observer;
+  private readonly leases: RedisLeases;
+  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly changeListeners = new Set<(tenantId: string | null) => void>();
+
+  constructor(private readonly options: RedisJournalOptions) {
+    const { address, clock, random, telemetry } = options;
+    this.front = connectRedis(address, telemetry);
+    this.owner = connectRedis(address, telemetry);
+    this.subscriber = connectRedis(address, telemetry);
+    const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
+    this.acceptor = new Acceptor(this.front, clock, shardsPerCall);
+    this.observer = new Observer(this.front, shardsPerCall);
+    this.leases = new RedisLeases(this.owner, random);
+    this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
+  }
+
+  /** Resolves when Redis answers and hints are heard. */
+  async start(): Promise<void> {
+    await this.front.ping();
+    await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL);
+  }
+
+  /**
+   * Ends every lease. Only for a caller who knows that all former owners are dead, because it alone holds the lock on the
+   * folder that this Redis writes to; otherwise their jobs would wait until the leases expire.
+   */
+  async forgetOwners(shards: number): Promise<void> {
+    const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
+    for (const role of roles) {
+      await this.owner.del(membersKey(role));
+      for (let shard = 0; shard < shards; shard += 1) await this.owner.del(`${shardPrefix(shard)}:lease:${role}`);
+    }
+  }
+
+  stop(): Promise<void> {
+    for (const connection of [this.front, this.owner, this.subscriber]) connection.disconnect();
+    return Promise.resolve();
+  }
+
+  async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job: null });
+    return { limited: answer.kind === "limited", rate: answer.rate };
+  }
+
+  async accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+    const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job });
+    if (answer.kind === "admitted") throw new Error("a job was counted but not queued");
+    return answer;
+  }
+
+  async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    if (!isJobId(jobId)) return null;
+    const prefix = shardPrefix(tenant.shard);
+    const replies = await this.front
+      .pipeline()
+      .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId))
+      .hget(`${prefix}:cursor`, tenant.tenantId)
+      .exec()
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    const [text, cursor] = (replies ?? []).map(([error, value]) => {
+      if (error) throw redisFailure(error);
+      return typeof value === "string" ? value : null;
+    });
+    if (text === undefined || text === null) return null;
+    const job = decodeRecord(jobId, text, cursor ?? null);
+    return job.tenantId === tenant.tenantId ? job : null;
+  }
+
+  observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    return this.observer.submit({ tenant, observation });
+  }
+
+  acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
+    return this.leases.acquire(shard, role, owner, ttlMs);
+  }
+  renew(lease: Lease, ttlMs: number): Promise<boolean> {
+    return this.leases.renew(lease, ttlMs);
+  }
+  release(lease: Lease): Promise<void> {
+    return this.leases.release(lease);
+  }
+  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
+    return this.leases.heartbeat(role, owner, ttlMs);
+  }
+  resign(role: LeaseRole, owner: string): Promise<void> {
+    return this.leases.resign(role, owner);
+  }
+
+  pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    return pull(this.owner, lease, request);
+  }
+  settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+    return settle(this.owner, lease, settlements);
+  }
+  record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
+    return record(this.owner, lease, done);
+  }
+
+  onMail(listener: (shard: number) => void): () => void {
+    this.mailListeners.add(listener);
+    return () => this.mailListeners.delete(listener);
+  }
+
+  announce(tenantId: string | null): void {
+    this.front.publish(CHANGED_CHANNEL, tenantId ?? "").catch((error: unknown) => {
+      this.options.telemetry.log("warn", "a change was not announced; other processes see it within a second", {
+        error: error instanceof Error ? error.message : String(error),
+      });
+    });
+  }
+
+  onChange(listener: (tenantId: string | null) => void): () => void {
+    this.changeListeners.add(listener);
+    return () => this.changeListeners.delete(listener);
+  }
+
+  private hear(channel: string, text: string): void {
+    if (channel === MAIL_CHANNEL) for (const listener of this.mailListeners) listener(Number(text));
+    else for (const listener of this.changeListeners) listener(text === "" ? null : text);
+  }
+}

@@ -1,0 +1,94 @@
+-- Writes down what became of jobs: a final status with its event, or a retry.
+-- KEYS: the shard's prefix.
+-- ARGV: lease token, ms that a failed job's payload is kept, then nine values a job:
+--       tenant, job id, box entry id, channel, attempts before this one, status ("r" is a retry), event type, event result
+--       (a retry: ms until it is due), job result.
+-- Returns false when the lease is not held, otherwise how many settlements were new. Safe to repeat: a job whose record
+-- counts this attempt already is left alone.
+
+local prefix, token, failed_ttl = KEYS[1], ARGV[1], ARGV[2]
+if not holds_lease(prefix, 'dispatcher', token) then return false end
+
+-- Records are read and written a bucket at a time.
+local buckets = {}
+for at = 3, #ARGV, 9 do
+  local key = bucket_key(prefix, ARGV[at + 1])
+  local bucket = buckets[key] or { fields = {}, records = {}, writes = {} }
+  buckets[key] = bucket
+  bucket.fields[#bucket.fields + 1] = bucket_field(ARGV[at + 1])
+end
+for key, bucket in pairs(buckets) do
+  for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
+    bucket.records[bucket.fields[i]] = record
+  end
+end
+
+local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
+local now = now_ms()
+
+for at = 3, #ARGV, 9 do
+  local tenant, job, entry, channel = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local attempts, status, detail, result = tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 7], ARGV[at + 8]
+  local bucket, field = buckets[bucket_key(prefix, job)], bucket_field(job)
+  local record = bucket.records[field] or (tenant .. ' ' .. channel .. 'p0')
+  local head, rest = record:match('^([^\n]*)(.*)$')
+  local current, counted = head:match('^%S+ %a(%a)(%d+)')
+  local box = prefix .. ':box:' .. tenant
+
+  if (current == 'p' or current == 'q' or current == 'r') and tonumber(counted) <= attempts then
+    settled = settled + 1
+    local opening = tenant .. ' ' .. channel .. status .. (attempts + 1)
+    if status == 'r' or status == 'f' then
+      local found = redis.call('XRANGE', box, entry, entry)[1]
+      local value = found and found[2][2]:gsub('^(%S+ %a)%d+', '%1' .. (attempts + 1), 1)
+      if value and status == 'r' then
+        redis.call('HSET', prefix .. ':parked', job, tenant .. ' ' .. value)
+        redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
+      elseif value then
+        redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl)
+      end
+    end
+    if status == 'r' then
+      record = opening .. rest
+    else
+      local id, type = clock.next(), ARGV[at + 6]
+      record = opening .. rest .. '\n' .. type .. id
+      if detail ~= '' then record = record .. ' ' .. detail end
+      if result ~= '' then record = record .. '\n=' .. result end
+      rows[#rows + 1] = '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' .. id .. ',"' .. type .. '",'
+        .. or_empty(detail) .. ',"' .. status .. '",' .. (attempts + 1) .. ',' .. or_empty(result) .. ']'
+    end
+    bucket.records[field] = record
+    bucket.writes[field] = record
+  end
+  local entries = done[tenant]
+  if not entries then
+    entries = {}
+    done[tenant] = entries
+    boxes[#boxes + 1] = tenant
+  end
+  entries[#entries + 1] = entry
+end
+
+for key, bucket in pairs(buckets) do
+  local fields = {}
+  for field, record in pairs(bucket.writes) do
+    fields[#fields + 1] = field
+    fields[#fields + 1] = record
+  end
+  if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
+end
+if #rows > 0 then
+  redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
+  clock.save()
+end
+for _, tenant in ipairs(boxes) do
+  local box = prefix .. ':box:' .. tenant
+  redis.call('XDEL', box, unpack(done[tenant]))
+  if redis.call('XLEN', box) == 0 then
+    redis.call('DEL', box)
+    redis.call('HDEL', prefix .. ':cursor', tenant)
+    redis.call('SREM', prefix .. ':held', tenant)
+  end
+end
+return settled

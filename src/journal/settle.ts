@@ -1,0 +1,29 @@
+import { FENCED, type Fenced, type Lease, type Settlement } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, STATUS_LETTER } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import { Script, type ScriptArgument } from "./script.ts";
+import settleLua from "./settle.lua" with { type: "text" };
+
+const script = new Script(settleLua, "run");
+
+/** The third verb: what became of the jobs. */
+export async function settle(
+  connection: RedisConnection,
+  lease: Lease,
+  settlements: readonly Settlement[],
+): Promise<"settled" | Fenced> {
+  const args: ScriptArgument[] = [lease.token, limits.failedKeptMs];
+  for (const settlement of settlements) {
+    const { job } = settlement;
+    args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts);
+    if (settlement.kind === "retry") args.push(STATUS_LETTER.running, "", Math.ceil(settlement.delayMs), "");
+    else {
+      const { status, event, result } = settlement;
+      args.push(STATUS_LETTER[status], EVENT_LETTER[event.type], encodeResult(event.result), encodeResult(result));
+    }
+  }
+  const reply = await script.run(connection, [shardPrefix(lease.shard)], args);
+  return reply === null ? FENCED : "settled";
+}
