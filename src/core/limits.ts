@@ -35,9 +35,25 @@ export const limits = {
   pullTenantsMax: 64,
   pullDueMax: 256,
   pullReadyMax: 256,
+  /** A tenant's actor asks for more when it has fewer entries than this waiting for a slot. */
+  refillEntries: 48,
+  /** A tenant's entries that are pulled and not yet settled. */
+  tenantOpenMax: 256,
+  /** Payloads that a process holds before their delivery; above it a tenant gets no more than one at a time. */
+  backlogBytesMax: 128 * 1024 * 1024,
   settleBatchMax: 256,
+  /** Longest wait between two tries of a journal call that fails. */
+  journalRetryMs: 1_000,
+  /** Wait before a tenant is looked up again in a registry that does not answer. */
+  tenantRetryMs: 500,
   deliveryTimeoutMs: 60_000,
+  /** A channel that does not heed the abort of its delivery is not waited for any longer than this. */
+  abortGraceMs: 1_000,
+  /** How long a pause lets a paced tenant catch up at once. */
+  paceBurstMs: 100,
   idlePollMs: 250,
+  /** On a drain, deliveries that are still under way are aborted here, and given up at `drainMs`. */
+  drainAbortMs: 6_000,
   drainMs: 8_000,
 
   // Retrying.
@@ -69,4 +85,5 @@ assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one 
 assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead owner is replaced in time");
 assert(limits.tenantWindowMax * 4 <= limits.deliverySlotsMax, "no tenant can fill the process");
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
+assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");

@@ -29,11 +29,12 @@ end
 local ready = redis.call('SPOP', ready_key, ready_max)
 if #ready > 0 then redis.call('SADD', prefix .. ':held', unpack(ready)) end
 
+-- Reads in growing steps, so that a box of large entries is not read far beyond the bytes that are asked for.
 local function read_box(tenant, after, entries_max)
   local box, read, bytes, more = prefix .. ':box:' .. tenant, {}, 0, false
-  local from = after == '' and '-' or '(' .. after
+  local from, step = after == '' and '-' or '(' .. after, 4
   while #read < entries_max do
-    local step = math.min(16, entries_max - #read)
+    step = math.min(2 * step, entries_max - #read)
     local entries = redis.call('XRANGE', box, from, '+', 'COUNT', step)
     for _, entry in ipairs(entries) do
       read[#read + 1] = entry
@@ -43,6 +44,7 @@ local function read_box(tenant, after, entries_max)
     more = #entries == step
     if not more or bytes >= bytes_max then break end
   end
+  if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', tenant) end
   return read, more
 end
 

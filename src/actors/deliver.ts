@@ -1,0 +1,64 @@
+import type { Channel } from "../core/channel.ts";
+import type { Clock, Timer } from "../core/clock.ts";
+import type { QueuedJob } from "../core/job.ts";
+import { limits } from "../core/limits.ts";
+import type { Outcome } from "../core/outcome.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { Tenant } from "../core/tenant.ts";
+
+export interface DeliverPorts {
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const UNANSWERED: Outcome = { kind: "retry", why: "the provider did not answer in time" };
+
+/** One delivery: always ends, always in an outcome, at most `deliveryTimeoutMs` and the grace after its abort later. */
+export async function deliver(
+  ports: DeliverPorts,
+  job: QueuedJob,
+  tenant: Tenant | null,
+  aborter: AbortController,
+): Promise<Outcome> {
+  const { channels, clock, telemetry } = ports;
+  if (tenant === null) return { kind: "failed", error: "the tenant no longer exists" };
+  const channel = channels.get(job.channel);
+  if (channel === undefined) return { kind: "failed", error: `the channel ${job.channel} is not available` };
+
+  const startedAtMs = clock.monotonicMs();
+  const cutOff = new CutOff(clock, aborter);
+  let outcome: Outcome;
+  try {
+    outcome = await Promise.race([channel.deliver(job, tenant, aborter.signal), cutOff.passed]);
+  } catch (error) {
+    telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
+    outcome = { kind: "retry", why: "the delivery broke off" };
+  } finally {
+    cutOff.cancel();
+  }
+  telemetry.count("deliveries", { channel: job.channel, outcome: outcome.kind });
+  telemetry.time("delivery_seconds", (clock.monotonicMs() - startedAtMs) / 1000, { channel: job.channel });
+  return outcome;
+}
+
+/** Aborts a delivery at its deadline, and stops waiting for it some time after its abort, whoever aborted it. */
+class CutOff {
+  readonly passed: Promise<Outcome>;
+  private readonly deadline: Timer;
+  private grace: Timer | null = null;
+
+  constructor(clock: Clock, aborter: AbortController) {
+    this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => aborter.abort());
+    this.passed = new Promise((resolve) => {
+      aborter.signal.onabort = () => {
+        this.grace = clock.setTimer(limits.abortGraceMs, () => resolve(UNANSWERED));
+      };
+    });
+  }
+
+  cancel(): void {
+    this.deadline.cancel();
+    this.grace?.cancel();
+  }
+}

@@ -1,0 +1,74 @@
+import { type Clock, sleep } from "../core/clock.ts";
+import { TransportError, UnavailableError } from "../core/errors.ts";
+import { FENCED, type Fenced, type Lease, type OwnerJournal, type Settlement } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+
+export interface SettlerOptions {
+  readonly journal: OwnerJournal;
+  readonly lease: Lease;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  onLanded(settlements: readonly Settlement[]): void;
+  /** The lease is no longer held. Nothing more lands. */
+  onFenced(): void;
+}
+
+/**
+ * Writes down what became of a shard's jobs, all that are waiting at one time in one call.
+ *
+ * S1. One call is under way at a time. S2. A settlement is repeated until it lands: the provider has answered, and
+ * nobody else knows its answer. S3. Only a lost lease or `abandon` ends S2; the box still holds the job then.
+ */
+export class Settler {
+  private waiting: Settlement[] = [];
+  private sending: Promise<void> | null = null;
+  private readonly abandoned = new AbortController();
+
+  constructor(private readonly options: SettlerOptions) {}
+
+  submit(settlement: Settlement): void {
+    if (this.abandoned.signal.aborted) return;
+    this.waiting.push(settlement);
+    this.sending ??= this.sendAll();
+  }
+
+  /** Resolves when nothing waits. */
+  async idle(): Promise<void> {
+    while (this.sending !== null) await this.sending;
+  }
+
+  /** Gives up what has not landed, and all that comes after. */
+  abandon(): void {
+    this.abandoned.abort();
+    this.waiting = [];
+  }
+
+  private async sendAll(): Promise<void> {
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, limits.settleBatchMax);
+      const answer = await this.sendUntilLanded(batch);
+      if (answer === "settled") this.options.onLanded(batch);
+      else if (!this.abandoned.signal.aborted) {
+        this.abandon();
+        this.options.onFenced();
+      }
+    }
+    this.sending = null;
+  }
+
+  private async sendUntilLanded(batch: readonly Settlement[]): Promise<"settled" | Fenced> {
+    const { journal, lease, clock, telemetry } = this.options;
+    for (let waitMs = 50; !this.abandoned.signal.aborted; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+      try {
+        return await journal.settle(lease, batch);
+      } catch (error) {
+        const expected = error instanceof TransportError || error instanceof UnavailableError;
+        telemetry.count("journal_calls_failed", { call: "settle" });
+        telemetry.log(expected ? "warn" : "error", "settling failed and is repeated", { error: String(error) });
+      }
+      await sleep(clock, waitMs, this.abandoned.signal);
+    }
+    return FENCED;
+  }
+}

@@ -1,0 +1,216 @@
+import type { Channel } from "../core/channel.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import { TransportError, UnavailableError } from "../core/errors.ts";
+import type { QueuedJob } from "../core/job.ts";
+import { FENCED, type OwnerJournal, type PullResult, type Settlement, type TenantPull } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import type { Outcome } from "../core/outcome.ts";
+import type { Random } from "../core/random.ts";
+import type { LeaseTerm } from "../core/shard-keeper.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { Tenant, TenantDirectory } from "../core/tenant.ts";
+import { deliver } from "./deliver.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
+import { settlementOf } from "./settlement.ts";
+import { Settler } from "./settler.ts";
+import { TenantActor } from "./tenant-actor.ts";
+import { Wakeup } from "./wakeup.ts";
+
+export interface ShardOwnerPorts {
+  readonly journal: OwnerJournal;
+  readonly directory: TenantDirectory;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly scheduler: FairScheduler;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** Whether this process holds as many payloads as it may. */
+  isBacklogFull(): boolean;
+}
+
+/**
+ * The owner of a shard for one lease term: pulls its tenants' mail, lets their actors deliver it, and writes down what
+ * became of it. Everything that it knows dies with the term.
+ *
+ * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced).
+ * O2. `run` ends only when nothing of the term is under way, so that a process never owns a shard twice.
+ * O3. After a pull whose answer got lost, and at the start, the journal is asked to name every tenant with mail.
+ */
+export class ShardOwner {
+  private readonly actors = new Map<string, TenantActor>();
+  private readonly hungry = new Set<TenantActor>();
+  private readonly underWay = new Map<QueuedJob, AbortController>();
+  private readonly settler: Settler;
+  private readonly wakeup: Wakeup;
+  private readonly over = new AbortController();
+  private allDelivered: (() => void) | null = null;
+
+  constructor(
+    private readonly ports: ShardOwnerPorts,
+    private readonly term: LeaseTerm,
+  ) {
+    const { journal, clock, telemetry } = ports;
+    this.wakeup = new Wakeup(clock);
+    this.settler = new Settler({
+      journal,
+      lease: term.lease,
+      clock,
+      telemetry,
+      onLanded: (settlements) => {
+        for (const { job } of settlements) this.actors.get(job.tenantId)?.settled();
+      },
+      onFenced: () => this.lose(),
+    });
+    term.lost.addEventListener("abort", () => this.lose(), { once: true });
+    term.closing.addEventListener("abort", () => this.wakeup.notify(), { once: true });
+  }
+
+  get backlogBytes(): number {
+    let bytes = 0;
+    for (const actor of this.actors.values()) bytes += actor.backlogBytes;
+    return bytes;
+  }
+
+  /** The journal says that the shard has mail. */
+  wake(): void {
+    this.wakeup.notify();
+  }
+
+  async run(): Promise<void> {
+    await this.pullUntilOver();
+    for (const actor of this.actors.values()) actor.close();
+    if (this.underWay.size > 0) await new Promise<void>((resolve) => (this.allDelivered = resolve));
+    await this.settler.idle();
+  }
+
+  /** Ends what is under way at the providers; their outcomes are still settled. */
+  abortDeliveries(): void {
+    for (const aborter of this.underWay.values()) aborter.abort();
+  }
+
+  /** Ends the term's work at once: nothing more is waited for or written. */
+  abandon(): void {
+    this.lose();
+    this.settler.abandon();
+    this.underWay.clear();
+    this.allDelivered?.();
+  }
+
+  private get isOver(): boolean {
+    return this.over.signal.aborted || this.term.closing.aborted;
+  }
+
+  private lose(): void {
+    this.over.abort();
+    this.wakeup.notify();
+    this.abortDeliveries();
+  }
+
+  /** Ends when the term closes or the lease turns out to be lost. */
+  private async pullUntilOver(): Promise<void> {
+    let survey = true;
+    let retryMs = 50;
+    while (!this.isOver) {
+      const pulls = this.beginPulls();
+      let result: PullResult | typeof FENCED;
+      try {
+        result = await this.ports.journal.pull(this.term.lease, { tenants: pulls, survey });
+      } catch (error) {
+        this.reportFailedPull(error);
+        for (const { tenantId } of pulls) this.actors.get(tenantId)?.failPull();
+        for (const { tenantId } of pulls) this.look(this.actors.get(tenantId));
+        survey = true;
+        await sleep(this.ports.clock, retryMs, this.term.closing);
+        retryMs = Math.min(2 * retryMs, limits.journalRetryMs);
+        continue;
+      }
+      if (result === FENCED) return this.lose();
+      survey = false;
+      retryMs = 50;
+      this.apply(result, pulls);
+      if (!result.more && this.hungry.size === 0) {
+        await this.wakeup.sleep(Math.min(result.nextDueMs ?? limits.idlePollMs, limits.idlePollMs));
+      }
+    }
+  }
+
+  private reportFailedPull(error: unknown): void {
+    const { telemetry } = this.ports;
+    const expected = error instanceof TransportError || error instanceof UnavailableError;
+    telemetry.count("journal_calls_failed", { call: "pull" });
+    telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
+  }
+
+  private beginPulls(): TenantPull[] {
+    const frugal = this.hungry.size > 0 && this.ports.isBacklogFull();
+    const pulls: TenantPull[] = [];
+    for (const actor of this.hungry) {
+      if (pulls.length === limits.pullTenantsMax) break;
+      this.hungry.delete(actor);
+      const pull = actor.beginPull(frugal);
+      if (pull !== null) pulls.push(pull);
+    }
+    return pulls;
+  }
+
+  private apply(result: PullResult, pulls: readonly TenantPull[]): void {
+    for (const { tenantId, jobs, more } of result.boxes) {
+      const actor = this.actors.get(tenantId);
+      actor?.endPull(jobs, more);
+      this.look(actor);
+    }
+    // A box that was read in this very call has given what its tenant was named for.
+    const justRead = new Set(pulls.map((pull) => pull.tenantId));
+    for (const tenantId of result.ready) {
+      if (justRead.has(tenantId)) continue;
+      const actor = this.actors.get(tenantId) ?? this.hire(tenantId);
+      actor.hasMail();
+      this.look(actor);
+    }
+  }
+
+  private hire(tenantId: string): TenantActor {
+    const { directory, scheduler, clock } = this.ports;
+    const actor = new TenantActor({
+      tenantId,
+      directory,
+      scheduler,
+      clock,
+      mayDeliver: () => !this.isOver && this.term.isSurelyHeld(),
+      start: (job, tenant) => void this.attempt(actor, job, tenant),
+      onChange: (changed) => {
+        this.look(changed);
+        if (this.hungry.size > 0) this.wakeup.notify();
+      },
+    });
+    this.actors.set(tenantId, actor);
+    return actor;
+  }
+
+  /** Puts the actor where its state says that it belongs. */
+  private look(actor: TenantActor | undefined): void {
+    if (actor === undefined) return;
+    if (actor.isHungry) this.hungry.add(actor);
+    else if (actor.isIdle) {
+      this.actors.delete(actor.tenantId);
+      actor.close();
+    }
+  }
+
+  /** Never rejects: `deliver` always ends in an outcome. */
+  private async attempt(actor: TenantActor, job: QueuedJob, tenant: Tenant | null): Promise<void> {
+    if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
+    const aborter = new AbortController();
+    this.underWay.set(job, aborter);
+    const outcome = await deliver(this.ports, job, tenant, aborter);
+    this.underWay.delete(job);
+    this.settle(job, outcome);
+    actor.delivered();
+    if (this.underWay.size === 0) this.allDelivered?.();
+  }
+
+  private settle(job: QueuedJob, outcome: Outcome): void {
+    const settlement: Settlement = settlementOf(job, outcome, this.ports.clock, this.ports.random);
+    this.settler.submit(settlement);
+  }
+}

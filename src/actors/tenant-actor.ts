@@ -1,0 +1,196 @@
+import type { Clock, Timer } from "../core/clock.ts";
+import type { QueuedJob } from "../core/job.ts";
+import type { TenantPull } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import type { Tenant, TenantDirectory } from "../core/tenant.ts";
+import type { Contender, FairScheduler } from "./fair-scheduler.ts";
+import { Pacer } from "./pacer.ts";
+
+export interface TenantActorOptions {
+  readonly tenantId: string;
+  readonly directory: TenantDirectory;
+  readonly scheduler: FairScheduler;
+  readonly clock: Clock;
+  /** Whether a delivery may start: the lease is surely held and the term is not closing. */
+  mayDeliver(): boolean;
+  /** Delivers and settles the job. */
+  start(job: QueuedJob, tenant: Tenant | null): void;
+  /** The actor may have become hungry or idle. */
+  onChange(actor: TenantActor): void;
+}
+
+/**
+ * A tenant with mail: its waiting jobs, its window of deliveries and its pace, for as long as it has something to do in
+ * one lease term.
+ *
+ * T1. `open` jobs are waiting, being delivered or being settled; each stays in the box until it is settled.
+ * T2. Entries are read in order and once: behind `lastRead` while jobs are open, from the start when none are (then the
+ *     box holds nothing that was read, and a new stream may begin with smaller ids).
+ * T3. At most `tenantWindowMax` deliveries are under way, and no faster than the plan says.
+ */
+export class TenantActor implements Contender {
+  readonly tenantId: string;
+  inFlight = 0;
+  private waiting: QueuedJob[] = [];
+  private waitingBytes = 0;
+  private open = 0;
+  private lastRead: string | null = null;
+  private boxMayHaveMore = true;
+  private isPulling = false;
+  private readonly pacer = new Pacer();
+  private isLoading = false;
+  private alarm: Timer | null = null;
+  /** The tenant as the next delivery will see it; set by `nextCost` for `startNext`. */
+  private tenant: Tenant | null = null;
+
+  constructor(private readonly options: TenantActorOptions) {
+    this.tenantId = options.tenantId;
+  }
+
+  get backlogBytes(): number {
+    return this.waitingBytes;
+  }
+
+  get isHungry(): boolean {
+    return (
+      this.boxMayHaveMore &&
+      !this.isPulling &&
+      this.waiting.length < limits.refillEntries &&
+      this.open < limits.tenantOpenMax
+    );
+  }
+
+  /** Nothing open, nothing to read, and no past delivery that the pace still remembers. */
+  get isIdle(): boolean {
+    if (this.open > 0 || this.boxMayHaveMore || this.isPulling) return false;
+    return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
+  }
+
+  /** The oldest job that waits or is under way has this entry or a later one. */
+  hasMail(): void {
+    this.boxMayHaveMore = true;
+  }
+
+  /** What to ask the box for. `frugal`: the process holds as much as it may. Null: nothing now. */
+  beginPull(frugal: boolean): TenantPull | null {
+    if (!this.isHungry || (frugal && this.open > 0)) return null;
+    this.isPulling = true;
+    const room = Math.min(limits.pullEntriesPerTenantMax, limits.tenantOpenMax - this.open);
+    return { tenantId: this.tenantId, after: this.open > 0 ? this.lastRead : null, entriesMax: frugal ? 1 : room };
+  }
+
+  endPull(jobs: readonly QueuedJob[], more: boolean): void {
+    this.isPulling = false;
+    this.boxMayHaveMore = more;
+    this.open += jobs.length;
+    for (const job of jobs) {
+      this.lastRead = job.entryId;
+      if (job.suppressed !== null) this.options.start(job, null);
+      else {
+        this.waiting.push(job);
+        this.waitingBytes += job.payload.length;
+      }
+    }
+    if (this.waiting.length > 0) this.options.scheduler.contend(this);
+  }
+
+  /** The call got no answer: what it read stays unread. */
+  failPull(): void {
+    this.isPulling = false;
+  }
+
+  /** A delivery is over; its slot is free. */
+  delivered(): void {
+    this.inFlight -= 1;
+    this.options.scheduler.release(this);
+    if (this.waiting.length > 0) this.options.scheduler.contend(this);
+  }
+
+  /** A job's outcome is on disk. */
+  settled(): void {
+    this.open -= 1;
+    if (this.open === 0 && !this.boxMayHaveMore) this.wakeWhenPaceIsForgotten();
+    this.options.onChange(this);
+  }
+
+  /** The term is over for what has not started. */
+  close(): void {
+    this.alarm?.cancel();
+    this.alarm = null;
+    this.waiting = [];
+    this.waitingBytes = 0;
+    this.options.scheduler.withdraw(this);
+  }
+
+  nextCost(): number | null {
+    const job = this.waiting[0];
+    if (job === undefined || this.inFlight >= limits.tenantWindowMax || !this.options.mayDeliver()) return null;
+    const tenant = this.lookUp();
+    if (tenant === undefined) return null;
+    const waitMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
+    if (waitMs > 0) {
+      this.contendIn(waitMs);
+      return null;
+    }
+    this.tenant = tenant;
+    return deliveryCost(job);
+  }
+
+  startNext(): void {
+    const job = this.waiting.shift();
+    if (job === undefined) return;
+    this.waitingBytes -= job.payload.length;
+    this.inFlight += 1;
+    this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
+    this.options.start(job, this.tenant);
+    if (this.isHungry) this.options.onChange(this);
+  }
+
+  /** The tenant (null: it is gone), or undefined while it is being looked up; the actor contends again after that. */
+  private lookUp(): Tenant | null | undefined {
+    if (this.isLoading) return undefined;
+    const found = this.options.directory.byId(this.tenantId);
+    if (!(found instanceof Promise)) return found;
+    this.isLoading = true;
+    found.then(
+      () => {
+        this.isLoading = false;
+        this.contendIfWaiting();
+      },
+      () => {
+        // The registry is away: jobs wait in the box, this costs them no attempt.
+        this.isLoading = false;
+        this.contendIn(limits.tenantRetryMs);
+      },
+    );
+    return undefined;
+  }
+
+  private contendIn(delayMs: number): void {
+    this.alarm?.cancel();
+    this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => {
+      this.alarm = null;
+      this.contendIfWaiting();
+    });
+  }
+
+  private contendIfWaiting(): void {
+    if (this.waiting.length > 0) this.options.scheduler.contend(this);
+  }
+
+  private wakeWhenPaceIsForgotten(): void {
+    const waitMs = this.pacer.settledInMs(this.options.clock.monotonicMs());
+    if (waitMs === 0) return;
+    this.alarm?.cancel();
+    this.alarm = this.options.clock.setTimer(Math.ceil(waitMs), () => this.options.onChange(this));
+  }
+}
+
+function paceOf(tenant: Tenant | null): number | null {
+  return tenant === null ? null : tenant.plan.deliveriesPerSecond;
+}
+
+/** A turn's worth of work is counted in pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
+function deliveryCost(job: QueuedJob): number {
+  return 1 + Math.floor(job.payload.length / 16_384);
+}
