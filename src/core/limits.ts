@@ -71,6 +71,13 @@ export const limits = {
   /** Longest wait from an event to the start of its insert, and shortest time between two small inserts of a shard. */
   recordLingerMs: 500,
   eventVisibleMsMax: 1_000,
+  /** How long one insert may take before it is repeated. */
+  ledgerInsertTimeoutMs: 6_000,
+  /** A batch with more text than this is written by several inserts. */
+  ledgerInsertCharsMax: 8 * 1024 * 1024,
+  /** First and longest wait before a batch that could not be recorded is tried again. */
+  recordRetryMs: 250,
+  recordRetryMsMax: 5_000,
   /** How long a job stays readable in Redis once it is final and in the ledger. */
   jobKeptMs: 15 * 60 * 1000,
 
@@ -78,6 +85,9 @@ export const limits = {
   eventPageDefault: 100,
   eventPageMax: 500,
   eventWindowDaysMax: 31,
+  ledgerReadTimeoutMs: 10_000,
+  /** Events of one job that are shown, the oldest first. */
+  jobEventsMax: 10_000,
   snapshotStaleMsMax: 1_000,
 } as const;
 
@@ -86,4 +96,5 @@ assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead
 assert(limits.tenantWindowMax * 4 <= limits.deliverySlotsMax, "no tenant can fill the process");
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
+assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");

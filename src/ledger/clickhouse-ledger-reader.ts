@@ -1,0 +1,145 @@
+import { assert } from "../core/errors.ts";
+import { type DeliveryEvent, EVENT_TYPES, type EventType, firstEventIdAt } from "../core/event.ts";
+import { isJobId, jobTimeMs } from "../core/ids.ts";
+import { CHANNELS, type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../core/job.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
+import type { EventPage, EventQuery, LedgerReader, TenantEvent } from "../core/ledger.ts";
+import { limits } from "../core/limits.ts";
+import type { ReadinessProbe } from "../core/report.ts";
+import { TENANT_ID } from "../core/tenant.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { type LedgerTarget, selectSettings } from "./schema.ts";
+
+/** How far the clock that made a job's id may be ahead of the one that made its events' ids. */
+const CLOCK_SKEW_MS = 600_000;
+
+/**
+ * Reads pages and jobs. Each query is a range of a primary key, read in its order: what it costs depends neither on how
+ * deep the page lies nor on how much there is. Values go into the text only after they were checked to be plain.
+ */
+export class ClickHouseLedgerReader implements LedgerReader, ReadinessProbe {
+  readonly name = "clickhouse";
+  private readonly settings: string;
+
+  constructor(
+    private readonly clickhouse: ClickHouse,
+    private readonly target: LedgerTarget,
+  ) {
+    this.settings = selectSettings(target, limits.ledgerReadTimeoutMs);
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async page(query: EventQuery): Promise<EventPage> {
+    const { tenantId, limit } = query;
+    assert(TENANT_ID.test(tenantId), "a page belongs to a tenant");
+    assert(Number.isInteger(limit) && limit >= 1 && limit <= limits.eventPageMax, "a page has a size");
+    const from = eventIdBound(query.fromEventId);
+    const to = eventIdBound(query.toEventId);
+    if (from >= to) return { events: [], hasMore: false };
+    const rows = await this.clickhouse.rows(`SELECT event_id, event_type, result, job_id, channel
+FROM ${this.target.database}.events
+WHERE tenant_id = '${tenantId}' AND event_id >= ${from} AND event_id < ${to}
+  AND ${channelFilter(query.channel)}${typeFilter(query.type)}
+ORDER BY tenant_id DESC, event_id DESC
+LIMIT ${limit + 1}
+SETTINGS ${this.settings}`);
+    return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async job(tenantId: string, jobId: string): Promise<JobRecord | null> {
+    if (!TENANT_ID.test(tenantId) || !isJobId(jobId)) return null;
+    const { database } = this.target;
+    const which = `tenant_id = '${tenantId}' AND job_id = '${jobId}'`;
+    const [found] = await this.clickhouse.rows(`SELECT channel, status, attempts, result
+FROM ${database}.jobs
+WHERE ${which}
+ORDER BY version DESC
+LIMIT 1
+SETTINGS ${this.settings}`);
+    if (found === undefined) return null;
+    const [channel, status, attempts, result] = found;
+    const events = await this.clickhouse.rows(`SELECT event_id, event_type, result
+FROM ${database}.events
+WHERE ${which} AND event_id >= ${eventIdBound(firstEventIdAt(jobTimeMs(jobId) - CLOCK_SKEW_MS))}
+ORDER BY tenant_id, event_id
+LIMIT ${limits.jobEventsMax}
+SETTINGS ${this.settings}`);
+    return {
+      jobId,
+      tenantId,
+      channel: readChannel(channel),
+      status: readStatus(status),
+      attempts: readInteger(attempts),
+      result: readResult(result),
+      events: distinct(events.map(readEvent)),
+    };
+  }
+
+  /** Rejects with `UnavailableError` while the ledger cannot be read. */
+  async check(): Promise<void> {
+    await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
+  }
+}
+
+/** Dates far away lead to numbers that are no event ids; the nearest one stands for them. */
+function eventIdBound(bound: number): number {
+  assert(!Number.isNaN(bound), "a range of events has ends");
+  return Math.ceil(Math.min(Math.max(0, bound), Number.MAX_SAFE_INTEGER));
+}
+
+function channelFilter(channel: ChannelName | null): string {
+  if (channel === null) return "channel IN ('email', 'whatsapp')";
+  assert(CHANNELS.includes(channel), "a channel is one of ours");
+  return `channel = '${channel}'`;
+}
+
+function typeFilter(type: EventType | null): string {
+  if (type === null) return "";
+  assert(EVENT_TYPES.includes(type), "an event type is one of ours");
+  return ` AND event_type = '${type}'`;
+}
+
+/** Should an event ever be stored twice, its copies are neighbours. */
+function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
+  return events.filter(({ eventId }, at) => events[at - 1]?.eventId !== eventId);
+}
+
+function readTenantEvent(row: readonly unknown[]): TenantEvent {
+  const [, , , jobId, channel] = row;
+  assert(typeof jobId === "string", "a job id is text");
+  return { ...readEvent(row), jobId, channel: readChannel(channel) };
+}
+
+function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
+  const known = EVENT_TYPES.find((word) => word === type);
+  assert(known !== undefined, "a stored event has a type of ours");
+  return { eventId: readInteger(eventId), type: known, result: readResult(result) };
+}
+
+function readChannel(value: unknown): ChannelName {
+  const known = CHANNELS.find((word) => word === value);
+  assert(known !== undefined, "a stored row has a channel of ours");
+  return known;
+}
+
+function readStatus(value: unknown): FinalStatus {
+  const known = JOB_STATUSES.find((word) => word === value);
+  assert(known !== undefined && isFinal(known), "a stored job has a final status");
+  return known;
+}
+
+function readInteger(value: unknown): number {
+  assert(typeof value === "number" && Number.isSafeInteger(value), "a stored number is whole and exact");
+  return value;
+}
+
+/** A result that somebody has damaged by hand costs its own content, not the page it stands on. */
+function readResult(value: unknown): JsonObject {
+  try {
+    const parsed: unknown = typeof value === "string" ? JSON.parse(value) : null;
+    return isJsonObject(parsed) ? parsed : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,80 @@
+import { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { Clock } from "../core/clock.ts";
+import { TransportError, UnavailableError } from "../core/errors.ts";
+
+export interface ClickHouseOptions {
+  readonly client: ClickHouseClient;
+  readonly clock: Clock;
+  /** How long a statement may take before its caller hears that there is no answer. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Statements with a deadline, the same over HTTP and inside this process. Whatever a statement needs stands in its
+ * text, settings too: the in-process engine would keep any that come beside it.
+ */
+export class ClickHouse {
+  constructor(private readonly options: ClickHouseOptions) {}
+
+  /** Runs a statement that returns nothing. Rejects with `TransportError`. */
+  async command(sql: string): Promise<void> {
+    await this.answer(
+      (signal) => this.options.client.command({ query: sql, abort_signal: signal }),
+      (cause) => new TransportError(`clickhouse did not confirm a statement: ${String(cause)}`, { cause }),
+    );
+  }
+
+  /**
+   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `TransportError`, also where the server refused:
+   * a part of the rows may be stored, and the caller's token makes the repeat safe.
+   */
+  async insert(sql: string, body: string): Promise<void> {
+    await this.answer(
+      async (signal) => {
+        const values = Readable.from([Buffer.from(body)], { objectMode: false });
+        const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
+        // An answer that is not read to its end keeps its connection from being used again.
+        stream.resume();
+        await finished(stream);
+      },
+      (cause) => new TransportError(`clickhouse did not confirm an insert: ${String(cause)}`, { cause }),
+    );
+  }
+
+  /** The rows of a SELECT, an array of column values each. Rejects with `UnavailableError`. */
+  rows(sql: string): Promise<readonly (readonly unknown[])[]> {
+    return this.answer(
+      async (signal) => {
+        // One JSON document, not a line a row: an answer that breaks off then never passes for a short one.
+        const result = await this.options.client.query({ query: sql, format: "JSONCompact", abort_signal: signal });
+        const { data } = await result.json<readonly unknown[]>();
+        return data;
+      },
+      (cause) => new UnavailableError(`clickhouse did not answer: ${String(cause)}`, { cause }),
+    );
+  }
+
+  /** The call's answer. A call that ignores its signal is left behind at the deadline. */
+  private async answer<T>(call: (signal: AbortSignal) => Promise<T>, failure: (cause: unknown) => Error): Promise<T> {
+    const { clock, timeoutMs } = this.options;
+    const caller = new AbortController();
+    return new Promise<T>((resolve, reject) => {
+      const timer = clock.setTimer(timeoutMs, () => {
+        reject(failure(new Error(`no answer in ${timeoutMs} ms`)));
+        caller.abort();
+      });
+      (async () => call(caller.signal))().then(
+        (value) => {
+          timer.cancel();
+          resolve(value);
+        },
+        (cause: unknown) => {
+          timer.cancel();
+          reject(failure(cause));
+        },
+      );
+    });
+  }
+}
