@@ -33,7 +33,8 @@ export function connectRedis(address: RedisAddress, telemetry: Telemetry): Redis
 
 const OPTIONS = {
   autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: null,
+  // Without this the commands that were under way when the connection broke are answered by their timeout only.
+  maxRetriesPerRequest: 0,
   commandTimeout: COMMAND_TIMEOUT_MS,
   connectTimeout: COMMAND_TIMEOUT_MS,
 } as const;

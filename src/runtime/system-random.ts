@@ -1,0 +1,11 @@
+import type { Random } from "../core/random.ts";
+
+/** The machine's chance. What must be unpredictable is filled by the system's generator. */
+export const systemRandom: Random = {
+  next: () => Math.random(),
+  fill: (bytes) => {
+    // getRandomValues takes no more than this at once (Web Cryptography API, 10.1.1).
+    for (let at = 0; at < bytes.length; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+    return bytes;
+  },
+};

@@ -1,0 +1,55 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Labels } from "../core/telemetry.ts";
+import { METRIC_HELP } from "./metric-help.ts";
+
+const PREFIX = "waybill_";
+/** Seconds. From a script call in a fraction of a millisecond to a provider that takes a minute. */
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** The process's metrics, in Prometheus' text format (exposition format 0.0.4). */
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly counters = new Map<string, Counter>();
+  private readonly gauges = new Map<string, Gauge>();
+  private readonly histograms = new Map<string, Histogram>();
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry, prefix: PREFIX });
+  }
+
+  count(name: string, labels: Labels, by: number): void {
+    let counter = this.counters.get(name);
+    if (counter === undefined) {
+      counter = new Counter({ ...this.describe(`${name}_total`, name, labels) });
+      this.counters.set(name, counter);
+    }
+    counter.inc(labels, by);
+  }
+
+  gauge(name: string, value: number, labels: Labels): void {
+    let gauge = this.gauges.get(name);
+    if (gauge === undefined) {
+      gauge = new Gauge(this.describe(name, name, labels));
+      this.gauges.set(name, gauge);
+    }
+    gauge.set(labels, value);
+  }
+
+  time(name: string, seconds: number, labels: Labels): void {
+    let histogram = this.histograms.get(name);
+    if (histogram === undefined) {
+      histogram = new Histogram({ ...this.describe(name, name, labels), buckets: BUCKETS });
+      this.histograms.set(name, histogram);
+    }
+    histogram.observe(labels, seconds);
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  private describe(fullName: string, name: string, labels: Labels) {
+    const help = METRIC_HELP.get(name) ?? name.replaceAll("_", " ");
+    return { name: PREFIX + fullName, help, labelNames: Object.keys(labels), registers: [this.registry] };
+  }
+}

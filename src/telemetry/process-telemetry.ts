@@ -1,0 +1,48 @@
+import pino, { type Logger } from "pino";
+import pretty from "pino-pretty";
+import type { Json } from "../core/json.ts";
+import type { Labels, Telemetry } from "../core/telemetry.ts";
+import { Metrics } from "./metrics.ts";
+
+type Level = "debug" | "info" | "warn" | "error";
+
+export interface ProcessTelemetryOptions {
+  /** `silent` logs nothing. */
+  readonly level: Level | "silent";
+  /** Lines for a person at a terminal rather than JSON. */
+  readonly isTerminal: boolean;
+}
+
+/** What the process says about itself: log lines on standard error, numbers at `/metrics`. */
+export class ProcessTelemetry implements Telemetry {
+  private readonly metrics = new Metrics();
+  private readonly logger: Logger;
+
+  constructor({ level, isTerminal }: ProcessTelemetryOptions) {
+    // Standard output belongs to the commands' answers. Synchronous: the last lines before an exit are the ones needed.
+    const stream = isTerminal
+      ? pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
+      : pino.destination({ dest: 2, sync: true });
+    this.logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+  }
+
+  count(name: string, labels: Labels = {}, by = 1): void {
+    this.metrics.count(name, labels, by);
+  }
+
+  gauge(name: string, value: number, labels: Labels = {}): void {
+    this.metrics.gauge(name, value, labels);
+  }
+
+  time(name: string, seconds: number, labels: Labels = {}): void {
+    this.metrics.time(name, seconds, labels);
+  }
+
+  log(level: Level, message: string, fields: Readonly<Record<string, Json>> = {}): void {
+    this.logger[level](fields, message);
+  }
+
+  metricsText(): Promise<string> {
+    return this.metrics.text();
+  }
+}

@@ -1,0 +1,14 @@
+/** Waits until `holds` answers something truthy, and gives it back; fails with `why` after `withinMs`. */
+export async function eventually<T>(
+  why: string,
+  holds: () => T | Promise<T>,
+  withinMs = 10_000,
+): Promise<NonNullable<T>> {
+  const giveUpAt = performance.now() + withinMs;
+  for (;;) {
+    const value = await holds();
+    if (value) return value;
+    if (performance.now() > giveUpAt) throw new Error(`it did not come to pass within ${withinMs} ms: ${why}`);
+    await Bun.sleep(5);
+  }
+}

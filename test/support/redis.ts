@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { eventually } from "./eventually.ts";
+
+export interface RedisServer {
+  readonly path: string;
+  readonly client: Redis;
+  /** Ends the process as a power cut of its machine would, without the loss of the disk's cache. */
+  kill(): Promise<void>;
+  /** Starts it again on the same files. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A real redis-server of the test's own, append-only and durable like the embedded one. */
+export async function startRedis(extra: readonly string[] = []): Promise<RedisServer> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-redis-"));
+  const path = join(folder, "redis.sock");
+  const spawn = () =>
+    Bun.spawn(
+      // biome-ignore format: a command line
+      ["redis-server", "--port", "0", "--unixsocket", path, "--dir", folder, "--appendonly", "yes",
+        "--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction", ...extra],
+      { stdout: "ignore", stderr: "ignore" },
+    );
+  let server = spawn();
+  const client = new Redis({ path, retryStrategy: () => 50, maxRetriesPerRequest: null });
+  client.on("error", () => {});
+  const isUp = () =>
+    client.ping().then(
+      (reply) => reply === "PONG",
+      () => false,
+    );
+  await eventually("redis answers", isUp);
+  return {
+    path,
+    client,
+    async kill() {
+      server.kill("SIGKILL");
+      await server.exited;
+    },
+    async restart() {
+      server = spawn();
+      await eventually("redis answers again", isUp);
+    },
+    async stop() {
+      client.disconnect();
+      server.kill("SIGKILL");
+      await server.exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
