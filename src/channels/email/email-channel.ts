@@ -1,0 +1,171 @@
+import type { SendMailOptions } from "nodemailer";
+import type { Channel } from "../../core/channel.ts";
+import type { EmailPayload } from "../../core/email.ts";
+import type { QueuedJob } from "../../core/job.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { limits } from "../../core/limits.ts";
+import { messageIdOf } from "../../core/message-id.ts";
+import type { Outcome } from "../../core/outcome.ts";
+import type { Tenant } from "../../core/tenant.ts";
+import { EmailComposer, type EmailContent } from "./email-composer.ts";
+import { headerText } from "./header-text.ts";
+import { domainOf, isMailAddress } from "./mail-address.ts";
+import { parseSmtpUrl, SmtpPools, type SmtpTimeouts } from "./smtp-pools.ts";
+import { queueIdOf, type SmtpFailure, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+
+export interface Mailbox {
+  readonly address: string;
+  readonly name: string | null;
+}
+
+export interface EmailChannelOptions {
+  /** The platform's relay: `smtp://` or `smtps://`, with user and password where it needs them. */
+  readonly smtpUrl: string;
+  /** Sender of tenants without one of their own. */
+  readonly defaultFrom: Mailbox;
+  /** False where nothing may leave the machine: then tenants' own relays are not used. Default true. */
+  readonly ownRelays?: boolean;
+  /** Connections to one relay, default 20. */
+  readonly connectionsMax?: number;
+  readonly timeouts?: SmtpTimeouts;
+}
+
+const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 10_000, greetingMs: 15_000, socketMs: 45_000, idleMs: 30_000 };
+const CONNECTIONS_MAX_DEFAULT = 20;
+const POOLS_MAX = 256;
+
+/**
+ * Hands e-mails to a mail server: the platform's relay, or the tenant's own. One message, one recipient, one submission.
+ * A repeated delivery carries the same Message-ID, so that a receiver can tell it from a second message.
+ */
+export class EmailChannel implements Channel {
+  readonly name = "email";
+  private readonly composer = new EmailComposer();
+  private readonly pools: SmtpPools;
+
+  /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
+  constructor(private readonly options: EmailChannelOptions) {
+    if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
+    this.pools = new SmtpPools({
+      connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT,
+      poolsMax: POOLS_MAX,
+      timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
+    });
+  }
+
+  async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const payload = parsePayload(job.payload);
+    if (payload === null) return { kind: "failed", error: "the message cannot be read" };
+    const from = senderOf(tenant, this.options.defaultFrom);
+    if (!isMailAddress(from.address)) return { kind: "failed", error: "the sender's address is not valid" };
+    if (!isMailAddress(payload.to)) return { kind: "failed", error: "the recipient's address is not valid" };
+    const composed = this.composer.compose(payload, tenant);
+    if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
+    const to = { address: payload.to, name: payload.toName ?? null };
+    const messageId = messageIdOf(job.jobId, tenant.tenantId, asciiDomain(domainOf(from.address)));
+    return this.submit(messageOf({ from, to, messageId, content: composed.content, signal }), tenant);
+  }
+
+  /** Ends all connections. What is under way ends as `retry`, so wait for it first. Safe to repeat. */
+  close(): void {
+    this.pools.close();
+  }
+
+  private async submit(message: SendMailOptions, tenant: Tenant): Promise<Outcome> {
+    const ownUrl = this.ownRelayUrl(tenant);
+    const smtpUrl = ownUrl ?? this.options.smtpUrl;
+    const server = parseSmtpUrl(smtpUrl);
+    if (server === null) return { kind: "failed", error: "the address of your mail server is not valid" };
+    const sender = this.pools.at(smtpUrl);
+    if (sender === null) return { kind: "retry", why: "too many mail servers are being talked to" };
+    const secrets = [server.user, server.password];
+    const relay: SmtpRelay = {
+      own: ownUrl !== null,
+      confidential: ownUrl === null ? [...secrets, server.host] : secrets,
+    };
+    try {
+      const queueId = queueIdOf(await sender.send(message));
+      return { kind: "delivered", result: {}, ...(queueId === null ? {} : { providerRef: queueId }) };
+    } catch (error) {
+      return smtpOutcome(failureOf(error), relay);
+    }
+  }
+
+  private ownRelayUrl(tenant: Tenant): string | null {
+    if (this.options.ownRelays === false || !tenant.allowCustom.has("email")) return null;
+    return tenant.emailSender?.smtpUrl ?? null;
+  }
+}
+
+function senderOf({ emailSender }: Tenant, defaultFrom: Mailbox): Mailbox {
+  return emailSender === null ? defaultFrom : { address: emailSender.fromAddress, name: emailSender.fromName };
+}
+
+interface Message {
+  readonly from: Mailbox;
+  readonly to: Mailbox;
+  readonly messageId: string;
+  readonly content: EmailContent;
+  readonly signal: AbortSignal;
+}
+
+function messageOf({ from, to, messageId, content, signal }: Message): SendMailOptions {
+  const { subject, html, text } = content;
+  return {
+    from: nodemailerAddress(from),
+    to: nodemailerAddress(to),
+    // Said apart from the headers, so that nothing in a name can become a recipient.
+    envelope: { from: { address: from.address, name: "" }, to: { address: to.address, name: "" } },
+    maxRecipients: 1,
+    messageId,
+    subject,
+    html,
+    ...(text === null ? {} : { text }),
+    xMailer: false,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    signal,
+  };
+}
+
+function nodemailerAddress({ address, name }: Mailbox): { address: string; name: string } {
+  return { address, name: headerText(name ?? "", limits.subjectCharsMax) };
+}
+
+/** The domain as a Message-ID can have it: its A-label form (RFC 5890) where it has one. */
+function asciiDomain(domain: string): string {
+  return URL.parse(`http://${domain}`)?.hostname || "invalid";
+}
+
+/** What intake wrote, or null where it was not intake that wrote it. */
+function parsePayload(payload: string): EmailPayload | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(payload);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  if (!isJsonObject(parsed) || typeof parsed["to"] !== "string") return null;
+  const { to, toName, subject, template, html, data } = parsed;
+  return {
+    to,
+    ...(typeof toName === "string" ? { toName } : {}),
+    ...(typeof subject === "string" ? { subject } : {}),
+    ...(typeof template === "string" ? { template } : {}),
+    ...(typeof html === "string" ? { html } : {}),
+    ...(isJsonObject(data) ? { data } : {}),
+  };
+}
+
+function failureOf(error: unknown): SmtpFailure {
+  const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
+  const text = (value: unknown) => (typeof value === "string" ? value : null);
+  const replyCode = of("responseCode");
+  return {
+    code: text(of("code")),
+    replyCode: typeof replyCode === "number" ? replyCode : null,
+    reply: text(of("response")),
+    command: text(of("command")),
+  };
+}

@@ -1,0 +1,146 @@
+import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+
+/**
+ * The plain-text alternative of an HTML message: its visible text, blocks on lines of their own, list items with a
+ * dash, images by their `alt`, links followed by their address. Placeholders come through unchanged, so a template
+ * needs this once and not once a message. Empty where there is no text.
+ *
+ * It works on the tokenizer and not on the parser, whose stack of open elements makes deep nesting quadratic.
+ */
+export function htmlToText(html: string): string {
+  const writer = new TextWriter(html);
+  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, writer);
+  tokenizer.write(html);
+  tokenizer.end();
+  return writer.text();
+}
+
+/** Elements whose content no reader sees. */
+const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
+/** Line breaks around an element; two make an empty line. */
+const BREAKS: Readonly<Record<string, number>> = {
+  ...byName(1, "address article aside dd div dt figcaption figure footer form header hr li main nav section tr"),
+  ...byName(2, "blockquote dl h1 h2 h3 h4 h5 h6 ol p pre table ul"),
+};
+
+function byName(breaks: number, names: string): Record<string, number> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, breaks]));
+}
+
+/** Where the tokenizer reports positions, they are positions in `html`: it is written in one piece. */
+class TextWriter implements TokenizerCallbacks {
+  private readonly pieces: string[] = [];
+  /** White space owed before the next visible character. */
+  private breaks = 0;
+  private spaced = false;
+  /** The element whose content is being left out. */
+  private unseen: string | null = null;
+  private tag = "";
+  private attribute = "";
+  private value = "";
+  /** Address and first piece of the link that is open. */
+  private link: { readonly href: string; readonly from: number } | null = null;
+
+  constructor(private readonly html: string) {}
+
+  text(): string {
+    this.endLink();
+    return this.pieces.join("").trim();
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.unseen === null) this.write(this.html.slice(start, end));
+  }
+
+  ontextentity(codepoint: number): void {
+    if (this.unseen === null) this.write(String.fromCodePoint(codepoint));
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.tag = this.html.slice(start, end).toLowerCase();
+    if (this.unseen !== null) {
+      // The body ends the head, closed or not.
+      if (this.unseen === "head" && this.tag === "body") this.unseen = null;
+      return;
+    }
+    if (UNSEEN.has(this.tag)) this.unseen = this.tag;
+    if (this.tag === "br") this.breaks += 1;
+    if (this.tag === "td" || this.tag === "th") this.spaced = true;
+    this.breakFor(this.tag);
+    if (this.tag === "li") this.write("- ");
+  }
+
+  onattribname(start: number, end: number): void {
+    this.attribute = this.html.slice(start, end).toLowerCase();
+    this.value = "";
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.value += this.html.slice(start, end);
+  }
+
+  onattribentity(codepoint: number): void {
+    this.value += String.fromCodePoint(codepoint);
+  }
+
+  onattribend(): void {
+    if (this.unseen !== null) return;
+    if (this.tag === "img" && this.attribute === "alt") this.write(this.value);
+    if (this.tag === "a" && this.attribute === "href") this.beginLink(this.value.trim());
+  }
+
+  onclosetag(start: number, end: number): void {
+    const tag = this.html.slice(start, end).trim().toLowerCase();
+    if (this.unseen !== null) {
+      if (tag === this.unseen) this.unseen = null;
+      return;
+    }
+    if (tag === "a") this.endLink();
+    this.breakFor(tag);
+  }
+
+  private breakFor(tag: string): void {
+    const breaks = Object.hasOwn(BREAKS, tag) ? (BREAKS[tag] ?? 0) : 0;
+    this.breaks = Math.max(this.breaks, breaks);
+  }
+
+  private write(text: string): void {
+    const words = text.replace(/[\t\n\f\r ]+/g, " ");
+    if (words === "") return;
+    if (words === " ") {
+      this.spaced = true;
+      return;
+    }
+    const started = this.pieces.length > 0;
+    if (started && this.breaks > 0) this.pieces.push("\n".repeat(Math.min(this.breaks, 2)));
+    else if (started && (this.spaced || words.startsWith(" "))) this.pieces.push(" ");
+    this.pieces.push(words.trim());
+    this.breaks = 0;
+    this.spaced = words.endsWith(" ");
+  }
+
+  private beginLink(href: string): void {
+    this.endLink();
+    if (/^(?:https?:|mailto:|tel:|\{\{)/i.test(href)) this.link = { href, from: this.pieces.length };
+  }
+
+  private endLink(): void {
+    const link = this.link;
+    if (link === null) return;
+    this.link = null;
+    const label = this.pieces.slice(link.from).join("").trim();
+    const target = link.href.replace(/^(?:mailto|tel):/i, "");
+    // A link that says its own address needs no second copy; one without text (an image) is its address.
+    if (label === link.href || label === target) return;
+    this.write(label === "" ? ` ${link.href} ` : ` (${link.href}) `);
+  }
+
+  // What is neither text nor an element.
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onend(): void {}
+  onopentagend(): void {}
+  onprocessinginstruction(): void {}
+  onselfclosingtag(): void {}
+}

@@ -1,0 +1,20 @@
+import { limits } from "../../core/limits.ts";
+
+/**
+ * Whether the text is exactly one mailbox of RFC 5321, 4.1.2 (dot-string or quoted local part, domain or address
+ * literal; UTF-8 as in RFC 6531). It looks at the shape that decides how many recipients a reader sees, not at
+ * whether the domain exists.
+ */
+export function isMailAddress(text: string): boolean {
+  return Buffer.byteLength(text) <= limits.addressBytesMax && MAILBOX.test(text) && text.isWellFormed();
+}
+
+const ATOM = '[^\\s\\p{C}()<>\\[\\]:;@\\\\,"]+';
+const QUOTED = '"(?:[^"\\\\\\p{C}]|\\\\[^\\p{C}])*"';
+const LITERAL = "\\[[A-Za-z0-9:.]+\\]";
+const MAILBOX = new RegExp(`^(?:${ATOM}|${QUOTED})@(?:${ATOM}|${LITERAL})$`, "u");
+
+/** The part behind the last `@` of an address that `isMailAddress` holds of. */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf("@") + 1);
+}

@@ -1,0 +1,120 @@
+import type { Outcome } from "../../core/outcome.ts";
+
+/** What is known of a submission that did not succeed. */
+export interface SmtpFailure {
+  /** nodemailer's code of the step that failed, for example `ETIMEDOUT`; null where there is none. */
+  readonly code: string | null;
+  /** The server's reply code (RFC 5321, 4.2), or null where no reply came. */
+  readonly replyCode: number | null;
+  /** The server's reply, code included. */
+  readonly reply: string | null;
+  /** The command that was answered, for example `RCPT TO`. */
+  readonly command: string | null;
+}
+
+/** The server that was talked to. */
+export interface SmtpRelay {
+  /** Whether it is the tenant's: then the tenant is told about its configuration, and it is the tenant who can mend it. */
+  readonly own: boolean;
+  /** Texts that must not be repeated to a tenant: the platform's host names and credentials. */
+  readonly confidential: readonly string[];
+}
+
+type Cause =
+  | "message"
+  | "temporary"
+  | "unreachable"
+  | "credentials"
+  | "encryption"
+  | "greeting"
+  | "address"
+  | "aborted";
+
+interface Rule {
+  readonly cause: Cause;
+  /** All that are given must hold. */
+  readonly codes?: readonly string[];
+  readonly replies?: readonly [from: number, to: number];
+  readonly commands?: readonly string[];
+}
+
+/** The first rule that holds decides; none: the cause is `temporary`, since a repeat can be recognised by its Message-ID. */
+const RULES: readonly Rule[] = [
+  { cause: "aborted", codes: ["EABORT"] },
+  // A 4yz is a promise that the same message may pass later, whatever it answers. 503 says that the session was out of
+  // step, which a new one is not.
+  { cause: "temporary", replies: [400, 499] },
+  { cause: "temporary", replies: [503, 503] },
+  { cause: "credentials", codes: ["EAUTH", "ENOAUTH"] },
+  // Authentication or encryption is demanded before anything is taken (RFC 4954, 6; RFC 3207, 4).
+  { cause: "credentials", replies: [530, 530] },
+  { cause: "credentials", replies: [534, 535] },
+  // A refusal before MAIL FROM is about this client, not about the message.
+  { cause: "greeting", replies: [500, 599], commands: ["CONN", "EHLO", "HELO", "STARTTLS"] },
+  { cause: "message", replies: [500, 599] },
+  { cause: "encryption", codes: ["ETLS", "EREQUIRETLS"] },
+  { cause: "unreachable", codes: ["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "EPROXY"] },
+  // Without a reply this is the client's own check of the envelope.
+  { cause: "address", codes: ["EENVELOPE", "EMAXRECIPIENTS"] },
+];
+
+/**
+ * The outcome of a failed submission. Permanent is only what the server said about this message, or what the tenant
+ * alone can mend. The platform's own trouble (its credentials, its certificate) is retried: operators mend it within
+ * the day that a job is tried, and no tenant's message should be lost to it.
+ */
+export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
+  const cause = RULES.find((rule) => holds(rule, failure))?.cause ?? "temporary";
+  const said = failure.reply === null ? "" : `: ${quotable(failure.reply, relay)}`;
+  const server = relay.own ? "your mail server" : "the mail server";
+  switch (cause) {
+    case "message":
+      return { kind: "failed", error: `${server} refused the message${said}` };
+    case "address":
+      return { kind: "failed", error: "the sender's or the recipient's address cannot be sent to" };
+    case "credentials":
+      return relay.own
+        ? { kind: "failed", error: `your mail server refused the credentials that are stored for it${said}` }
+        : { kind: "retry", why: "the mail server refused this service's credentials" };
+    case "encryption":
+      return { kind: "retry", why: `no encrypted connection to ${server} could be made` };
+    case "greeting":
+      return { kind: "retry", why: `${server} refused the connection${said}` };
+    case "unreachable":
+      return { kind: "retry", why: `${server} could not be reached or dropped the connection` };
+    case "aborted":
+      return { kind: "retry", why: `${server} did not answer in time` };
+    case "temporary":
+      return { kind: "retry", why: `${server} did not take the message yet${said}` };
+  }
+}
+
+function holds(rule: Rule, { code, replyCode, command }: SmtpFailure): boolean {
+  if (rule.codes && !rule.codes.includes(code ?? "")) return false;
+  if (rule.commands && !rule.commands.includes(command ?? "")) return false;
+  return !rule.replies || (replyCode !== null && replyCode >= rule.replies[0] && replyCode <= rule.replies[1]);
+}
+
+const QUOTED_CHARS_MAX = 300;
+
+/** A server's reply as a tenant may read it: one line, bounded, without the platform's names and private addresses. */
+function quotable(reply: string, relay: SmtpRelay): string {
+  // A reply can be a megabyte; what is cut off need not be looked at.
+  let text = reply
+    .slice(0, QUOTED_CHARS_MAX * 4)
+    .replace(/[\p{C}\s]+/gu, " ")
+    .trim();
+  for (const word of relay.confidential) {
+    if (word.length > 0) text = text.replaceAll(word, "(…)");
+  }
+  text = text.replace(PRIVATE_IPV4, "(…)");
+  return text.length > QUOTED_CHARS_MAX ? `${text.slice(0, QUOTED_CHARS_MAX - 1).toWellFormed()}…` : text;
+}
+
+/** RFC 1918 and loopback. */
+const PRIVATE_IPV4 = /\[?\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b\]?/g;
+
+/** The queue id of a Postfix-like reply (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or null. */
+export function queueIdOf(reply: string): string | null {
+  return /queued as ([0-9A-Za-z]{1,64})/.exec(reply)?.[1] ?? null;
+}
