@@ -132,7 +132,7 @@ class TextWriter implements TokenizerCallbacks {
     const target = link.href.replace(/^(?:mailto|tel):/i, "");
     // A link that says its own address needs no second copy; one without text (an image) is its address.
     if (label === link.href || label === target) return;
-    this.write(label === "" ? ` ${link.href} ` : ` (${link.href}) `);
+    this.write(label === "" ? ` ${link.href}` : ` (${link.href})`);
   }
 
   // What is neither text nor an element.

@@ -1,0 +1,43 @@
+/** Reads a few headers of a message that is kept as it came over the wire. */
+
+/** The block of headers as bytes-as-characters; at most `HEADER_BYTES_MAX` of it. */
+function headerBlock(source: Buffer): string {
+  const end = source.indexOf("\r\n\r\n");
+  return source.toString("latin1", 0, Math.min(end === -1 ? source.length : end + 2, HEADER_BYTES_MAX));
+}
+
+const HEADER_BYTES_MAX = 64 * 1024;
+
+/** The Message-ID with its angle brackets, or null. */
+export function messageIdIn(source: Buffer): string | null {
+  return /^message-id:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im.exec(headerBlock(source))?.[1] ?? null;
+}
+
+/** The subject as a person reads it: unfolded, RFC 2047 words decoded. Empty where there is none. */
+export function subjectIn(source: Buffer): string {
+  const raw = /^subject:((?:[^\r\n]|\r\n[ \t])*)/im.exec(headerBlock(source))?.[1] ?? "";
+  // Folding adds only the line break (RFC 5322, 2.2.3); what is not ASCII is UTF-8 (RFC 6532).
+  const line = Buffer.from(raw.replaceAll("\r\n", ""), "latin1").toString("utf8").trim();
+  // White space between two encoded words belongs to neither (RFC 2047, 6.2).
+  return line.replace(/(\?=)\s+(?==\?)/g, "$1").replace(/=\?([^?\s]+)\?([bq])\?([^?\s]*)\?=/gi, decodeWord);
+}
+
+function decodeWord(word: string, charset: string, encoding: string, text: string): string {
+  const bytes = encoding.toLowerCase() === "b" ? Buffer.from(text, "base64") : unquote(text);
+  // RFC 2231 allows a language behind the charset.
+  const label = charset.split("*")[0] ?? "";
+  try {
+    // Whether it is a label that TextDecoder knows is what the RangeError says.
+    return new TextDecoder(label as Bun.Encoding).decode(bytes);
+  } catch (error) {
+    if (error instanceof RangeError) return word;
+    throw error;
+  }
+}
+
+function unquote(text: string): Buffer {
+  const bytes = text
+    .replaceAll("_", " ")
+    .replace(/=([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, "latin1");
+}
