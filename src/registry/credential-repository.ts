@@ -1,0 +1,51 @@
+import { ApiError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { EmailCredentials } from "../core/registry.ts";
+import { checkText } from "./check-text.ts";
+import { emailCredentialsPlace, emailCredentialsText } from "./email-credentials.ts";
+import type { RegistryChanges } from "./registry-changes.ts";
+import { requireTenantId } from "./require-tenant.ts";
+import { credentials } from "./schema.ts";
+import type { SecretPlace, Vault } from "./vault.ts";
+
+/** Enough to keep anything out of a header or an SMTP command that does not belong there; the relay judges the rest. */
+const ADDRESS = /^[^\s@<>,;:"()\\[\]\p{Cc}]+@[^\s@<>,;:"()\\\p{Cc}]+$/u;
+const NAME_CHARS_MAX = 200;
+const URL_CHARS_MAX = 2_000;
+
+export class CredentialRepository {
+  constructor(
+    private readonly vault: Vault,
+    private readonly changes: RegistryChanges,
+  ) {}
+
+  /** They are used once the tenant may use credentials of its own on the channel. */
+  async putEmail(tenantId: string, given: EmailCredentials): Promise<void> {
+    requireTenantId(tenantId);
+    checkEmailCredentials(given);
+    await this.put(emailCredentialsPlace(tenantId), emailCredentialsText(given));
+  }
+
+  private async put(place: SecretPlace, plaintext: string): Promise<void> {
+    const { tenantId, kind } = place;
+    const sealed = this.vault.seal(place, plaintext);
+    await this.changes.ofTenant(tenantId, (transaction) =>
+      transaction
+        .insert(credentials)
+        .values({ tenantId, kind, sealed })
+        .onConflictDoUpdate({ target: [credentials.tenantId, credentials.kind], set: { sealed } }),
+    );
+  }
+}
+
+function checkEmailCredentials({ from_address, from_name, smtp_url }: EmailCredentials): void {
+  if (!ADDRESS.test(from_address) || Buffer.byteLength(from_address) > limits.addressBytesMax) {
+    throw new ApiError(400, 'The field "from_address" must be one e-mail address.');
+  }
+  if (from_name !== undefined) checkText(from_name, { field: "from_name", charsMax: NAME_CHARS_MAX });
+  if (smtp_url === undefined) return;
+  const url = smtp_url.length <= URL_CHARS_MAX ? URL.parse(smtp_url) : null;
+  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
+    throw new ApiError(400, 'The field "smtp_url" must have the form smtp://user:password@host:587 or smtps://….');
+  }
+}

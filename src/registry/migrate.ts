@@ -1,0 +1,41 @@
+import { sql } from "drizzle-orm";
+import { readMigrationFiles } from "drizzle-orm/migrator";
+import { pgTable, text, timestamp } from "drizzle-orm/pg-core";
+import { ConfigurationError } from "./configuration-error.ts";
+import type { AnyDb } from "./database.ts";
+
+/** The migrations that this database has. */
+const applied = pgTable("registry_migrations", {
+  hash: text("hash").primaryKey(),
+  appliedAt: timestamp("applied_at", { withTimezone: true }).notNull().defaultNow(),
+});
+
+/** Any number, the same in every process of ours. */
+const MIGRATION_LOCK = 8_246_011;
+
+/**
+ * Brings the database to the current schema: all missing migrations in one transaction, one process at a time. Changes
+ * nothing when it is current. Rejects with `ConfigurationError` when a later version of the program has been here.
+ *
+ * Not drizzle's own migrator, which two processes that start together would run at once.
+ */
+export async function migrate(db: AnyDb): Promise<void> {
+  const migrations = readMigrationFiles({ migrationsFolder: `${import.meta.dir}/migrations` });
+  await db.transaction(async (transaction) => {
+    await transaction.execute(sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`);
+    await transaction.execute(
+      sql`create table if not exists registry_migrations (hash text primary key, applied_at timestamptz not null default now())`,
+    );
+    const known = new Set(migrations.map(({ hash }) => hash));
+    const present = new Set((await transaction.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
+    if (!present.isSubsetOf(known)) {
+      throw new ConfigurationError(
+        "The database belongs to a later version of Waybill: start that one, or restore a backup.",
+      );
+    }
+    for (const migration of migrations.filter(({ hash }) => !present.has(hash))) {
+      for (const statement of migration.sql) await transaction.execute(sql.raw(statement));
+      await transaction.insert(applied).values({ hash: migration.hash });
+    }
+  });
+}

@@ -1,0 +1,130 @@
+import { sql } from "drizzle-orm";
+import type { ChangeFeed } from "../core/change-feed.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Random } from "../core/random.ts";
+import type { Registry } from "../core/registry.ts";
+import type { ReadinessProbe } from "../core/report.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { TenantDirectory } from "../core/tenant.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import { CredentialRepository } from "./credential-repository.ts";
+import { type AnyDb, Database } from "./database.ts";
+import { KeyRepository } from "./key-repository.ts";
+import { PlanRepository } from "./plan-repository.ts";
+import { RegistryChanges } from "./registry-changes.ts";
+import { credentials, plans, registryState } from "./schema.ts";
+import { sqlState } from "./sql-state.ts";
+import { TemplateRepository } from "./template-repository.ts";
+import { TenantRepository } from "./tenant-repository.ts";
+import { TenantSnapshots } from "./tenant-snapshots.ts";
+import { TenantSource } from "./tenant-source.ts";
+import { TokenRepository } from "./token-repository.ts";
+import type { Vault } from "./vault.ts";
+
+export interface RegistryOptions {
+  readonly db: AnyDb;
+  /** How many virtual shards the tenants are spread over: fixed when the data is first created. */
+  readonly shards: number;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly feed: ChangeFeed;
+  readonly telemetry: Telemetry;
+}
+
+export interface OpenRegistry {
+  readonly registry: Registry;
+  readonly directory: TenantDirectory;
+  readonly probe: ReadinessProbe;
+  /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const FIRST_PLANS = [
+  { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null },
+  { name: "pro", requestsPerMinute: 1_000, deliveriesPerSecond: null },
+];
+
+/**
+ * Opens the registry in a database that `migrate` has prepared. Rejects with `ConfigurationError` when it has not, when
+ * the data was created with another number of shards, or when stored credentials need a master key that is not given;
+ * with `UnavailableError` when the database cannot be reached.
+ */
+export async function openRegistry(options: RegistryOptions): Promise<OpenRegistry> {
+  const { clock, feed, telemetry, vault, shards } = options;
+  const database = new Database(options.db, clock);
+  const version = await prepare(database, shards);
+  await checkMasterKeys(database, vault);
+
+  const source = new TenantSource(database, vault);
+  const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
+  const changes = new RegistryChanges(database, (tenantId) => {
+    snapshots.drop(tenantId);
+    feed.announce(tenantId);
+  });
+  return {
+    registry: registryOf(options, database, changes),
+    directory: snapshots,
+    probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
+    start: () => snapshots.start(),
+    stop: () => snapshots.stop(),
+  };
+}
+
+function registryOf(options: RegistryOptions, database: Database, changes: RegistryChanges): Registry {
+  const { vault, clock, random, shards } = options;
+  const tenants = new TenantRepository({ database, changes, shards, clock, random });
+  const keys = new KeyRepository({ database, changes, clock, random });
+  const allPlans = new PlanRepository(database, changes);
+  const templates = new TemplateRepository(database, changes);
+  const ownCredentials = new CredentialRepository(vault, changes);
+  const tokens = new TokenRepository(database, clock);
+  return {
+    createTenant: (tenant) => tenants.create(tenant),
+    tenant: (tenantId) => tenants.one(tenantId),
+    tenants: (cursor, limit) => tenants.page(cursor, limit),
+    changeTenant: (tenantId, change) => tenants.change(tenantId, change),
+    createKey: (tenantId) => keys.create(tenantId),
+    keys: (tenantId) => keys.all(tenantId),
+    revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
+    plans: () => allPlans.all(),
+    putPlan: (plan) => allPlans.put(plan),
+    putEmailTemplate: (tenantId, template) => templates.putEmail(tenantId, template),
+    template: (tenantId, slug) => templates.one(tenantId, slug),
+    templates: (tenantId) => templates.all(tenantId),
+    deleteTemplate: (tenantId, slug) => templates.delete(tenantId, slug),
+    putEmailCredentials: (tenantId, given) => ownCredentials.putEmail(tenantId, given),
+    addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
+    tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
+  };
+}
+
+/** Writes what a new registry holds, checks what an old one does, and answers its version. */
+async function prepare(database: Database, shards: number): Promise<number> {
+  try {
+    return await database.write(async (transaction) => {
+      await transaction.insert(plans).values(FIRST_PLANS).onConflictDoNothing();
+      await transaction
+        .insert(registryState)
+        .values({ id: 1, shards, version: 1, plansVersion: 1 })
+        .onConflictDoNothing();
+      const [state] = await transaction.select().from(registryState);
+      if (state === undefined) throw new Error("the registry's state row is missing");
+      if (state.shards === shards) return state.version;
+      throw new ConfigurationError(
+        `SHARDS is ${shards}, but the data was created with ${state.shards} and cannot change: set SHARDS=${state.shards}.`,
+      );
+    });
+  } catch (error) {
+    const isTableMissing = sqlState(error).state === "42P01";
+    throw isTableMissing ? new ConfigurationError("The database has no current schema: run `waybill migrate`.") : error;
+  }
+}
+
+async function checkMasterKeys(database: Database, vault: Vault): Promise<void> {
+  const rows = await database.read((db) =>
+    db.selectDistinct({ keyId: sql<string>`split_part(${credentials.sealed}, '.', 2)` }).from(credentials),
+  );
+  vault.requireKeys(rows.map(({ keyId }) => keyId));
+}

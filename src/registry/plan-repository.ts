@@ -1,0 +1,54 @@
+import { asc, eq } from "drizzle-orm";
+import { ApiError } from "../core/errors.ts";
+import type { Plan } from "../core/tenant.ts";
+import { type AnyDb, type Database } from "./database.ts";
+import type { RegistryChanges } from "./registry-changes.ts";
+import { plans } from "./schema.ts";
+
+const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const REQUESTS_PER_MINUTE_MAX = 1_000_000;
+const DELIVERIES_PER_SECOND_MAX = 100_000;
+
+export class PlanRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly changes: RegistryChanges,
+  ) {}
+
+  all(): Promise<readonly Plan[]> {
+    return this.database.read((db) => db.select().from(plans).orderBy(asc(plans.name)));
+  }
+
+  async put(plan: Plan): Promise<Plan> {
+    checkPlan(plan);
+    const { name, requestsPerMinute, deliveriesPerSecond } = plan;
+    const row = { name, requestsPerMinute, deliveriesPerSecond };
+    await this.changes.ofPlans((transaction) =>
+      transaction.insert(plans).values(row).onConflictDoUpdate({ target: plans.name, set: row }),
+    );
+    return row;
+  }
+}
+
+/** @throws ApiError 400 when there is no plan of this name. */
+export async function requirePlan(db: AnyDb, name: string): Promise<void> {
+  const isName = PLAN_NAME.test(name);
+  const found = isName ? await db.select({ name: plans.name }).from(plans).where(eq(plans.name, name)) : [];
+  if (found.length === 0) throw new ApiError(400, `There is no plan ${JSON.stringify(name.slice(0, 63))}.`);
+}
+
+function checkPlan({ name, requestsPerMinute, deliveriesPerSecond }: Plan): void {
+  if (!PLAN_NAME.test(name)) {
+    throw new ApiError(400, "A plan's name must be 1-63 lower-case letters, digits, hyphens or underscores.");
+  }
+  if (!Number.isInteger(requestsPerMinute) || requestsPerMinute < 1 || requestsPerMinute > REQUESTS_PER_MINUTE_MAX) {
+    throw new ApiError(400, `The field "requests_per_minute" must be an integer from 1 to ${REQUESTS_PER_MINUTE_MAX}.`);
+  }
+  if (deliveriesPerSecond === null) return;
+  if (!(deliveriesPerSecond > 0 && deliveriesPerSecond <= DELIVERIES_PER_SECOND_MAX)) {
+    throw new ApiError(
+      400,
+      `The field "deliveries_per_second" must be above 0 and at most ${DELIVERIES_PER_SECOND_MAX}.`,
+    );
+  }
+}
