@@ -1,0 +1,27 @@
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import type { ClickHouseClient, ClickHouseError } from "@clickhouse/client";
+
+/** Serves an engine over as much of ClickHouse's HTTP protocol as the client speaks, on a loopback port of its own. */
+export function serveClickHouse(engine: ClickHouseClient) {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const inUrl = new URL(request.url).searchParams.get("query");
+      const body = await request.text();
+      try {
+        const { stream } =
+          inUrl === null
+            ? await engine.exec({ query: body })
+            : await engine.exec({ query: inUrl, values: Readable.from([Buffer.from(body)], { objectMode: false }) });
+        return new Response(await text(stream));
+      } catch (error) {
+        // The driver has a copy of the client's error class of its own, with the same members.
+        const { code, message, type } = error as ClickHouseError;
+        return new Response(`Code: ${code}. DB::Exception: ${message} (${type})`, { status: 500 });
+      }
+    },
+  });
+  return { url: server.url.href, stop: () => server.stop(true) };
+}
