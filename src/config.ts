@@ -1,0 +1,139 @@
+import { join } from "node:path";
+import { generatedSecret } from "./config/generated-secret.ts";
+import { SETTINGS, type Setting } from "./config/settings.ts";
+
+/** What the environment asks for does not work. One line a problem; no secret is ever in it. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join("\n"));
+  }
+}
+
+type ValueOf<S extends Setting<unknown>> =
+  | Exclude<ReturnType<S["parse"]>, undefined>
+  | (S extends { default: string } | { generated: object } ? never : null);
+
+/** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
+export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the configuration from the environment. An empty variable counts as unset. Secrets that are unset are made up
+ * and kept in WAYBILL_HOME, but only once everything else is in order.
+ *
+ * @throws ConfigurationError that names every problem at once.
+ */
+export function loadConfig(environment: Environment): Config {
+  const reader = new SettingsReader(environment);
+  const values: Record<string, unknown> = {};
+  const generated = Object.entries<Setting<unknown>>(SETTINGS).filter(([key, setting]) => {
+    const isGenerated = setting.generated !== undefined && textOf(environment, setting) === null;
+    if (!isGenerated) values[key] = reader.read(setting);
+    return isGenerated;
+  });
+  // Every key of SETTINGS that is not generated got its parsed value above; the checks look at no other.
+  reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
+  if (reader.problems.length === 0) {
+    for (const [key, setting] of generated) values[key] = reader.readGenerated(setting, String(values["home"]));
+  }
+  if (reader.problems.length > 0) throw new ConfigurationError(reader.problems);
+  // By now every key of SETTINGS holds what its own `parse` gave, or null.
+  return deepFreeze(withConsequences(values as Config));
+}
+
+/** The settings as a table in Markdown, for the documentation. */
+export function configTable(): string {
+  const rows = Object.values<Setting<unknown>>(SETTINGS).map(
+    (setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${setting.meaning} |`,
+  );
+  return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Reads settings one by one and collects what is wrong with them. */
+class SettingsReader {
+  readonly problems: string[] = [];
+
+  constructor(private readonly environment: Environment) {}
+
+  read(setting: Setting<unknown>): unknown {
+    const given = textOf(this.environment, setting);
+    const text = given ?? setting.default;
+    if (text === null) return null;
+    return this.parse(setting, text, given === null ? "unset" : `${setting.secret ? "set" : shown(text)}`);
+  }
+
+  readGenerated(setting: Setting<unknown>, home: string): unknown {
+    const { generated } = setting;
+    if (generated === undefined) return null;
+    const file = join(home, generated.file);
+    try {
+      return this.parse(setting, generatedSecret(file, generated.make), `read from ${file}`);
+    } catch (error) {
+      this.problems.push(
+        `WAYBILL_HOME is ${shown(home)}; it should be a folder whose file ${generated.file} can be written and read ` +
+          `(${error instanceof Error ? error.message : String(error)})`,
+      );
+      return null;
+    }
+  }
+
+  private parse(setting: Setting<unknown>, text: string, holds: string): unknown {
+    const value = setting.parse(text);
+    if (value !== undefined) return value;
+    this.problems.push(`${setting.name} is ${holds}; it should be ${setting.expected}`);
+    return null;
+  }
+}
+
+/** Settings that are right by themselves and wrong together. */
+function contradictions(config: Config): readonly string[] {
+  const problems: string[] = [];
+  if (config.roles.includes("maillog") && config.mailLog === null) {
+    problems.push("MAIL_LOG is unset; with the role maillog it should be the path of the MTA's log");
+  }
+  if (config.providers === "live" && config.smtpUrl === null) {
+    problems.push("SMTP_URL is unset; with PROVIDERS=live it should be the MTA that mail is submitted to");
+  }
+  if (config.clickhouseCluster !== null && config.clickhouseUrl === null) {
+    problems.push("CLICKHOUSE_URL is unset; with CLICKHOUSE_CLUSTER it should be the address of one of its servers");
+  }
+  if ((config.whatsappPhoneNumberId === null) !== (config.whatsappAccessToken === null)) {
+    const missing = config.whatsappAccessToken === null ? "WHATSAPP_ACCESS_TOKEN" : "WHATSAPP_PHONE_NUMBER_ID";
+    problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
+  }
+  return problems;
+}
+
+/** What some settings mean for others that are unset. */
+function withConsequences(config: Config): Config {
+  const { roles, mailLog, outboundAllow, providers } = config;
+  return {
+    ...config,
+    roles: mailLog === null || roles.includes("maillog") ? roles : [...roles, "maillog"],
+    outboundAllow: outboundAllow ?? (providers === "sandbox" ? ["127.0.0.0/8", "::1/128"] : []),
+  };
+}
+
+function textOf(environment: Environment, setting: Setting<unknown>): string | null {
+  return environment[setting.name]?.trim() || null;
+}
+
+/** The value as an error may show it: on one line, not too long, without a URL's user and password. */
+function shown(text: string): string {
+  const harmless = text.replace(/\/\/[^/]*@/g, "//…@");
+  return JSON.stringify(harmless.length > 100 ? `${harmless.slice(0, 100)}…` : harmless);
+}
+
+function defaultOf(setting: Setting<unknown>): string {
+  if (setting.generated !== undefined) return `generated, in \`WAYBILL_HOME/${setting.generated.file}\``;
+  return setting.default === null ? (setting.unset ?? "none") : `\`${setting.default}\``;
+}
+
+function deepFreeze<T>(value: T): T {
+  // The bytes of a key cannot be frozen; nobody writes to them.
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}

@@ -1,0 +1,46 @@
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * The secret that is kept in `file`, made by `generate` and written (mode 0600, on disk) when there is none yet.
+ * Processes that start at the same time get the same one: the file appears whole or not at all, and the first one wins.
+ */
+export function generatedSecret(file: string, generate: () => string): string {
+  const kept = read(file);
+  if (kept !== null) return kept;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${process.pid}.${crypto.randomUUID()}`;
+  write(draft, `${generate()}\n`);
+  try {
+    // Unlike a rename, a link never replaces what another process has put there meanwhile.
+    linkSync(draft, file);
+  } catch (error) {
+    if (!isErrno(error, "EEXIST")) throw error;
+  } finally {
+    unlinkSync(draft);
+  }
+  return readFileSync(file, "utf8").trim();
+}
+
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return null;
+    throw error;
+  }
+}
+
+function write(file: string, text: string): void {
+  const descriptor = openSync(file, "wx", 0o600);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

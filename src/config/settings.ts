@@ -1,0 +1,301 @@
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import {
+  distinct,
+  inRange,
+  list,
+  MASTER_KEY_BYTES,
+  mailbox,
+  masterKey,
+  matching,
+  network,
+  oneOf,
+  redisAddress,
+  socketAddress,
+  urlOf,
+  webUrl,
+  wholeNumber,
+} from "./values.ts";
+
+/** One environment variable: its name, what it means, and what its text becomes. */
+export interface Setting<T> {
+  readonly name: string;
+  readonly meaning: string;
+  /** Completes "it should be …". */
+  readonly expected: string;
+  /** The value, or undefined where the text is not as expected. */
+  parse(text: string): T | undefined;
+  /** Stands in for an unset variable, as text. Null: nothing does. */
+  readonly default: string | null;
+  /** What the documentation says in place of a default. */
+  readonly unset?: string;
+  /** The value is never shown. */
+  readonly secret?: true;
+  /** An unset variable is made up once and kept in this file of WAYBILL_HOME. */
+  readonly generated?: { readonly file: string; make(): string };
+}
+
+const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
+const PROVIDERS = ["sandbox", "live"] as const;
+const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
+
+const TOKEN_CHARS_MIN = 16;
+
+/** Every setting, by the name that it has in `Config`, in the order of the documentation. */
+export const SETTINGS = {
+  port: {
+    name: "PORT",
+    default: "3000",
+    meaning: "port of the HTTP listener; `0` takes a free one",
+    ...wholeNumber(0, 65_535),
+  },
+  host: {
+    name: "HOST",
+    default: "127.0.0.1",
+    meaning: "address of the HTTP listener",
+    expected: "a host name or an IP address",
+    parse: (text) => matching(text, /^[A-Za-z0-9._:-]{1,253}$/),
+  },
+  publicUrl: {
+    name: "PUBLIC_URL",
+    default: null,
+    unset: "`http://HOST:PORT`",
+    meaning: "base of tracking, unsubscribe and wallet web-service links",
+    ...webUrl("https://send.example.com"),
+  },
+  roles: {
+    name: "ROLES",
+    default: "api,dispatcher,recorder",
+    meaning: "which roles this process plays; `maillog` follows an MTA's log (on by itself where `MAIL_LOG` is set)",
+    expected: `a comma-separated selection of ${ROLES.join(", ")}`,
+    parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
+  },
+  home: {
+    name: "WAYBILL_HOME",
+    default: "./.waybill",
+    meaning: "data folder of the embedded default, and the secrets that were generated (mode 0600)",
+    expected: "the path of a folder",
+    parse: (text) => resolve(text),
+  },
+  redis: {
+    name: "REDIS_URL",
+    default: null,
+    unset: "a private redis-server",
+    secret: true,
+    meaning: "Redis 7 or later; several URLs, comma-separated, are the seeds of a Redis Cluster",
+    expected: "redis://host:6379 or rediss://host:6379, or several of them separated by commas",
+    parse: redisAddress,
+  },
+  databaseUrl: {
+    name: "DATABASE_URL",
+    default: null,
+    unset: "PGlite in the process",
+    secret: true,
+    meaning: "PostgreSQL 15 or later",
+    expected: "postgres://user:password@host:5432/database",
+    parse: (text) => urlOf(text, ["postgres:", "postgresql:"]),
+  },
+  clickhouseUrl: {
+    name: "CLICKHOUSE_URL",
+    default: null,
+    unset: "chDB in the process",
+    secret: true,
+    meaning: "ClickHouse's HTTP address",
+    expected: "http://host:8123 or https://host:8443",
+    parse: (text) => urlOf(text, ["http:", "https:"]),
+  },
+  clickhouseUser: {
+    name: "CLICKHOUSE_USER",
+    default: "default",
+    meaning: "user of the ClickHouse server",
+    expected: "a user name",
+    parse: (text) => text,
+  },
+  clickhousePassword: {
+    name: "CLICKHOUSE_PASSWORD",
+    default: null,
+    unset: "none",
+    secret: true,
+    meaning: "password of that user",
+    expected: "a password",
+    parse: (text) => text,
+  },
+  clickhouseDatabase: {
+    name: "CLICKHOUSE_DATABASE",
+    default: "waybill",
+    meaning: "database that holds the ledger",
+    expected: "a name of letters, digits and underscores",
+    parse: (text) => matching(text, /^[A-Za-z_]\w{0,62}$/),
+  },
+  clickhouseCluster: {
+    name: "CLICKHOUSE_CLUSTER",
+    default: null,
+    unset: "a single node",
+    meaning: "name of the ClickHouse cluster that the tables are spread over",
+    expected: "a name of letters, digits, underscores and hyphens",
+    parse: (text) => matching(text, /^[A-Za-z_][\w-]{0,62}$/),
+  },
+  clickhouseHttpPort: {
+    name: "CLICKHOUSE_HTTP_PORT",
+    default: "0",
+    meaning: "embedded only: serves the ledger, read-only, over ClickHouse's HTTP protocol on loopback; `0` is off",
+    ...wholeNumber(0, 65_535),
+  },
+  operatorToken: {
+    name: "OPERATOR_TOKEN",
+    default: null,
+    generated: { file: "operator-token", make: () => randomBytes(32).toString("base64url") },
+    secret: true,
+    meaning: "bearer token of `/dash/api`",
+    expected: `at least ${TOKEN_CHARS_MIN} printable ASCII characters without blanks`,
+    parse: (text) => matching(text, new RegExp(`^[!-~]{${TOKEN_CHARS_MIN},}$`)),
+  },
+  masterKeys: {
+    name: "MASTER_KEY",
+    default: null,
+    generated: { file: "master-key", make: () => randomBytes(MASTER_KEY_BYTES).toString("base64") },
+    secret: true,
+    meaning: "encrypts stored credentials and signs links; a comma-separated list rotates it (the first one encrypts)",
+    expected: `${MASTER_KEY_BYTES} bytes in base64, or several of them separated by commas`,
+    parse: (text) => list(text, masterKey),
+  },
+  webhookSecret: {
+    name: "WEBHOOK_SECRET",
+    default: null,
+    generated: { file: "webhook-secret", make: () => randomBytes(32).toString("base64url") },
+    secret: true,
+    meaning: "verify token and HMAC key of `/webhook/whatsapp`",
+    expected: `at least ${TOKEN_CHARS_MIN} characters`,
+    parse: (text) => (text.length >= TOKEN_CHARS_MIN ? text : undefined),
+  },
+  providers: {
+    name: "PROVIDERS",
+    default: "sandbox",
+    meaning: "`sandbox` (nothing leaves the machine) or `live`",
+    expected: PROVIDERS.join(" or "),
+    parse: (text) => oneOf(text, PROVIDERS),
+  },
+  outboundAllow: {
+    name: "OUTBOUND_ALLOW",
+    default: null,
+    unset: "none; with the sandbox: loopback",
+    meaning:
+      "private networks (CIDR, comma-separated) that tenants' webhooks may reach; `http` is allowed only to these",
+    expected: "networks like 10.0.0.0/8 or fd00::/8, separated by commas",
+    parse: (text) => list(text, network),
+  },
+  smtpUrl: {
+    name: "SMTP_URL",
+    default: null,
+    unset: "the sandbox",
+    secret: true,
+    meaning: "the MTA that mail is submitted to, with user and password where it needs them",
+    expected: "smtp://host:25 or smtps://user:password@host:465",
+    parse: (text) => urlOf(text, ["smtp:", "smtps:"]),
+  },
+  mailLog: {
+    name: "MAIL_LOG",
+    default: null,
+    unset: "none",
+    meaning: "path of the MTA's log, which is followed for `delivered` and `bounced`",
+    expected: "the path of a file",
+    parse: (text) => resolve(text),
+  },
+  mailFrom: {
+    name: "MAIL_FROM",
+    default: "Waybill <no-reply@waybill.test>",
+    meaning: "sender of tenants without a domain of their own",
+    expected: "an address like no-reply@example.com or Example <no-reply@example.com>",
+    parse: mailbox,
+  },
+  whatsappApiUrl: {
+    name: "WHATSAPP_API_URL",
+    default: null,
+    unset: "the provider's public one",
+    meaning: "address of the WhatsApp Cloud API",
+    ...webUrl("https://graph.example.com"),
+  },
+  googleWalletApiUrl: {
+    name: "GOOGLE_WALLET_API_URL",
+    default: null,
+    unset: "the provider's public one",
+    meaning: "address of the Google Wallet API",
+    ...webUrl("https://wallet.example.com"),
+  },
+  googleTokenUrl: {
+    name: "GOOGLE_TOKEN_URL",
+    default: null,
+    unset: "the provider's public one",
+    meaning: "where Google access tokens come from",
+    ...webUrl("https://token.example.com/token"),
+  },
+  apnsUrl: {
+    name: "APNS_URL",
+    default: null,
+    unset: "the provider's public one",
+    meaning: "address of the Apple Push Notification service",
+    ...webUrl("https://push.example.com"),
+  },
+  saveUrlBase: {
+    name: "SAVE_URL_BASE",
+    default: null,
+    unset: "the provider's public one",
+    meaning: "base of Google Wallet save links",
+    ...webUrl("https://pay.example.com/save"),
+  },
+  whatsappPhoneNumberId: {
+    name: "WHATSAPP_PHONE_NUMBER_ID",
+    default: null,
+    unset: "none",
+    meaning: "the platform's own sender, for tenants without credentials of their own",
+    expected: "the digits of a phone number id",
+    parse: (text) => matching(text, /^\d{1,32}$/),
+  },
+  whatsappAccessToken: {
+    name: "WHATSAPP_ACCESS_TOKEN",
+    default: null,
+    unset: "none",
+    secret: true,
+    meaning: "access token of that sender",
+    expected: "an access token",
+    parse: (text) => matching(text, /^[!-~]+$/),
+  },
+  spamFilter: {
+    name: "SPAM_FILTER",
+    default: "builtin",
+    meaning: "`off`, `builtin` or the URL of an rspamd worker",
+    expected: "off, builtin or the URL of an rspamd worker like http://127.0.0.1:11333",
+    parse: (text) => oneOf(text, BUILTIN_SPAM_FILTERS) ?? urlOf(text, ["http:", "https:"]),
+  },
+  spamThreshold: {
+    name: "SPAM_THRESHOLD",
+    default: "5",
+    meaning: "an inline-HTML e-mail that scores above it fails",
+    expected: "a number from 0 to 1000",
+    parse: (text) => inRange(/^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1000),
+  },
+  dnsServers: {
+    name: "DNS_SERVERS",
+    default: null,
+    unset: "the system's",
+    meaning: "resolvers that domain verification asks, comma-separated",
+    expected: "IP addresses with a port, like 10.0.0.2:53 or [::1]:53, separated by commas",
+    parse: (text) => list(text, socketAddress),
+  },
+  shards: {
+    name: "SHARDS",
+    default: "16",
+    meaning:
+      "virtual shards: the most dispatchers that can share the work. Each has its own ledger batches, so more is not " +
+      "better. Fixed when the data is first created; another value later is refused at the start",
+    ...wholeNumber(1, 256),
+  },
+  logLevel: {
+    name: "LOG_LEVEL",
+    default: "info",
+    meaning: "`debug`, `info`, `warn` or `error`; JSON lines on a server, readable on a terminal",
+    expected: LOG_LEVELS.join(", "),
+    parse: (text) => oneOf(text, LOG_LEVELS),
+  },
+} satisfies Record<string, Setting<unknown>>;

@@ -1,0 +1,122 @@
+import { isIP } from "node:net";
+
+/*
+ * Text of the environment → typed values. Each answers undefined for a text that is not as expected; what was expected
+ * is said in the table of settings.
+ */
+
+/** Where Redis is, in the words of the journal's connection. */
+export type RedisLocation =
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "cluster"; readonly urls: readonly string[] };
+
+export interface Mailbox {
+  readonly address: string;
+  /** Empty where none was given. */
+  readonly name: string;
+}
+
+export const MASTER_KEY_BYTES = 32;
+
+export function wholeNumber(min: number, max: number) {
+  return {
+    expected: `a whole number from ${min} to ${max}`,
+    parse: (text: string) => inRange(/^\d{1,9}$/.test(text) ? Number(text) : Number.NaN, min, max),
+  };
+}
+
+/** A web address without a trailing slash, so that paths can be appended to it. */
+export function webUrl(example: string) {
+  return {
+    expected: `a web address like ${example}`,
+    parse: (text: string) => {
+      const url = urlOf(text, ["http:", "https:"]);
+      return url === undefined || /[?#]/.test(url) ? undefined : url.replace(/\/+$/, "");
+    },
+  };
+}
+
+export function inRange(value: number, min: number, max: number): number | undefined {
+  return value >= min && value <= max ? value : undefined;
+}
+
+export function matching(text: string, pattern: RegExp): string | undefined {
+  return pattern.test(text) ? text : undefined;
+}
+
+export function oneOf<const T extends string>(text: string, choices: readonly T[]): T | undefined {
+  return choices.find((choice) => choice === text);
+}
+
+/** The items of a comma-separated list, if there is one at least and each is as expected. */
+export function list<T>(text: string, parseItem: (item: string) => T | undefined): readonly T[] | undefined {
+  const items: T[] = [];
+  for (const part of text.split(",")) {
+    const item = parseItem(part.trim());
+    if (item === undefined) return undefined;
+    items.push(item);
+  }
+  return items;
+}
+
+export function distinct<T>(items: readonly T[] | undefined): readonly T[] | undefined {
+  return items && Array.from(new Set(items));
+}
+
+/** The text, if it is a URL of one of the protocols and names a host. */
+export function urlOf(text: string, protocols: readonly string[]): string | undefined {
+  const url = URL.parse(text);
+  const fits = url !== null && protocols.includes(url.protocol) && url.hostname !== "" && !/\s/.test(text);
+  return fits ? text : undefined;
+}
+
+export function redisAddress(text: string): RedisLocation | undefined {
+  const urls = list(text, (item) => urlOf(item, ["redis:", "rediss:"]));
+  const [first, ...others] = urls ?? [];
+  if (urls === undefined || first === undefined) return undefined;
+  return others.length === 0 ? { kind: "url", url: first } : { kind: "cluster", urls };
+}
+
+export function masterKey(text: string): Uint8Array | undefined {
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return undefined;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.length === MASTER_KEY_BYTES ? new Uint8Array(bytes) : undefined;
+}
+
+/** `Name <address>`, `"Name" <address>` or a bare address (RFC 5322, 3.4, without comments and groups). */
+export function mailbox(text: string): Mailbox | undefined {
+  const [, name = "", named] = /^([^<>]*)<([^<>]+)>$/.exec(text) ?? [];
+  const address = named ?? text;
+  if (!/^[^\s<>()@,;:"]{1,64}@[A-Za-z0-9.-]{1,253}$/.test(address) || Buffer.byteLength(address) > 254)
+    return undefined;
+  // A line break in a name would end the header that it stands in.
+  return hasControlCharacter(name) ? undefined : { address, name: name.trim().replace(/^"(.*)"$/, "$1") };
+}
+
+/** A network in CIDR notation; a bare address is a network of one. */
+export function network(text: string): string | undefined {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const bits = bitsOf(address);
+  if (bits === 0 || rest.length > 0) return undefined;
+  const length = prefix ?? String(bits);
+  return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${length}` : undefined;
+}
+
+/** `ip:port` or `[ip]:port`; the port is 53 where none is given. */
+export function socketAddress(text: string): string | undefined {
+  if (isIP(text) === 4) return `${text}:53`;
+  if (isIP(text) === 6) return `[${text}]:53`;
+  const [, v6, v4, port] = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const isAddress = v6 === undefined ? isIP(v4 ?? "") === 4 : isIP(v6) === 6;
+  return isAddress && inRange(Number(port), 1, 65_535) !== undefined ? text : undefined;
+}
+
+function bitsOf(address: string): 0 | 32 | 128 {
+  const family = isIP(address);
+  if (family === 0) return 0;
+  return family === 4 ? 32 : 128;
+}
+
+function hasControlCharacter(text: string): boolean {
+  return Array.from(text).some((character) => character < " " || character === "\x7f");
+}
