@@ -1,0 +1,33 @@
+import type { Clock } from "../core/clock.ts";
+import type { JobIds } from "../core/ids.ts";
+import type { FrontJournal } from "../core/journal.ts";
+import type { LedgerReader } from "../core/ledger.ts";
+import type { Random } from "../core/random.ts";
+import type { Registry } from "../core/registry.ts";
+import type { ReadinessProbe, SandboxMailbox } from "../core/report.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { TenantDirectory } from "../core/tenant.ts";
+
+/** All that the front door needs of the house. */
+export interface ApiPorts {
+  readonly journal: FrontJournal;
+  readonly directory: TenantDirectory;
+  readonly registry: Registry;
+  readonly ledger: LedgerReader;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+  /** The Prometheus text exposition of this process. */
+  metricsText(): Promise<string>;
+  readonly probes: readonly ReadinessProbe[];
+  /** Null: real providers are in use. */
+  readonly sandbox: SandboxMailbox | null;
+  /** Bearer token of `/dash/api`. */
+  readonly operatorToken: string;
+  /** Base address that the documentation names; by default the address a request came to. */
+  readonly publicUrl?: string;
+  readonly version: string;
+  /** Aborts when the process begins to stop: `/ready` then says so, and load balancers look elsewhere. */
+  readonly whenDraining?: AbortSignal;
+}

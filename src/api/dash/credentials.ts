@@ -1,0 +1,25 @@
+import type { Elysia } from "elysia";
+import { ApiError } from "../../core/errors.ts";
+import { parseAddress } from "../../intake/address.ts";
+import type { FrontDoor } from "../front-door.ts";
+import { emailCredentialsBody } from "./body-schemas.ts";
+import { OperatorBody } from "./operator-body.ts";
+import { noContent, operatorRoute, tenantIdOf } from "./operator-route.ts";
+
+/** `PUT /dash/api/tenants/{id}/credentials/email`: a tenant's own sender. Never given back. */
+export function credentialRoutes(app: Elysia, door: FrontDoor): void {
+  const body = new OperatorBody(emailCredentialsBody);
+  app.put("/dash/api/tenants/:id/credentials/email", ({ request, params }) =>
+    operatorRoute(door, request, async (exchange) => {
+      const tenantId = tenantIdOf(params.id);
+      const credentials = await body.read(request);
+      const from_address = parseAddress(credentials.from_address);
+      if (from_address === null) throw new ApiError(400, "from_address must be one e-mail address");
+      if (credentials.smtp_url !== undefined && !URL.canParse(credentials.smtp_url)) {
+        throw new ApiError(400, "smtp_url must be the address of a mail server");
+      }
+      await door.ports.registry.putEmailCredentials(tenantId, { ...credentials, from_address });
+      return noContent(exchange);
+    }),
+  );
+}

@@ -1,0 +1,41 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
+import { ApiError } from "../../core/errors.ts";
+import { readJson } from "../request-body.ts";
+
+/** The shape of one operator call's body, compiled once. */
+export class OperatorBody<Schema extends TSchema> {
+  private readonly check: TypeCheck<Schema>;
+
+  constructor(schema: Schema) {
+    this.check = TypeCompiler.Compile(schema);
+  }
+
+  /** Throws an `ApiError`: 400 that names what is unknown, missing or of another type, 413. */
+  async read(request: Request): Promise<Static<Schema>> {
+    const { value } = await readJson(request);
+    if (this.check.Check(value)) return value;
+    throw new ApiError(400, explain([...this.check.Errors(value)]));
+  }
+}
+
+function explain(errors: readonly ValueError[]): string {
+  const unknown = errors.filter(({ type }) => type === ValueErrorType.ObjectAdditionalProperties).map(fieldOf);
+  if (unknown.length > 0) return `unknown field${unknown.length > 1 ? "s" : ""}: ${unknown.join(", ")}`;
+  const [first] = errors;
+  if (first === undefined) return "the body does not have the expected shape";
+  if (first.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(first)} is required`;
+  const expected: unknown = first.schema["description"];
+  const field = first.path === "" ? "the body" : fieldOf(first);
+  return `${field} must be ${typeof expected === "string" ? expected : lowerFirst(first.message)}`;
+}
+
+/** `/channels/0` as `channels[0]`. */
+function fieldOf({ path }: ValueError): string {
+  const [name = "", ...inner] = path.slice(1).split("/");
+  return [name.slice(0, 100), ...inner.map((part) => `[${part.slice(0, 100)}]`)].join("");
+}
+
+function lowerFirst(message: string): string {
+  return message.replace(/^Expected /, "").replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+}

@@ -1,0 +1,48 @@
+import type { Elysia } from "elysia";
+import { ApiError } from "../../core/errors.ts";
+import type { FrontDoor } from "../front-door.ts";
+import { emailTemplateBody } from "./body-schemas.ts";
+import { OperatorBody } from "./operator-body.ts";
+import { noContent, operatorRoute, tenantIdOf } from "./operator-route.ts";
+
+/** `/dash/api/tenants/{id}/templates`: what `template_id` names. */
+export function templateRoutes(app: Elysia, door: FrontDoor): void {
+  const { registry } = door.ports;
+  const body = new OperatorBody(emailTemplateBody);
+  app.get("/dash/api/tenants/:id/templates", ({ request, params }) =>
+    operatorRoute(door, request, async (exchange) =>
+      exchange.json(200, { templates: await registry.templates(tenantIdOf(params.id)) }),
+    ),
+  );
+  app.put("/dash/api/tenants/:id/templates/:slug", ({ request, params: { id, slug } }) =>
+    operatorRoute(door, request, async (exchange) => {
+      const tenantId = tenantIdOf(id);
+      if (!SLUG.test(slug))
+        throw new ApiError(400, "a template's slug is 1 to 128 of A-Z, a-z, 0-9, dot, hyphen, underscore");
+      const { channel, subject, html, text } = await body.read(request);
+      return exchange.json(
+        200,
+        await registry.putEmailTemplate(tenantId, { slug, channel, subject, html, text: text ?? null }),
+      );
+    }),
+  );
+  app.get("/dash/api/tenants/:id/templates/:slug", ({ request, params: { id, slug } }) =>
+    operatorRoute(door, request, async (exchange) =>
+      exchange.json(200, await registry.template(tenantIdOf(id), slugOf(slug))),
+    ),
+  );
+  app.delete("/dash/api/tenants/:id/templates/:slug", ({ request, params: { id, slug } }) =>
+    operatorRoute(door, request, async (exchange) => {
+      await registry.deleteTemplate(tenantIdOf(id), slugOf(slug));
+      return noContent(exchange);
+    }),
+  );
+}
+
+const SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** Throws 404 for what cannot be a slug. */
+function slugOf(text: string): string {
+  if (!SLUG.test(text)) throw new ApiError(404, "there is no such template");
+  return text;
+}

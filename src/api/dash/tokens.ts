@@ -1,0 +1,26 @@
+import type { Elysia } from "elysia";
+import type { FrontDoor } from "../front-door.ts";
+import { tokensBody } from "./body-schemas.ts";
+import { OperatorBody } from "./operator-body.ts";
+import { operatorRoute, readPaging, tenantIdOf } from "./operator-route.ts";
+
+/** `/dash/api/tenants/{id}/tokens`: what wallet passes are paid with. */
+export function tokenRoutes(app: Elysia, door: FrontDoor): void {
+  const { registry } = door.ports;
+  const body = new OperatorBody(tokensBody);
+  app.post("/dash/api/tenants/:id/tokens", ({ request, params }) =>
+    operatorRoute(door, request, async (exchange) => {
+      const tenantId = tenantIdOf(params.id);
+      const { amount, reason } = await body.read(request);
+      return exchange.json(200, await registry.addTokens(tenantId, amount, reason));
+    }),
+  );
+  app.get("/dash/api/tenants/:id/tokens", ({ request, params }) =>
+    operatorRoute(door, request, async (exchange) => {
+      const tenantId = tenantIdOf(params.id);
+      const { cursor, limit } = readPaging(request);
+      const { items, nextCursor } = await registry.tokenMovements(tenantId, cursor, limit);
+      return exchange.json(200, { movements: items, next_cursor: nextCursor });
+    }),
+  );
+}

@@ -1,0 +1,98 @@
+import type { Elysia } from "elysia";
+import { ApiError } from "../core/errors.ts";
+import { EVENT_TYPES, firstEventIdAt } from "../core/event.ts";
+import { CHANNELS } from "../core/job.ts";
+import type { EventPage, EventQuery } from "../core/ledger.ts";
+import { limits } from "../core/limits.ts";
+import type { Exchange } from "./exchange.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { eventCreatedAt } from "./jobs.ts";
+import { readQuery } from "./request-query.ts";
+
+/** `GET /v1/events`: the tenant's delivery history, newest first. */
+export function eventRoutes(app: Elysia, door: FrontDoor): void {
+  const work = (exchange: Exchange) => listEvents(door, exchange);
+  app.get("/v1/events", ({ request }) => door.serve("events", request, work));
+}
+
+async function listEvents(door: FrontDoor, exchange: Exchange): Promise<Response> {
+  const tenant = await door.authenticate(exchange);
+  const page = await door.read(exchange, tenant, async () => {
+    const query = parseQuery(tenant.tenantId, exchange.request);
+    // A cursor from before the first day leaves nothing to look for.
+    return query.fromEventId < query.toEventId ? door.ports.ledger.page(query) : NOTHING;
+  });
+  return exchange.json(200, toBody(page));
+}
+
+const NOTHING: EventPage = { events: [], hasMore: false };
+const PARAMETERS = ["from", "to", "channel", "event_type", "limit", "cursor"] as const;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Throws an `ApiError` 400 that names the parameter. */
+function parseQuery(tenantId: string, request: Request): EventQuery {
+  const query = readQuery(request, PARAMETERS);
+  const fromMs = parseDay("from", query.from);
+  const toMs = parseDay("to", query.to);
+  if (toMs < fromMs) throw new ApiError(400, "to must not be before from");
+  if (toMs - fromMs > limits.eventWindowDaysMax * DAY_MS) {
+    throw new ApiError(400, `to must be at most ${limits.eventWindowDaysMax} days after from: split a longer export`);
+  }
+  const end = eventIdAt(toMs + DAY_MS);
+  return {
+    tenantId,
+    fromEventId: eventIdAt(fromMs),
+    toEventId: query.cursor === undefined ? end : Math.min(end, parseCursor(query.cursor)),
+    channel: query.channel === undefined ? null : oneOf("channel", CHANNELS, query.channel),
+    type: query.event_type === undefined ? null : oneOf("event_type", EVENT_TYPES, query.event_type),
+    limit: query.limit === undefined ? limits.eventPageDefault : parseLimit(query.limit),
+  };
+}
+
+/** Ids begin at 1 and are exact up to 2^53: days beyond either end are cut there. */
+function eventIdAt(unixMs: number): number {
+  return Math.min(Math.max(firstEventIdAt(unixMs), 1), Number.MAX_SAFE_INTEGER);
+}
+
+/** Unix milliseconds at which the UTC day begins. */
+function parseDay(name: string, text: string | undefined): number {
+  if (text === undefined) throw new ApiError(400, `${name} is required: a date as YYYY-MM-DD`);
+  const unixMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  // The round trip refuses days that no calendar has, such as 30 February.
+  if (Number.isNaN(unixMs) || !new Date(unixMs).toISOString().startsWith(text)) {
+    throw new ApiError(400, `${name} must be a calendar date as YYYY-MM-DD`);
+  }
+  return unixMs;
+}
+
+function parseLimit(text: string): number {
+  if (!/^\d+$/.test(text) || Number(text) < 1) throw new ApiError(400, "limit must be an integer of at least 1");
+  return Math.min(Number(text), limits.eventPageMax);
+}
+
+function parseCursor(text: string): number {
+  const cursor = /^\d+$/.test(text) ? Number(text) : 0;
+  if (cursor >= 1 && Number.isSafeInteger(cursor)) return cursor;
+  throw new ApiError(400, "cursor must be the next_cursor of the previous page");
+}
+
+function oneOf<T extends string>(name: string, known: readonly T[], text: string): T {
+  const match = known.find((value) => value === text);
+  if (match === undefined) throw new ApiError(400, `${name} must be one of ${known.join(", ")}`);
+  return match;
+}
+
+function toBody({ events, hasMore }: EventPage): object {
+  return {
+    events: events.map(({ eventId, jobId, channel, type, result }) => ({
+      event_id: eventId,
+      job_id: jobId,
+      channel,
+      event_type: type,
+      result,
+      created_at: eventCreatedAt(eventId),
+    })),
+    has_more: hasMore,
+    next_cursor: hasMore ? (events.at(-1)?.eventId ?? 0) : 0,
+  };
+}

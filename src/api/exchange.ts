@@ -1,0 +1,53 @@
+import type { ApiError } from "../core/errors.ts";
+import type { JobIds } from "../core/ids.ts";
+import type { RateState } from "../core/journal.ts";
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** One request on its way to its answer, and the headers that every answer carries. */
+export class Exchange {
+  /** The caller's X-Request-Id where it is a usable one, otherwise a new one. */
+  readonly requestId: string;
+  /** The tenant's rate window, once the request has been counted. */
+  rate: RateState | null = null;
+  /** How a 401 says to authenticate (RFC 9110, 11.6.1). */
+  challenge = 'ApiKey realm="waybill", header="X-API-Key"';
+
+  constructor(
+    readonly request: Request,
+    jobIds: JobIds,
+  ) {
+    const given = request.headers.get("x-request-id");
+    this.requestId = given !== null && REQUEST_ID.test(given) ? given : jobIds.next();
+  }
+
+  /** An answer whose body is JSON text already. */
+  jsonText(status: number, body: string, headers?: Readonly<Record<string, string>>): Response {
+    return this.body(status, body, { "content-type": "application/json", "cache-control": "no-store", ...headers });
+  }
+
+  json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Response {
+    return this.jsonText(status, JSON.stringify(body), headers);
+  }
+
+  error(error: ApiError): Response {
+    const headers: Record<string, string> = {};
+    if (error.status === 401) headers["www-authenticate"] = this.challenge;
+    if (error.status === 429 && this.rate !== null) headers["retry-after"] = String(this.rate.resetSeconds);
+    return this.json(error.status, { error: error.message, ...error.members }, headers);
+  }
+
+  body(status: number, body: string | Bun.BunFile | null, headers: Readonly<Record<string, string>>): Response {
+    const all: Record<string, string> = {
+      ...headers,
+      "x-content-type-options": "nosniff",
+      "x-request-id": this.requestId,
+    };
+    if (this.rate !== null) {
+      all["ratelimit-limit"] = String(this.rate.limit);
+      all["ratelimit-remaining"] = String(this.rate.remaining);
+      all["ratelimit-reset"] = String(this.rate.resetSeconds);
+    }
+    return new Response(body, { status, headers: all });
+  }
+}

@@ -1,0 +1,96 @@
+import { ApiError, TransportError, UnavailableError } from "../core/errors.ts";
+import type { Tenant } from "../core/tenant.ts";
+import type { ApiPorts } from "./api-ports.ts";
+import { Exchange } from "./exchange.ts";
+import { OperatorGate } from "./operator-gate.ts";
+
+/** Does one request's work. What it throws becomes the error answer. */
+export type Work = (exchange: Exchange) => Response | Promise<Response>;
+
+/**
+ * What every route goes through: request id, authentication, the rate window, error answers, metrics.
+ *
+ * Invariants:
+ * F1. Every request is answered once, with JSON for what went wrong, and nothing internal in it.
+ * F2. Every authenticated `/v1` request is counted exactly once: by `journal.accept` when it queues a job, by
+ *     `journal.admit` in all other cases.
+ * F3. A request over the limit is answered 429 and nothing else, whatever else is wrong with it.
+ */
+export class FrontDoor {
+  private readonly operators: OperatorGate;
+
+  constructor(readonly ports: ApiPorts) {
+    this.operators = new OperatorGate(ports.operatorToken);
+  }
+
+  /** `route` names the work in metrics and logs. */
+  async serve(route: string, request: Request, work: Work): Promise<Response> {
+    const { clock, jobIds, telemetry } = this.ports;
+    const startedMs = clock.monotonicMs();
+    const exchange = new Exchange(request, jobIds);
+    let response: Response;
+    try {
+      response = await work(exchange);
+    } catch (error) {
+      response = exchange.error(this.toApiError(route, exchange, error));
+    }
+    telemetry.count("http_requests", { route, status: String(response.status) });
+    telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
+    return response;
+  }
+
+  /** The tenant that the API key belongs to. Throws 401. */
+  async authenticate(exchange: Exchange): Promise<Tenant> {
+    const found = this.tenantOf(exchange);
+    const tenant = found instanceof Promise ? await found : found;
+    if (tenant === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+    return tenant;
+  }
+
+  /** The tenant that the API key belongs to, or null. */
+  tenantOf(exchange: Exchange): Tenant | null | Promise<Tenant | null> {
+    const apiKey = exchange.request.headers.get("x-api-key");
+    if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
+    return this.ports.directory.byApiKey(apiKey);
+  }
+
+  /** Counts a request that queues nothing. Throws 429. */
+  async admit(exchange: Exchange, tenant: Tenant): Promise<void> {
+    const { limited, rate } = await this.ports.journal.admit(tenant, tenant.plan.requestsPerMinute);
+    exchange.rate = rate;
+    if (limited) throw overLimit();
+  }
+
+  /** Counts the request while the answer is already being looked up, and drops what was found when it is limited. */
+  async read<T>(exchange: Exchange, tenant: Tenant, look: () => Promise<T>): Promise<T> {
+    const looking = look();
+    // Its rejection is awaited below, unless the request is limited: then nobody asks for it any more.
+    looking.catch(() => {});
+    await this.admit(exchange, tenant);
+    return looking;
+  }
+
+  /** Throws 401 unless the request carries the operator's token. */
+  requireOperator(exchange: Exchange): void {
+    exchange.challenge = 'Bearer realm="waybill operators"';
+    if (!this.operators.admits(exchange.request.headers.get("authorization"))) {
+      throw new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
+    }
+  }
+
+  private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {
+    if (error instanceof ApiError) return error;
+    const { requestId } = exchange;
+    const away = error instanceof TransportError || error instanceof UnavailableError;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.ports.telemetry.log("error", "a request failed", { route, request_id: requestId, error: text });
+    return away ? new ApiError(500, "a part of the service cannot be reached at the moment: try again") : INTERNAL;
+  }
+}
+
+const API_KEY_CHARS_MAX = 256;
+const INTERNAL = new ApiError(500, "internal error");
+
+export function overLimit(): ApiError {
+  return new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
+}

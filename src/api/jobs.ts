@@ -1,0 +1,56 @@
+import type { Elysia } from "elysia";
+import { ApiError } from "../core/errors.ts";
+import { eventTimeMs } from "../core/event.ts";
+import { isJobId } from "../core/ids.ts";
+import { isFinal, type JobRecord } from "../core/job.ts";
+import type { Tenant } from "../core/tenant.ts";
+import type { Exchange } from "./exchange.ts";
+import type { FrontDoor } from "./front-door.ts";
+
+/** `GET /v1/jobs/{job_id}` and `GET /v1/jobs/{job_id}/events`. */
+export function jobRoutes(app: Elysia, door: FrontDoor): void {
+  app.get("/v1/jobs/:id", ({ request, params }) =>
+    door.serve("job", request, async (exchange) => exchange.json(200, toStatus(await find(door, exchange, params.id)))),
+  );
+  app.get("/v1/jobs/:id/events", ({ request, params }) =>
+    door.serve("job_events", request, async (exchange) =>
+      exchange.json(200, toHistory(await find(door, exchange, params.id))),
+    ),
+  );
+}
+
+/** ISO 8601 UTC, whole seconds. */
+export function eventCreatedAt(eventId: number): string {
+  return `${new Date(eventTimeMs(eventId)).toISOString().slice(0, 19)}Z`;
+}
+
+/** Throws 404 for what is not a job of this tenant, without telling a stranger's job from none. */
+async function find(door: FrontDoor, exchange: Exchange, id: string): Promise<JobRecord> {
+  const tenant = await door.authenticate(exchange);
+  const jobId = id.toLowerCase();
+  const job = await door.read(exchange, tenant, () => look(door, tenant, jobId));
+  if (job === null) throw new ApiError(404, "there is no such job");
+  return job;
+}
+
+/** The journal first: what it still knows is newer than what the ledger has. */
+async function look(door: FrontDoor, tenant: Tenant, jobId: string): Promise<JobRecord | null> {
+  if (!isJobId(jobId)) return null;
+  const { journal, ledger } = door.ports;
+  return (await journal.job(tenant, jobId)) ?? ledger.job(tenant.tenantId, jobId);
+}
+
+function toStatus(job: JobRecord): object {
+  const { jobId, status, result } = job;
+  return isFinal(status) ? { job_id: jobId, status, result: result ?? {} } : { job_id: jobId, status };
+}
+
+function toHistory(job: JobRecord): object {
+  const events = job.events.map(({ eventId, type, result }) => ({
+    event_id: eventId,
+    event_type: type,
+    result,
+    created_at: eventCreatedAt(eventId),
+  }));
+  return { job_id: job.jobId, events };
+}

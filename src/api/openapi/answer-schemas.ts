@@ -1,0 +1,167 @@
+import { EVENT_TYPES } from "../../core/event.ts";
+import { CHANNELS, JOB_STATUSES } from "../../core/job.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { PERMISSIONS } from "../../core/tenant.ts";
+
+const uuid: JsonObject = { type: "string", format: "uuid" };
+const timestamp: JsonObject = { type: "string", format: "date-time" };
+const channels: JsonObject = { type: "array", items: { type: "string", enum: CHANNELS } };
+const nextCursor: JsonObject = { type: ["string", "null"], description: "Pass it as `cursor`; null on the last page." };
+
+/** All members are required unless named in `optional`. */
+function object(properties: Readonly<Record<string, JsonObject>>, optional: readonly string[] = []): JsonObject {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required };
+}
+
+function listOf(name: string, schema: string): JsonObject {
+  return object({ [name]: { type: "array", items: { $ref: `#/components/schemas/${schema}` } } });
+}
+
+const eventMembers = {
+  event_id: { type: "integer", format: "int64", description: "Increasing: newer events have larger ids." },
+  event_type: { type: "string", enum: EVENT_TYPES },
+  result: {
+    type: "object",
+    description:
+      "Empty, except: failed `{error}`, bounced `{code, enhanced_code, diagnostic}`, clicked `{url}`, suppressed `{reason}`.",
+  },
+  created_at: { ...timestamp, description: "UTC, as YYYY-MM-DDTHH:MM:SSZ." },
+} satisfies Record<string, JsonObject>;
+
+/** Bodies of the answers. */
+export const answerSchemas: JsonObject = {
+  Error: object({ error: { type: "string", description: "One sentence that a person can act on." } }),
+  ContentError: object(
+    {
+      error: { type: "string" },
+      violations: {
+        type: "array",
+        items: object({
+          rule: { type: "string", enum: ["empty", "too_large", "image_only", "script"] },
+          message: { type: "string" },
+        }),
+      },
+    },
+    ["violations"],
+  ),
+  EmailSend: {
+    ...object(
+      {
+        to_address: {
+          type: "string",
+          maxLength: 254,
+          description:
+            "One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form.",
+        },
+        to_name: { type: "string", maxLength: 998, description: "The recipient's display name." },
+        subject: {
+          type: "string",
+          maxLength: 998,
+          description: "May hold {{.placeholders}}. By default the template's.",
+        },
+        template_id: { type: "string", description: "Slug of a registered template. Required without `html`." },
+        html: {
+          type: "string",
+          description: "Inline HTML, which takes precedence. Needs the permission allow_raw_html.",
+        },
+        data: {
+          type: "object",
+          additionalProperties: true,
+          description: "What the placeholders of body and subject are filled from.",
+        },
+      },
+      ["to_name", "subject", "template_id", "html", "data"],
+    ),
+    anyOf: [{ required: ["template_id"] }, { required: ["html"] }],
+  },
+  PendingJob: object({ job_id: uuid, status: { type: "string", const: "pending" } }),
+  Job: object(
+    {
+      job_id: uuid,
+      status: { type: "string", enum: JOB_STATUSES },
+      result: {
+        type: "object",
+        description:
+          "Present when finished. Success of an e-mail: empty. Failed: `{error}`, from the spam filter also `spam_score` " +
+          "and `spam_rules`. Suppressed: `{reason}`.",
+      },
+    },
+    ["result"],
+  ),
+  JobEvents: object({ job_id: uuid, events: { type: "array", items: object(eventMembers) } }),
+  EventPage: object({
+    events: {
+      type: "array",
+      items: object({ ...eventMembers, job_id: uuid, channel: { type: "string", enum: CHANNELS } }),
+    },
+    has_more: { type: "boolean" },
+    next_cursor: { type: "integer", format: "int64", description: "Pass it as `cursor`; 0 on the last page." },
+  }),
+  Tenant: object({
+    id: { type: "string" },
+    name: { type: "string" },
+    plan: { type: "string" },
+    channels,
+    permissions: { type: "array", items: { type: "string", enum: PERMISSIONS } },
+    allow_custom: channels,
+    tokens: { type: "integer", description: "Balance of wallet tokens." },
+    shard: { type: "integer" },
+    created_at: timestamp,
+  }),
+  TenantPage: object({
+    tenants: { type: "array", items: { $ref: "#/components/schemas/Tenant" } },
+    next_cursor: nextCursor,
+  }),
+  NewKey: object({ key_id: { type: "string" }, api_key: { type: "string", description: "Shown once." } }),
+  Key: object({ key_id: { type: "string" }, prefix: { type: "string" }, created_at: timestamp }),
+  KeyList: listOf("keys", "Key"),
+  Plan: object({
+    name: { type: "string" },
+    requests_per_minute: { type: "integer" },
+    deliveries_per_second: { type: ["number", "null"], description: "Null: as fast as the provider takes them." },
+  }),
+  PlanList: listOf("plans", "Plan"),
+  Template: object({
+    slug: { type: "string" },
+    channel: { type: "string", const: "email" },
+    subject: { type: "string" },
+    html: { type: "string" },
+    text: { type: ["string", "null"] },
+  }),
+  TemplateList: listOf("templates", "Template"),
+  Balance: object({ balance: { type: "integer" } }),
+  TokenMovementPage: object({
+    movements: {
+      type: "array",
+      items: object({
+        amount: { type: "integer" },
+        reason: { type: "string" },
+        job_id: { type: ["string", "null"] },
+        balance: { type: "integer" },
+        created_at: timestamp,
+      }),
+    },
+    next_cursor: nextCursor,
+  }),
+  SandboxMessages: object({
+    messages: {
+      type: "array",
+      items: object({
+        channel: { type: "string", const: "email" },
+        received_at: timestamp,
+        from: { type: "string" },
+        to: { type: "string" },
+        subject: { type: "string" },
+        source: { type: "string", description: "As it came over the wire." },
+      }),
+    },
+  }),
+  Health: object({ status: { type: "string", const: "ok" } }),
+  Ready: object({ status: { type: "string", const: "ready" } }),
+  NotReady: object({
+    error: { type: "string" },
+    status: { type: "string", const: "unavailable" },
+    failing: { type: "array", items: { type: "string" }, description: "Names of the parts that are down." },
+  }),
+};

@@ -1,0 +1,53 @@
+import type { JsonObject } from "../../core/json.ts";
+import { answerSchemas } from "./answer-schemas.ts";
+import { headers, responses } from "./answers.ts";
+import { operatorPaths } from "./operator-paths.ts";
+import { servicePaths } from "./service-paths.ts";
+import { tenantPaths } from "./tenant-paths.ts";
+
+/** The OpenAPI 3.1 document of everything that the front door answers. */
+export function buildApiDocument(options: { readonly version: string; readonly publicUrl: string }): object {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Waybill",
+      version: options.version,
+      summary: "Transactional messages for many tenants, with an exact delivery history.",
+      description: DESCRIPTION,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: options.publicUrl }],
+    tags: TAGS,
+    paths: { ...tenantPaths, ...operatorPaths, ...servicePaths },
+    components: { securitySchemes: SECURITY_SCHEMES, headers, responses, schemas: answerSchemas },
+  };
+}
+
+const DESCRIPTION = `Every send is asynchronous: a request answers 202 with a \`job_id\`, and
+\`GET /v1/jobs/{job_id}\` says what became of it.
+
+**Errors** have one shape, \`{"error": "<a sentence>"}\`. The checks run in this order: 401, 429, 403 (channel), 400,
+403 (permission), 422, 402, 500.
+
+**Rate limit.** Never more than the plan's number of \`/v1\` requests in any 60 seconds; every authenticated request
+counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`.
+
+**Repeating a send safely.** Give it an \`Idempotency-Key\`: the same key with the same body within 24 hours answers the
+first answer again and queues nothing.
+
+**Tracing.** Every answer carries \`X-Request-Id\`: yours, if you sent one.`;
+
+const TAGS: readonly JsonObject[] = [
+  { name: "Send", description: "Queue messages." },
+  { name: "Jobs", description: "What became of a message." },
+  { name: "Events", description: "The delivery history of a tenant." },
+  { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
+  { name: "Plans", description: "Operators: how much a tenant may ask for." },
+  { name: "Sandbox", description: "Operators: what reached the stand-ins for the providers." },
+  { name: "Service", description: "What machines ask about the process." },
+];
+
+const SECURITY_SCHEMES: JsonObject = {
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A tenant's key, issued by the operator." },
+  operator: { type: "http", scheme: "bearer", description: "The operator token." },
+};

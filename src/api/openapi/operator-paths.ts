@@ -1,0 +1,264 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { JsonObject } from "../../core/json.ts";
+import {
+  emailCredentialsBody,
+  emailTemplateBody,
+  planBody,
+  tenantBody,
+  tenantChangeBody,
+  tokensBody,
+} from "../dash/body-schemas.ts";
+import { answer, emptyAnswer, errors, pathParameter, queryParameter, type Success } from "./answers.ts";
+
+interface Call {
+  readonly id: string;
+  readonly tag: "Tenants" | "Plans" | "Sandbox";
+  readonly summary: string;
+  readonly parameters?: readonly JsonObject[];
+  readonly body?: TSchema;
+  readonly status: "200" | "201" | "204";
+  readonly answers: Omit<Success, "description"> | null;
+  /** Beside 401 and 500, and 400 and 413 where there is a body. */
+  readonly alsoFails?: Readonly<Record<string, string>>;
+}
+
+const tenantId = pathParameter("id", "A tenant's id.", "acme");
+const slug = pathParameter("slug", "The template's slug: what `template_id` names.", "welcome");
+const paging = [
+  queryParameter("cursor", "The `next_cursor` of the previous page.", { type: "string" }),
+  queryParameter("limit", "Page size; above 500 counts as 500.", { type: "integer", minimum: 1, default: 100 }),
+];
+const NOT_FOUND = { "404": "OperatorNotFound" } as const;
+const TENANT: JsonObject = {
+  id: "acme",
+  name: "Acme",
+  plan: "free",
+  channels: ["email"],
+  permissions: [],
+  allow_custom: [],
+  tokens: 0,
+  shard: 7,
+  created_at: "2026-11-21T07:30:00.000Z",
+};
+const TEMPLATE: JsonObject = {
+  slug: "welcome",
+  channel: "email",
+  subject: "Welcome, {{.name}}",
+  html: "<p>Hello {{.name}}</p>",
+  text: null,
+};
+const PLAN: JsonObject = { name: "pro", requests_per_minute: 1000, deliveries_per_second: null };
+
+/** What operators call, with the operator token. */
+export const operatorPaths: JsonObject = {
+  "/dash/api/tenants": {
+    get: operation({
+      id: "listTenants",
+      tag: "Tenants",
+      summary: "List the tenants",
+      parameters: paging,
+      status: "200",
+      answers: { schema: "TenantPage", example: { tenants: [TENANT], next_cursor: null } },
+      alsoFails: { "400": "OperatorBadRequest" },
+    }),
+    post: operation({
+      id: "createTenant",
+      tag: "Tenants",
+      summary: "Create a tenant",
+      body: tenantBody,
+      status: "201",
+      answers: { schema: "Tenant", example: TENANT },
+      alsoFails: { "409": "OperatorConflict" },
+    }),
+  },
+  "/dash/api/tenants/{id}": {
+    get: operation({
+      id: "getTenant",
+      tag: "Tenants",
+      summary: "One tenant",
+      parameters: [tenantId],
+      status: "200",
+      answers: { schema: "Tenant", example: TENANT },
+      alsoFails: NOT_FOUND,
+    }),
+    patch: operation({
+      id: "changeTenant",
+      tag: "Tenants",
+      summary: "Change a tenant",
+      parameters: [tenantId],
+      body: tenantChangeBody,
+      status: "200",
+      answers: { schema: "Tenant", example: { ...TENANT, plan: "pro" } },
+      alsoFails: NOT_FOUND,
+    }),
+  },
+  "/dash/api/tenants/{id}/keys": {
+    get: operation({
+      id: "listKeys",
+      tag: "Tenants",
+      summary: "List a tenant's keys, without the keys themselves",
+      parameters: [tenantId],
+      status: "200",
+      answers: {
+        schema: "KeyList",
+        example: { keys: [{ key_id: "k1", prefix: "wb_live_a1", created_at: "2026-11-21T07:30:00.000Z" }] },
+      },
+      alsoFails: NOT_FOUND,
+    }),
+    post: operation({
+      id: "createKey",
+      tag: "Tenants",
+      summary: "Make a key, which is shown this once",
+      parameters: [tenantId],
+      status: "201",
+      answers: { schema: "NewKey", example: { key_id: "k1", api_key: "wb_live_a1b2c3" } },
+      alsoFails: NOT_FOUND,
+    }),
+  },
+  "/dash/api/tenants/{id}/keys/{key_id}": {
+    delete: operation({
+      id: "revokeKey",
+      tag: "Tenants",
+      summary: "Revoke a key, on every process within a second",
+      parameters: [tenantId, pathParameter("key_id", "The key's id.", "k1")],
+      status: "204",
+      answers: null,
+      alsoFails: NOT_FOUND,
+    }),
+  },
+  "/dash/api/tenants/{id}/credentials/email": {
+    put: operation({
+      id: "putEmailCredentials",
+      tag: "Tenants",
+      summary: "Set a tenant's own sender; stored encrypted, never given back",
+      parameters: [tenantId],
+      body: emailCredentialsBody,
+      status: "204",
+      answers: null,
+      alsoFails: NOT_FOUND,
+    }),
+  },
+  "/dash/api/tenants/{id}/templates": {
+    get: operation({
+      id: "listTemplates",
+      tag: "Tenants",
+      summary: "List a tenant's templates",
+      parameters: [tenantId],
+      status: "200",
+      answers: { schema: "TemplateList", example: { templates: [TEMPLATE] } },
+      alsoFails: NOT_FOUND,
+    }),
+  },
+  "/dash/api/tenants/{id}/templates/{slug}": {
+    get: operation({
+      id: "getTemplate",
+      tag: "Tenants",
+      summary: "One template",
+      parameters: [tenantId, slug],
+      status: "200",
+      answers: { schema: "Template", example: TEMPLATE },
+      alsoFails: NOT_FOUND,
+    }),
+    put: operation({
+      id: "putTemplate",
+      tag: "Tenants",
+      summary: "Create or replace an e-mail template",
+      parameters: [tenantId, slug],
+      body: emailTemplateBody,
+      status: "200",
+      answers: { schema: "Template", example: TEMPLATE },
+      alsoFails: NOT_FOUND,
+    }),
+    delete: operation({
+      id: "deleteTemplate",
+      tag: "Tenants",
+      summary: "Delete a template",
+      parameters: [tenantId, slug],
+      status: "204",
+      answers: null,
+      alsoFails: NOT_FOUND,
+    }),
+  },
+  "/dash/api/tenants/{id}/tokens": {
+    get: operation({
+      id: "listTokenMovements",
+      tag: "Tenants",
+      summary: "Charges and top-ups, newest first",
+      parameters: [tenantId, ...paging],
+      status: "200",
+      answers: { schema: "TokenMovementPage" },
+      alsoFails: { ...NOT_FOUND, "400": "OperatorBadRequest" },
+    }),
+    post: operation({
+      id: "addTokens",
+      tag: "Tenants",
+      summary: "Add tokens, or take them (a negative amount)",
+      parameters: [tenantId],
+      body: tokensBody,
+      status: "200",
+      answers: { schema: "Balance", example: { balance: 500 } },
+      alsoFails: { ...NOT_FOUND, "409": "OperatorConflict" },
+    }),
+  },
+  "/dash/api/plans": {
+    get: operation({
+      id: "listPlans",
+      tag: "Plans",
+      summary: "List the plans",
+      status: "200",
+      answers: { schema: "PlanList", example: { plans: [PLAN] } },
+    }),
+  },
+  "/dash/api/plans/{name}": {
+    put: operation({
+      id: "putPlan",
+      tag: "Plans",
+      summary: "Create or change a plan",
+      parameters: [pathParameter("name", "A slug.", "pro")],
+      body: planBody,
+      status: "200",
+      answers: { schema: "Plan", example: PLAN },
+    }),
+  },
+  "/dash/api/sandbox/messages": {
+    get: operation({
+      id: "listSandboxMessages",
+      tag: "Sandbox",
+      summary: "What the sandbox received, newest first",
+      parameters: [
+        queryParameter("to", "Only to this address.", { type: "string" }),
+        queryParameter("limit", "At most this many; above 500 counts as 500.", {
+          type: "integer",
+          minimum: 1,
+          default: 100,
+        }),
+      ],
+      status: "200",
+      answers: { schema: "SandboxMessages" },
+      alsoFails: { ...NOT_FOUND, "400": "OperatorBadRequest" },
+    }),
+  },
+};
+
+function operation({ id, tag, summary, parameters, body, status, answers, alsoFails }: Call): JsonObject {
+  const bodyErrors: Record<string, string> =
+    body === undefined ? {} : { "400": "OperatorBadRequest", "413": "OperatorTooLarge" };
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    security: [{ operator: [] }],
+    ...(parameters === undefined ? null : { parameters }),
+    ...(body === undefined ? null : { requestBody: toRequestBody(body) }),
+    responses: {
+      [status]: answers === null ? emptyAnswer("Done.") : answer({ description: "Done.", ...answers }),
+      ...errors({ "401": "OperatorUnknown", ...bodyErrors, ...alsoFails, "500": "OperatorInternalError" }),
+    },
+  };
+}
+
+/** A TypeBox schema is JSON Schema once its symbols are gone. */
+function toRequestBody(body: TSchema): JsonObject {
+  const schema: JsonObject = JSON.parse(JSON.stringify(body));
+  return { required: true, content: { "application/json": { schema } } };
+}

@@ -1,0 +1,46 @@
+import type { JsonObject } from "../../core/json.ts";
+import { answer, textAnswer } from "./answers.ts";
+
+const security: readonly JsonObject[] = [];
+
+function page(operationId: string, summary: string, mediaType: string): JsonObject {
+  return {
+    get: { operationId, tags: ["Service"], summary, security, responses: { "200": textAnswer(summary, mediaType) } },
+  };
+}
+
+/** What needs no authentication. */
+export const servicePaths: JsonObject = {
+  "/health": {
+    get: {
+      operationId: "health",
+      tags: ["Service"],
+      summary: "Whether the process lives",
+      security,
+      responses: { "200": answer({ description: "It does.", schema: "Health", example: { status: "ok" } }) },
+    },
+  },
+  "/ready": {
+    get: {
+      operationId: "ready",
+      tags: ["Service"],
+      summary: "Whether every dependency is up",
+      security,
+      responses: {
+        "200": answer({ description: "All are.", schema: "Ready", example: { status: "ready" } }),
+        "503": answer({
+          description: "At least one is down, or the process is stopping.",
+          schema: "NotReady",
+          example: { error: "not ready: ledger", status: "unavailable", failing: ["ledger"] },
+        }),
+      },
+    },
+  },
+  "/metrics": page("metrics", "Metrics in the Prometheus text format", "text/plain"),
+  "/openapi.json": page("openapi", "This document", "application/json"),
+  "/docs": page("docs", "This document, rendered", "text/html"),
+  "/docs/start.js": page("docsStart", "Part of the rendered document", "text/javascript"),
+  "/docs/swagger-ui-bundle.js": page("docsScript", "Part of the rendered document", "text/javascript"),
+  "/docs/swagger-ui.css": page("docsStyle", "Part of the rendered document", "text/css"),
+  "/docs/favicon.png": page("docsIcon", "Part of the rendered document", "image/png"),
+};

@@ -1,0 +1,69 @@
+import { ApiError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+
+export interface JsonBody {
+  /** As it came over the wire. */
+  readonly bytes: Uint8Array;
+  readonly value: unknown;
+}
+
+/**
+ * Reads a request's JSON body. Throws an `ApiError`: 400 when it is not `application/json` in valid UTF-8, 413 when it
+ * is longer than `limits.requestBodyBytesMax`. What is not read is discarded by the server as it arrives, so that the
+ * connection goes on after the answer.
+ */
+export async function readJson(request: Request): Promise<JsonBody> {
+  if (!isJsonType(request.headers.get("content-type")))
+    throw new ApiError(400, "the Content-Type must be application/json");
+  const bytes = await readBytes(request);
+  try {
+    return { bytes, value: JSON.parse(UTF8.decode(bytes)) };
+  } catch (error) {
+    if (error instanceof TypeError) throw new ApiError(400, "the body is not valid UTF-8");
+    if (error instanceof SyntaxError) throw new ApiError(400, "the body is not valid JSON");
+    if (error instanceof RangeError) throw new ApiError(400, "the body is nested too deeply");
+    throw error;
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+
+function isJsonType(contentType: string | null): boolean {
+  return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  const { headers, body } = request;
+  const length = headers.get("content-length");
+  if (length !== null && Number(length) > limits.requestBodyBytesMax) throw tooLarge();
+  try {
+    if (length !== null && !headers.has("transfer-encoding")) return new Uint8Array(await request.arrayBuffer());
+    return body === null ? new Uint8Array() : await readStream(body);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // The caller went away or broke the transfer coding: nothing that it can still be told.
+    throw new ApiError(400, "the body could not be read");
+  }
+}
+
+/** A body without a declared length: read up to the limit, the rest is not kept. */
+async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  while (true) {
+    const chunk = await reader.read();
+    if (chunk.done) return Buffer.concat(chunks, length);
+    length += chunk.value.length;
+    if (length > limits.requestBodyBytesMax) {
+      await reader.cancel();
+      throw tooLarge();
+    }
+    chunks.push(chunk.value);
+  }
+}
+
+function tooLarge(): ApiError {
+  return new ApiError(413, `the body is larger than ${limits.requestBodyBytesMax} bytes`);
+}

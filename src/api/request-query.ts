@@ -1,0 +1,20 @@
+import { ApiError } from "../core/errors.ts";
+
+/** The query's parameters. Throws an `ApiError` 400 that names a parameter which is unknown or given twice. */
+export function readQuery<Name extends string>(
+  request: Request,
+  names: readonly Name[],
+): Readonly<Partial<Record<Name, string>>> {
+  const query: Partial<Record<Name, string>> = {};
+  const at = request.url.indexOf("?");
+  if (at === -1) return query;
+  for (const [given, value] of new URLSearchParams(request.url.slice(at + 1))) {
+    const name = names.find((known) => known === given);
+    if (name === undefined) {
+      throw new ApiError(400, `the query parameter "${given.slice(0, 100)}" is unknown: known are ${names.join(", ")}`);
+    }
+    if (query[name] !== undefined) throw new ApiError(400, `the query parameter ${name} is given more than once`);
+    query[name] = value;
+  }
+  return query;
+}

@@ -1,0 +1,124 @@
+import { Elysia } from "elysia";
+import { sleep } from "../core/clock.ts";
+import { limits } from "../core/limits.ts";
+import type { ApiPorts } from "./api-ports.ts";
+import { credentialRoutes } from "./dash/credentials.ts";
+import { keyRoutes } from "./dash/keys.ts";
+import { planRoutes } from "./dash/plans.ts";
+import { sandboxRoutes } from "./dash/sandbox.ts";
+import { templateRoutes } from "./dash/templates.ts";
+import { tenantRoutes } from "./dash/tenants.ts";
+import { tokenRoutes } from "./dash/tokens.ts";
+import { docsRoutes } from "./docs.ts";
+import { eventRoutes } from "./events.ts";
+import { FrontDoor } from "./front-door.ts";
+import { jobRoutes } from "./jobs.ts";
+import { sendEmailRoutes } from "./send-email.ts";
+import { serviceRoutes } from "./service.ts";
+import { type KnownRoute, Unrouted } from "./unrouted.ts";
+
+export interface Server {
+  /** Answers a request without a socket. */
+  handle(request: Request): Promise<Response>;
+  /** Takes requests at `port` (0: a free one). Once only. Rejects when the address cannot be had. */
+  listen(at: {
+    readonly host: string;
+    readonly port: number;
+  }): Promise<{ readonly url: string; readonly port: number }>;
+  /** Takes no new connection, answers what is in flight, then closes the rest. Safe to repeat. */
+  stop(): Promise<void>;
+  /** Every route that it answers. */
+  readonly routes: readonly KnownRoute[];
+}
+
+/** The HTTP side of Waybill. Starts nothing. */
+export function createServer(ports: ApiPorts): Server {
+  const door = new FrontDoor(ports);
+  // Elysia routes and nothing else: no lifecycle hook stands in the hot path, every handler gives a finished Response.
+  const app = new Elysia({ strictPath: true });
+  for (const addTo of ROUTE_GROUPS) addTo(app, door);
+  const routes = app.routes.map(({ method, path }) => ({ method, path }));
+  const answer = async (request: Request) => app.fetch(request);
+  const unrouted = new Unrouted(door, routes, answer);
+  app.onError(({ request, code, error }) => {
+    if (code === "NOT_FOUND") return unrouted.answer(request);
+    return door.serve("broken", request, () => {
+      throw error;
+    });
+  });
+  const listener = new Listener(ports, answer);
+  return { handle: answer, listen: (at) => listener.listen(at), stop: () => listener.stop(), routes };
+}
+
+const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
+  sendEmailRoutes,
+  jobRoutes,
+  eventRoutes,
+  serviceRoutes,
+  docsRoutes,
+  tenantRoutes,
+  keyRoutes,
+  credentialRoutes,
+  templateRoutes,
+  tokenRoutes,
+  planRoutes,
+  sandboxRoutes,
+];
+
+/** The socket in front of the routes. */
+class Listener {
+  private server: Bun.Server<undefined> | null = null;
+  private stopped: Promise<void> | null = null;
+
+  constructor(
+    private readonly ports: ApiPorts,
+    private readonly answer: (request: Request) => Promise<Response>,
+  ) {}
+
+  async listen(at: { readonly host: string; readonly port: number }): Promise<{ url: string; port: number }> {
+    const server = Bun.serve({
+      hostname: at.host,
+      port: at.port,
+      fetch: this.answer,
+      // Bun answers its own 413 without a body and closes the connection; the routes keep the limit themselves.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      development: false,
+      error: (error) => this.lastResort(error),
+    });
+    this.server = server;
+    const port = server.port ?? at.port;
+    const host = at.host.includes(":") ? `[${at.host}]` : at.host;
+    return { url: `http://${host}:${port}`, port };
+  }
+
+  stop(): Promise<void> {
+    this.stopped ??= this.drain();
+    return this.stopped;
+  }
+
+  private async drain(): Promise<void> {
+    if (this.server === null) return;
+    const drained = new AbortController();
+    await Promise.race([this.server.stop(false), sleep(this.ports.clock, limits.drainMs, drained.signal)]);
+    drained.abort();
+    await this.server.stop(true);
+  }
+
+  /** For what the routes cannot answer for, which would be a mistake of ours. */
+  private lastResort(error: Error): Response {
+    const requestId = this.ports.jobIds.next();
+    this.ports.telemetry.log("error", "a request broke the server", {
+      request_id: requestId,
+      error: error.stack ?? error.message,
+    });
+    const headers = {
+      "content-type": "application/json",
+      "x-request-id": requestId,
+      "x-content-type-options": "nosniff",
+    };
+    return new Response('{"error":"internal error"}', { status: 500, headers });
+  }
+}
+
+const IDLE_TIMEOUT_SECONDS = 60;

@@ -1,0 +1,123 @@
+import { type EmailPayload, normaliseAddress } from "../core/email.ts";
+import type { NewJob } from "../core/journal.ts";
+import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import { limits } from "../core/limits.ts";
+import type { Tenant } from "../core/tenant.ts";
+import { parseAddress } from "./address.ts";
+import { checkHtml } from "./html-rules.ts";
+
+/** Why a send is refused, as the caller reads it. */
+export interface Refusal {
+  readonly status: 400 | 403 | 422;
+  readonly message: string;
+  /** What is wrong with inline HTML, all that applies. */
+  readonly violations?: readonly { readonly rule: string; readonly message: string }[];
+}
+
+export type EmailAcceptance =
+  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload"> }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/**
+ * From the parsed body of `POST /v1/send/email` to a job, or to the first reason against it. The order of the rules is
+ * part of the contract: what is malformed (400), then what is not permitted (403), then unsound content (422).
+ */
+export function acceptEmail(tenant: Tenant, body: unknown): EmailAcceptance {
+  if (!isJsonObject(body)) return refuse("the body must be a JSON object");
+  const refusal =
+    wrongType(body) ??
+    badAddress(body["to_address"]) ??
+    badHeaderText(body, "to_name") ??
+    badHeaderText(body, "subject") ??
+    noContent(body) ??
+    unknownTemplate(tenant, body) ??
+    rawHtmlNotPermitted(tenant, body) ??
+    unsoundHtml(body);
+  return refusal === null ? toJob(body) : { ok: false, refusal };
+}
+
+const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"] as const;
+/** C0, DEL and C1: none of them belongs into a header, and CR and LF would end it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const QUOTED_CHARS_MAX = 100;
+
+function wrongType(body: JsonObject): Refusal | null {
+  for (const field of STRING_FIELDS) {
+    const value = body[field];
+    if (value !== undefined && typeof value !== "string") return malformed(`${field} must be a string`);
+  }
+  const data = body["data"];
+  return data === undefined || isJsonObject(data) ? null : malformed("data must be an object");
+}
+
+function badAddress(address: Json | undefined): Refusal | null {
+  if (typeof address !== "string" || address === "") return malformed("to_address is required");
+  if (CONTROL.test(address)) return malformed("to_address must not contain control characters");
+  if (parseAddress(address) !== null) return null;
+  return malformed(
+    `to_address must be one e-mail address in ASCII of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,
+  );
+}
+
+function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal | null {
+  const text = body[field];
+  if (typeof text !== "string") return null;
+  if (CONTROL.test(text)) return malformed(`${field} must not contain control characters`);
+  if (text.length <= limits.subjectCharsMax) return null;
+  return malformed(`${field} must not be longer than ${limits.subjectCharsMax} characters`);
+}
+
+function noContent(body: JsonObject): Refusal | null {
+  if (body["html"] !== undefined || (body["template_id"] ?? "") !== "") return null;
+  return malformed("template_id or html is required");
+}
+
+/** HTML takes precedence: a template named beside it is not looked at. */
+function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
+  const template = body["template_id"];
+  if (body["html"] !== undefined || typeof template !== "string" || tenant.emailTemplates.has(template)) return null;
+  return malformed(`there is no e-mail template with the template_id "${template.slice(0, QUOTED_CHARS_MAX)}"`);
+}
+
+function rawHtmlNotPermitted(tenant: Tenant, body: JsonObject): Refusal | null {
+  if (body["html"] === undefined || tenant.permissions.has("allow_raw_html")) return null;
+  return { status: 403, message: "inline HTML needs the permission allow_raw_html: use a template_id, or ask for it" };
+}
+
+function unsoundHtml(body: JsonObject): Refusal | null {
+  const html = body["html"];
+  if (typeof html !== "string") return null;
+  const violations = checkHtml(html);
+  if (violations.length === 0) return null;
+  return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
+}
+
+/** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
+function toJob(body: JsonObject): EmailAcceptance {
+  const { to_address, to_name, subject, template_id, html, data } = body;
+  const to = typeof to_address === "string" ? parseAddress(to_address) : null;
+  if (to === null) return refuse("to_address is required");
+  const payload: EmailPayload = {
+    to,
+    ...(typeof to_name === "string" && to_name !== "" ? { toName: to_name } : null),
+    ...(typeof subject === "string" ? { subject } : null),
+    ...(typeof html === "string" ? { html } : typeof template_id === "string" ? { template: template_id } : null),
+    ...(isJsonObject(data) ? { data } : null),
+  };
+  try {
+    return { ok: true, job: { recipient: normaliseAddress(to), payload: JSON.stringify(payload) } };
+  } catch (error) {
+    // The parser reads deeper nesting than the writer can write.
+    if (error instanceof RangeError) return refuse("data is nested too deeply");
+    throw error;
+  }
+}
+
+function malformed(message: string): Refusal {
+  return { status: 400, message };
+}
+
+function refuse(message: string): EmailAcceptance {
+  return { ok: false, refusal: malformed(message) };
+}

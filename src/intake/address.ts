@@ -1,0 +1,59 @@
+import { limits } from "../core/limits.ts";
+
+/**
+ * Reads one mailbox as SMTP takes it (RFC 5321, 4.1.2): a dot-string or quoted local part of at most 64 bytes, and a
+ * domain or an address literal. ASCII only: internationalised domains are given in their `xn--` form, and local parts
+ * beyond ASCII (RFC 6531) are refused, because not every relay on the way carries them.
+ *
+ * Gives the address back without quotes that it does not need, so that one mailbox has one spelling; null when the text
+ * is anything else (a list, a display name, a comment, a group, an empty part, too long).
+ */
+export function parseAddress(text: string): string | null {
+  if (text.length > limits.addressBytesMax || !PRINTABLE_ASCII.test(text)) return null;
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, Math.max(at, 0));
+  const domain = text.slice(at + 1);
+  if (local.length === 0 || local.length > LOCAL_BYTES_MAX || !isDomain(domain)) return null;
+  if (DOT_STRING.test(local)) return text;
+  return QUOTED_STRING.test(local) ? `${withoutNeedlessQuotes(local)}@${domain}` : null;
+}
+
+const LOCAL_BYTES_MAX = 64;
+const LABEL_BYTES_MAX = 63;
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
+const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/;
+const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
+
+function withoutNeedlessQuotes(quoted: string): string {
+  const content = quoted.slice(1, -1).replace(/\\(.)/g, "$1");
+  return DOT_STRING.test(content) ? content : `"${content.replace(/["\\]/g, "\\$&")}"`;
+}
+
+function isDomain(domain: string): boolean {
+  if (domain.startsWith("[")) return domain.endsWith("]") && isAddressLiteral(domain.slice(1, -1));
+  return domain.split(".").every((label) => label.length <= LABEL_BYTES_MAX && LABEL.test(label));
+}
+
+/** RFC 5321, 4.1.3, without the general form: no tag but `IPv6` has ever been registered. */
+function isAddressLiteral(literal: string): boolean {
+  const ipv6 = /^IPv6:(.+)$/i.exec(literal)?.[1];
+  return ipv6 === undefined ? isIpv4(literal) : isIpv6(ipv6);
+}
+
+function isIpv4(text: string): boolean {
+  const parts = text.split(".");
+  return parts.length === 4 && parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255);
+}
+
+function isIpv6(text: string): boolean {
+  const halves = text.split("::");
+  if (halves.length > 2) return false;
+  const groups = halves.flatMap((half) => (half === "" ? [] : half.split(":")));
+  const tail = groups.at(-1) ?? "";
+  const endsInIpv4 = tail.includes(".");
+  if (endsInIpv4 && !isIpv4(tail)) return false;
+  const hex = endsInIpv4 ? groups.slice(0, -1) : groups;
+  const count = hex.length + (endsInIpv4 ? 2 : 0);
+  return hex.every((group) => /^[0-9a-f]{1,4}$/i.test(group)) && (halves.length === 2 ? count <= 7 : count === 8);
+}

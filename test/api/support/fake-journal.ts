@@ -1,0 +1,67 @@
+import { TransportError } from "../../../src/core/errors.ts";
+import type { JobRecord } from "../../../src/core/job.ts";
+import type { AcceptResult, FrontJournal, NewJob, ObserveResult, RateState } from "../../../src/core/journal.ts";
+import type { TenantRef } from "../../../src/core/tenant.ts";
+
+/** A journal in memory: the rate window, idempotency and tenancy of the real one, and failures on order. */
+export class FakeJournal implements FrontJournal {
+  readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
+  readonly jobs = new Map<string, JobRecord>();
+  /** Rejects the next calls, as a store that is away does. */
+  failure: Error | null = null;
+  counted = 0;
+  private readonly used = new Map<string, number>();
+  private readonly keys = new Map<string, { readonly fingerprint: string; readonly jobId: string }>();
+
+  async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    await this.answer();
+    return this.count(tenant, requestsPerMinute);
+  }
+
+  async accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+    await this.answer();
+    const { limited, rate } = this.count(tenant, requestsPerMinute);
+    if (limited) return { kind: "limited", rate };
+    const { idempotency } = job;
+    const slot = `${tenant.tenantId} ${idempotency?.key}`;
+    const first = idempotency === null ? undefined : this.keys.get(slot);
+    if (first !== undefined && first.fingerprint !== idempotency?.fingerprint) return { kind: "conflict", rate };
+    if (first !== undefined) return { kind: "replayed", jobId: first.jobId, rate };
+    if (idempotency !== null) this.keys.set(slot, { fingerprint: idempotency.fingerprint, jobId: job.jobId });
+    this.queued.push({ tenantId: tenant.tenantId, job });
+    this.jobs.set(job.jobId, {
+      jobId: job.jobId,
+      tenantId: tenant.tenantId,
+      channel: job.channel,
+      status: "pending",
+      attempts: 0,
+      result: null,
+      events: [],
+    });
+    return { kind: "accepted", jobId: job.jobId, rate };
+  }
+
+  async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    await this.answer();
+    const job = this.jobs.get(jobId);
+    return job?.tenantId === tenant.tenantId ? job : null;
+  }
+
+  async observe(): Promise<ObserveResult> {
+    throw new TransportError("nothing is observed through the front door's tests");
+  }
+
+  private async answer(): Promise<void> {
+    // A turn of the event loop, as the network takes.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.failure !== null) throw this.failure;
+  }
+
+  private count(tenant: TenantRef, limit: number): { limited: boolean; rate: RateState } {
+    this.counted += 1;
+    const used = this.used.get(tenant.tenantId) ?? 0;
+    if (used >= limit) return { limited: true, rate: { limit, remaining: 0, resetSeconds: 17 } };
+    this.used.set(tenant.tenantId, used + 1);
+    return { limited: false, rate: { limit, remaining: limit - used - 1, resetSeconds: 60 } };
+  }
+}

@@ -1,0 +1,179 @@
+import { ApiError } from "../../../src/core/errors.ts";
+import type {
+  EmailCredentials,
+  EmailTemplateRecord,
+  KeyRecord,
+  NewTenant,
+  Page,
+  Registry,
+  TenantChange,
+  TenantRecord,
+  TokenMovement,
+} from "../../../src/core/registry.ts";
+import type { Plan, Tenant, TenantDirectory } from "../../../src/core/tenant.ts";
+
+const CREATED_AT = "2026-11-21T07:30:00.000Z";
+
+interface Entry {
+  record: TenantRecord;
+  readonly keys: Map<string, string>;
+  readonly templates: Map<string, EmailTemplateRecord>;
+  readonly movements: TokenMovement[];
+  credentials: EmailCredentials | null;
+}
+
+/** A registry in memory, and the directory over it. */
+export class FakeRegistry implements Registry, TenantDirectory {
+  readonly entries = new Map<string, Entry>();
+  /** Answers look-ups as a cold snapshot does: by a promise. */
+  isCold = false;
+  /** Rejects look-ups, as an unreachable registry does. */
+  failure: Error | null = null;
+  private readonly plansByName = new Map<string, Plan>([
+    ["free", { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null }],
+    ["pro", { name: "pro", requestsPerMinute: 1000, deliveriesPerSecond: null }],
+  ]);
+  private nextKey = 1;
+
+  byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
+    const entry = [...this.entries.values()].find(({ keys }) => [...keys.values()].includes(apiKey));
+    return this.remembered(entry);
+  }
+
+  byId(tenantId: string): Tenant | null | Promise<Tenant | null> {
+    return this.remembered(this.entries.get(tenantId));
+  }
+
+  private remembered(entry: Entry | undefined): Tenant | null | Promise<Tenant | null> {
+    if (this.failure !== null) return Promise.reject(this.failure);
+    const tenant = entry === undefined ? null : this.toTenant(entry);
+    return this.isCold ? new Promise((resolve) => setImmediate(() => resolve(tenant))) : tenant;
+  }
+
+  private toTenant({ record, templates }: Entry): Tenant {
+    return {
+      tenantId: record.id,
+      shard: record.shard,
+      name: record.name,
+      plan: this.plan(record.plan),
+      channels: new Set(record.channels),
+      permissions: new Set(record.permissions),
+      allowCustom: new Set(record.allow_custom),
+      emailTemplates: templates,
+      emailSender: null,
+    };
+  }
+
+  async createTenant(tenant: NewTenant): Promise<TenantRecord> {
+    const id = tenant.id ?? `tenant-${this.entries.size + 1}`;
+    if (this.entries.has(id)) throw new ApiError(409, `there is a tenant ${id} already`);
+    const record: TenantRecord = {
+      id,
+      name: tenant.name,
+      plan: this.plan(tenant.plan ?? "free").name,
+      channels: tenant.channels ?? ["email", "whatsapp", "wallet"],
+      permissions: tenant.permissions ?? [],
+      allow_custom: tenant.allow_custom ?? [],
+      tokens: tenant.tokens ?? 0,
+      shard: 3,
+      created_at: CREATED_AT,
+    };
+    this.entries.set(id, { record, keys: new Map(), templates: new Map(), movements: [], credentials: null });
+    return record;
+  }
+
+  async tenant(tenantId: string): Promise<TenantRecord> {
+    return this.entry(tenantId).record;
+  }
+
+  async tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>> {
+    const all = [...this.entries.values()]
+      .map(({ record }) => record)
+      .filter(({ id }) => cursor === null || id > cursor);
+    const items = all.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit);
+    return { items, nextCursor: all.length > limit ? (items.at(-1)?.id ?? null) : null };
+  }
+
+  async changeTenant(tenantId: string, change: TenantChange): Promise<TenantRecord> {
+    const entry = this.entry(tenantId);
+    if (change.plan !== undefined) this.plan(change.plan);
+    entry.record = { ...entry.record, ...change };
+    return entry.record;
+  }
+
+  async createKey(tenantId: string): Promise<{ key_id: string; api_key: string }> {
+    const key_id = `k${this.nextKey++}`;
+    const api_key = `wb_test_${key_id}_${tenantId}`;
+    this.entry(tenantId).keys.set(key_id, api_key);
+    return { key_id, api_key };
+  }
+
+  async keys(tenantId: string): Promise<readonly KeyRecord[]> {
+    return Array.from(this.entry(tenantId).keys, ([key_id, key]) => ({
+      key_id,
+      prefix: key.slice(0, 8),
+      created_at: CREATED_AT,
+    }));
+  }
+
+  async revokeKey(tenantId: string, keyId: string): Promise<void> {
+    if (!this.entry(tenantId).keys.delete(keyId)) throw new ApiError(404, "there is no such key");
+  }
+
+  async plans(): Promise<readonly Plan[]> {
+    return [...this.plansByName.values()];
+  }
+
+  async putPlan(plan: Plan): Promise<Plan> {
+    this.plansByName.set(plan.name, plan);
+    return plan;
+  }
+
+  async putEmailTemplate(tenantId: string, template: EmailTemplateRecord): Promise<EmailTemplateRecord> {
+    this.entry(tenantId).templates.set(template.slug, template);
+    return template;
+  }
+
+  async template(tenantId: string, slug: string): Promise<EmailTemplateRecord> {
+    const template = this.entry(tenantId).templates.get(slug);
+    if (template === undefined) throw new ApiError(404, "there is no such template");
+    return template;
+  }
+
+  async templates(tenantId: string): Promise<readonly EmailTemplateRecord[]> {
+    return [...this.entry(tenantId).templates.values()];
+  }
+
+  async deleteTemplate(tenantId: string, slug: string): Promise<void> {
+    if (!this.entry(tenantId).templates.delete(slug)) throw new ApiError(404, "there is no such template");
+  }
+
+  async putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void> {
+    this.entry(tenantId).credentials = credentials;
+  }
+
+  async addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {
+    const entry = this.entry(tenantId);
+    const balance = entry.record.tokens + amount;
+    if (balance < 0) throw new ApiError(409, "the balance would fall below zero");
+    entry.record = { ...entry.record, tokens: balance };
+    entry.movements.unshift({ amount, reason, job_id: null, balance, created_at: CREATED_AT });
+    return { balance };
+  }
+
+  async tokenMovements(tenantId: string, _cursor: string | null, limit: number): Promise<Page<TokenMovement>> {
+    return { items: this.entry(tenantId).movements.slice(0, limit), nextCursor: null };
+  }
+
+  private entry(tenantId: string): Entry {
+    const entry = this.entries.get(tenantId);
+    if (entry === undefined) throw new ApiError(404, `there is no tenant ${tenantId}`);
+    return entry;
+  }
+
+  private plan(name: string): Plan {
+    const plan = this.plansByName.get(name);
+    if (plan === undefined) throw new ApiError(400, `there is no plan ${name}`);
+    return plan;
+  }
+}

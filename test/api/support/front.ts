@@ -1,0 +1,124 @@
+import type { ApiPorts } from "../../../src/api/api-ports.ts";
+import { createServer, type Server } from "../../../src/api/server.ts";
+import type { Clock } from "../../../src/core/clock.ts";
+import { JobIds } from "../../../src/core/ids.ts";
+import type { Random } from "../../../src/core/random.ts";
+import type { Telemetry } from "../../../src/core/telemetry.ts";
+import type { Permission } from "../../../src/core/tenant.ts";
+import { FakeJournal } from "./fake-journal.ts";
+import { FakeLedger } from "./fake-ledger.ts";
+import { FakeRegistry } from "./fake-registry.ts";
+
+export const OPERATOR_TOKEN = "operator-token-of-the-tests";
+
+const clock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  setTimer: (delayMs, run) => {
+    const timer = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+
+const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getRandomValues(bytes) };
+
+/** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
+export class Front {
+  readonly journal = new FakeJournal();
+  readonly ledger = new FakeLedger();
+  readonly registry = new FakeRegistry();
+  readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
+  readonly server: Server;
+  url = "";
+  port = 0;
+  apiKey = "";
+
+  private constructor(changes: Partial<ApiPorts>) {
+    const { journal, ledger, registry, logs } = this;
+    const telemetry: Telemetry = {
+      count: () => {},
+      gauge: () => {},
+      time: () => {},
+      log: (level, message, fields) => logs.push({ level, message, fields: fields ?? {} }),
+    };
+    this.server = createServer({
+      journal,
+      directory: registry,
+      registry,
+      ledger,
+      clock,
+      random,
+      jobIds: new JobIds(clock, random),
+      telemetry,
+      metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
+      probes: [],
+      sandbox: null,
+      operatorToken: OPERATOR_TOKEN,
+      version: "0.0.0-test",
+      ...changes,
+    });
+  }
+
+  static async start(changes: Partial<ApiPorts> = {}): Promise<Front> {
+    const front = new Front(changes);
+    const { registry } = front;
+    await registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] });
+    const { api_key } = await registry.createKey("acme");
+    const template = { slug: "welcome", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
+    await registry.putEmailTemplate("acme", template);
+    const { url, port } = await front.server.listen({ host: "127.0.0.1", port: 0 });
+    return Object.assign(front, { url, port, apiKey: api_key });
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop();
+  }
+
+  /** A tenant beside acme, and its key. */
+  async addTenant(id: string, plan: string, permissions: readonly Permission[] = []): Promise<string> {
+    await this.registry.createTenant({ id, name: id, plan, permissions });
+    return (await this.registry.createKey(id)).api_key;
+  }
+
+  /** A request of acme's. */
+  request(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.fetch(path, { method, headers: { "X-API-Key": this.apiKey, ...headers } });
+  }
+
+  /** A send of acme's; a body that is not text is written as JSON. */
+  send(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const all = { "X-API-Key": this.apiKey, "Content-Type": "application/json", ...headers };
+    return this.fetch("/v1/send/email", { method: "POST", headers: all, body: text });
+  }
+
+  /** An operator's call. */
+  operate(method: string, path: string, body?: unknown): Promise<Answer> {
+    const headers = { Authorization: `Bearer ${OPERATOR_TOKEN}`, "Content-Type": "application/json" };
+    const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };
+    return this.fetch(`/dash/api${path}`, init);
+  }
+
+  async fetch(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await fetch(this.url + path, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  }
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body where it is a JSON object, otherwise an empty one. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
