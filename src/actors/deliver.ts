@@ -1,13 +1,13 @@
 import type { Channel } from "../core/channel.ts";
 import type { Clock, Timer } from "../core/clock.ts";
-import type { QueuedJob } from "../core/job.ts";
+import type { ChannelName, QueuedJob } from "../core/job.ts";
 import { limits } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { Tenant } from "../core/tenant.ts";
 
 export interface DeliverPorts {
-  readonly channels: ReadonlyMap<string, Channel>;
+  readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }

@@ -1,5 +1,6 @@
 import type { Channel } from "../core/channel.ts";
 import type { Clock } from "../core/clock.ts";
+import type { ChannelName } from "../core/job.ts";
 import type { OwnerJournal } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Random } from "../core/random.ts";
@@ -19,21 +20,21 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Deliveries under way at one time. */
-  readonly slots?: number;
 }
 
-/** A process's share in delivering: holds its shards, and shares its delivery slots between their tenants. */
+/** A process's share in delivering: holds its shards, and shares each channel's slots between their tenants. */
 export class Dispatcher {
   private readonly owners = new Map<number, ShardOwner>();
-  private readonly scheduler: FairScheduler;
+  private readonly channels: ReadonlyMap<ChannelName, Channel>;
+  private readonly schedulers: ReadonlyMap<ChannelName, FairScheduler>;
   private readonly keeper: ShardKeeper;
   private unsubscribe: (() => void) | null = null;
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: DispatcherOptions) {
-    const { journal, owner, shards, clock, telemetry } = options;
-    this.scheduler = new FairScheduler(options.slots ?? limits.deliverySlotsMax);
+    const { journal, channels, owner, shards, clock, telemetry } = options;
+    this.channels = new Map(channels.map((channel) => [channel.name, channel]));
+    this.schedulers = new Map(channels.map((channel) => [channel.name, new FairScheduler(channel.slots)]));
     this.keeper = new ShardKeeper({
       leases: journal,
       role: "dispatcher",
@@ -75,13 +76,13 @@ export class Dispatcher {
   }
 
   private async ownShard(term: LeaseTerm): Promise<void> {
-    const { journal, directory, channels, clock, random, telemetry } = this.options;
+    const { journal, directory, clock, random, telemetry } = this.options;
     const owner = new ShardOwner(
       {
         journal,
         directory,
-        channels: new Map(channels.map((channel) => [channel.name, channel])),
-        scheduler: this.scheduler,
+        channels: this.channels,
+        schedulers: this.schedulers,
         clock,
         random,
         telemetry,

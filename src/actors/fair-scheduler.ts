@@ -1,4 +1,4 @@
-/** Whoever the scheduler shares the slots between: a tenant's actor. */
+/** Whoever the scheduler shares the slots between: an actor. */
 export interface Contender {
   /** Deliveries of its own that are under way. */
   readonly inFlight: number;
@@ -8,25 +8,25 @@ export interface Contender {
   startNext(): void;
 }
 
-/** What a contender may spend in one turn: a plain message costs 1 (see `deliveryCost`). */
+/** What a contender may spend in one turn: a plain message costs 1. */
 const QUANTUM = 4;
 
 /**
- * Shares a process's delivery slots between tenants by deficit round robin (Shreedhar and Varghese, 1995).
+ * Shares a channel's delivery slots between tenants by deficit round robin (Shreedhar and Varghese, 1995).
  *
- * F1. No more than `slots` deliveries are under way. F2. While a slot may be used and somebody can use it, it is used.
- * F3. Contenders take turns; within some rounds each spends the same. F4. Nobody who holds a fair share of the slots or
- * more takes from the last quarter: a provider that hangs can fill its tenant's share, never its neighbours'.
+ * F1. No more than `slots` deliveries are under way. F2. Contenders take turns, and what they spend in them evens out.
+ * F3. Who has a delivery under way takes another only while it has less than twice as many as are left for all, and
+ * never from the last quarter: tenants whose provider hangs cannot fill the slots. F4. Who has none under way may use
+ * any slot: a quiet tenant's first message waits for nobody's provider.
  */
 export class FairScheduler {
-  private readonly ring = new Map<Contender, { deficit: number }>();
-  /** Contenders that are in the ring or have deliveries under way. */
-  private readonly active = new Set<Contender>();
+  /** In the order of their turns; the first one's turn may be under way. */
+  private readonly ring = new Map<Contender, Turn>();
   private used = 0;
-  private readonly reserved: number;
+  private readonly shared: number;
 
   constructor(private readonly slots: number) {
-    this.reserved = Math.floor(slots / 4);
+    this.shared = slots - Math.floor(slots / 4);
   }
 
   get slotsUsed(): number {
@@ -35,62 +35,63 @@ export class FairScheduler {
 
   /** The contender may have something to start. */
   contend(contender: Contender): void {
-    if (!this.ring.has(contender)) this.ring.set(contender, { deficit: 0 });
-    this.active.add(contender);
+    if (!this.ring.has(contender)) this.ring.set(contender, { deficit: 0, isOpen: false });
     this.fill();
   }
 
   /** A delivery of the contender is over. */
-  release(contender: Contender): void {
+  release(): void {
     this.used -= 1;
-    if (contender.inFlight === 0 && !this.ring.has(contender)) this.active.delete(contender);
     this.fill();
   }
 
-  /** The contender starts nothing more; what it has under way goes on and is released. */
+  /** The contender starts nothing more. What it has under way is still to be released. */
   withdraw(contender: Contender): void {
     this.ring.delete(contender);
-    if (contender.inFlight === 0) this.active.delete(contender);
   }
 
-  /** Ends when the slots are used up, the ring is empty, or a whole round has started nothing. */
+  /** Ends when the slots are used up, the ring is empty, or in a whole round nobody could take a slot. */
   private fill(): void {
     let idleTurns = 0;
     while (this.used < this.slots && idleTurns < this.ring.size) {
       const first = this.ring.entries().next();
       if (first.done) return;
       const [contender, turn] = first.value;
-      // To the back of the ring, whatever this turn brings.
+      const end = this.takeTurn(contender, turn);
+      if (end === "out of slots") return;
       this.ring.delete(contender);
-      this.ring.set(contender, turn);
-      idleTurns = this.takeTurn(contender, turn) ? 0 : idleTurns + 1;
+      if (end !== "nothing to start") this.ring.set(contender, turn);
+      if (end === "spent") turn.isOpen = false;
+      idleTurns = end === "not allowed" ? idleTurns + 1 : 0;
     }
   }
 
-  /** Whether the turn changed anything, so that another round is worth while. */
-  private takeTurn(contender: Contender, turn: { deficit: number }): boolean {
-    if (!this.mayTakeSlot(contender)) return false;
-    turn.deficit += QUANTUM;
-    while (this.mayTakeSlot(contender)) {
-      const cost = contender.nextCost();
-      if (cost === null) {
-        this.ring.delete(contender);
-        if (contender.inFlight === 0) this.active.delete(contender);
-        return true;
+  private takeTurn(contender: Contender, turn: Turn): TurnEnd {
+    while (this.used < this.slots) {
+      if (!this.mayTakeSlot(contender)) return "not allowed";
+      if (!turn.isOpen) {
+        turn.isOpen = true;
+        turn.deficit += QUANTUM;
       }
-      if (cost > turn.deficit) return true;
+      const cost = contender.nextCost();
+      if (cost === null) return "nothing to start";
+      if (cost > turn.deficit) return "spent";
       turn.deficit -= cost;
       this.used += 1;
       contender.startNext();
     }
-    return true;
+    return "out of slots";
   }
 
-  private mayTakeSlot(contender: Contender): boolean {
-    const free = this.slots - this.used;
-    if (free > this.reserved) return true;
-    // One more than there are, so that a newcomer finds its share free.
-    const share = Math.max(1, Math.floor(this.slots / (this.active.size + 1)));
-    return free > 0 && contender.inFlight < share;
+  private mayTakeSlot({ inFlight }: Contender): boolean {
+    return inFlight === 0 || inFlight < 2 * (this.shared - this.used);
   }
 }
+
+interface Turn {
+  deficit: number;
+  /** Its quantum has been added and is not spent; the turn goes on when it may take a slot. */
+  isOpen: boolean;
+}
+
+type TurnEnd = "out of slots" | "not allowed" | "nothing to start" | "spent";

@@ -1,8 +1,15 @@
 import type { Channel } from "../core/channel.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { TransportError, UnavailableError } from "../core/errors.ts";
-import type { QueuedJob } from "../core/job.ts";
-import { FENCED, type OwnerJournal, type PullResult, type Settlement, type TenantPull } from "../core/journal.ts";
+import type { ChannelName, QueuedJob } from "../core/job.ts";
+import {
+  FENCED,
+  type Mailbox,
+  type MailboxPull,
+  type OwnerJournal,
+  type PullResult,
+  type Settlement,
+} from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Random } from "../core/random.ts";
@@ -19,8 +26,8 @@ import { Wakeup } from "./wakeup.ts";
 export interface ShardOwnerPorts {
   readonly journal: OwnerJournal;
   readonly directory: TenantDirectory;
-  readonly channels: ReadonlyMap<string, Channel>;
-  readonly scheduler: FairScheduler;
+  readonly channels: ReadonlyMap<ChannelName, Channel>;
+  readonly schedulers: ReadonlyMap<ChannelName, FairScheduler>;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
@@ -34,7 +41,7 @@ export interface ShardOwnerPorts {
  *
  * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced).
  * O2. `run` ends only when nothing of the term is under way, so that a process never owns a shard twice.
- * O3. After a pull whose answer got lost, and at the start, the journal is asked to name every tenant with mail.
+ * O3. After a pull whose answer got lost, and at the start, the journal is asked to name every box with mail.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
@@ -57,7 +64,7 @@ export class ShardOwner {
       clock,
       telemetry,
       onLanded: (settlements) => {
-        for (const { job } of settlements) this.actors.get(job.tenantId)?.settled();
+        for (const { job } of settlements) this.actor(job)?.settled();
       },
       onFenced: () => this.lose(),
     });
@@ -114,11 +121,11 @@ export class ShardOwner {
       const pulls = this.beginPulls();
       let result: PullResult | typeof FENCED;
       try {
-        result = await this.ports.journal.pull(this.term.lease, { tenants: pulls, survey });
+        result = await this.ports.journal.pull(this.term.lease, { boxes: pulls, survey });
       } catch (error) {
         this.reportFailedPull(error);
-        for (const { tenantId } of pulls) this.actors.get(tenantId)?.failPull();
-        for (const { tenantId } of pulls) this.look(this.actors.get(tenantId));
+        for (const { box } of pulls) this.actor(box)?.failPull();
+        for (const { box } of pulls) this.look(this.actor(box));
         survey = true;
         await sleep(this.ports.clock, retryMs, this.term.closing);
         retryMs = Math.min(2 * retryMs, limits.journalRetryMs);
@@ -141,11 +148,11 @@ export class ShardOwner {
     telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
   }
 
-  private beginPulls(): TenantPull[] {
+  private beginPulls(): MailboxPull[] {
     const frugal = this.hungry.size > 0 && this.ports.isBacklogFull();
-    const pulls: TenantPull[] = [];
+    const pulls: MailboxPull[] = [];
     for (const actor of this.hungry) {
-      if (pulls.length === limits.pullTenantsMax) break;
+      if (pulls.length === limits.pullBoxesMax) break;
       this.hungry.delete(actor);
       const pull = actor.beginPull(frugal);
       if (pull !== null) pulls.push(pull);
@@ -153,26 +160,33 @@ export class ShardOwner {
     return pulls;
   }
 
-  private apply(result: PullResult, pulls: readonly TenantPull[]): void {
-    for (const { tenantId, jobs, more } of result.boxes) {
-      const actor = this.actors.get(tenantId);
+  private apply(result: PullResult, pulls: readonly MailboxPull[]): void {
+    for (const { box, jobs, more } of result.boxes) {
+      const actor = this.actor(box);
       actor?.endPull(jobs, more);
       this.look(actor);
     }
-    // A box that was read in this very call has given what its tenant was named for.
-    const justRead = new Set(pulls.map((pull) => pull.tenantId));
-    for (const tenantId of result.ready) {
-      if (justRead.has(tenantId)) continue;
-      const actor = this.actors.get(tenantId) ?? this.hire(tenantId);
-      actor.hasMail();
+    // A box that was read in this very call has given what it was named for.
+    const justRead = new Set(pulls.map((pull) => keyOf(pull.box)));
+    for (const box of result.ready) {
+      if (justRead.has(keyOf(box))) continue;
+      const actor = this.actor(box) ?? this.hire(box);
+      actor?.hasMail();
       this.look(actor);
     }
   }
 
-  private hire(tenantId: string): TenantActor {
-    const { directory, scheduler, clock } = this.ports;
+  private actor(box: Mailbox): TenantActor | undefined {
+    return this.actors.get(keyOf(box));
+  }
+
+  /** Nobody for a channel that this process does not serve: its mail stays in the box. */
+  private hire(box: Mailbox): TenantActor | undefined {
+    const { directory, schedulers, clock } = this.ports;
+    const scheduler = schedulers.get(box.channel);
+    if (scheduler === undefined) return undefined;
     const actor = new TenantActor({
-      tenantId,
+      box,
       directory,
       scheduler,
       clock,
@@ -183,7 +197,7 @@ export class ShardOwner {
         if (this.hungry.size > 0) this.wakeup.notify();
       },
     });
-    this.actors.set(tenantId, actor);
+    this.actors.set(keyOf(box), actor);
     return actor;
   }
 
@@ -192,7 +206,7 @@ export class ShardOwner {
     if (actor === undefined) return;
     if (actor.isHungry) this.hungry.add(actor);
     else if (actor.isIdle) {
-      this.actors.delete(actor.tenantId);
+      this.actors.delete(keyOf(actor.box));
       actor.close();
     }
   }
@@ -213,4 +227,9 @@ export class ShardOwner {
     const settlement: Settlement = settlementOf(job, outcome, this.ports.clock, this.ports.random);
     this.settler.submit(settlement);
   }
+}
+
+/** A job names its box, too. */
+function keyOf({ tenantId, channel }: Mailbox): string {
+  return `${tenantId}/${channel}`;
 }

@@ -1,13 +1,13 @@
 import type { Clock, Timer } from "../core/clock.ts";
 import type { QueuedJob } from "../core/job.ts";
-import type { TenantPull } from "../core/journal.ts";
+import type { Mailbox, MailboxPull } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Tenant, TenantDirectory } from "../core/tenant.ts";
 import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { Pacer } from "./pacer.ts";
 
 export interface TenantActorOptions {
-  readonly tenantId: string;
+  readonly box: Mailbox;
   readonly directory: TenantDirectory;
   readonly scheduler: FairScheduler;
   readonly clock: Clock;
@@ -20,8 +20,8 @@ export interface TenantActorOptions {
 }
 
 /**
- * A tenant with mail: its waiting jobs, its window of deliveries and its pace, for as long as it has something to do in
- * one lease term.
+ * A tenant with mail on a channel: its waiting jobs, its window of deliveries and its pace, for as long as it has
+ * something to do in one lease term. A tenant's channels have an actor each, so that none waits for another.
  *
  * T1. `open` jobs are waiting, being delivered or being settled; each stays in the box until it is settled.
  * T2. Entries are read in order and once: behind `lastRead` while jobs are open, from the start when none are (then the
@@ -29,7 +29,6 @@ export interface TenantActorOptions {
  * T3. At most `tenantWindowMax` deliveries are under way, and no faster than the plan says.
  */
 export class TenantActor implements Contender {
-  readonly tenantId: string;
   inFlight = 0;
   private waiting: QueuedJob[] = [];
   private waitingBytes = 0;
@@ -43,8 +42,10 @@ export class TenantActor implements Contender {
   /** The tenant as the next delivery will see it; set by `nextCost` for `startNext`. */
   private tenant: Tenant | null = null;
 
-  constructor(private readonly options: TenantActorOptions) {
-    this.tenantId = options.tenantId;
+  constructor(private readonly options: TenantActorOptions) {}
+
+  get box(): Mailbox {
+    return this.options.box;
   }
 
   get backlogBytes(): number {
@@ -56,7 +57,7 @@ export class TenantActor implements Contender {
       this.boxMayHaveMore &&
       !this.isPulling &&
       this.waiting.length < limits.refillEntries &&
-      this.open < limits.tenantOpenMax
+      this.open < limits.boxOpenMax
     );
   }
 
@@ -66,17 +67,17 @@ export class TenantActor implements Contender {
     return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
-  /** The oldest job that waits or is under way has this entry or a later one. */
+  /** The journal says that the box has entries that nobody has read. */
   hasMail(): void {
     this.boxMayHaveMore = true;
   }
 
   /** What to ask the box for. `frugal`: the process holds as much as it may. Null: nothing now. */
-  beginPull(frugal: boolean): TenantPull | null {
+  beginPull(frugal: boolean): MailboxPull | null {
     if (!this.isHungry || (frugal && this.open > 0)) return null;
     this.isPulling = true;
-    const room = Math.min(limits.pullEntriesPerTenantMax, limits.tenantOpenMax - this.open);
-    return { tenantId: this.tenantId, after: this.open > 0 ? this.lastRead : null, entriesMax: frugal ? 1 : room };
+    const room = Math.min(limits.pullEntriesPerBoxMax, limits.boxOpenMax - this.open);
+    return { box: this.box, after: this.open > 0 ? this.lastRead : null, entriesMax: frugal ? 1 : room };
   }
 
   endPull(jobs: readonly QueuedJob[], more: boolean): void {
@@ -102,7 +103,7 @@ export class TenantActor implements Contender {
   /** A delivery is over; its slot is free. */
   delivered(): void {
     this.inFlight -= 1;
-    this.options.scheduler.release(this);
+    this.options.scheduler.release();
     if (this.waiting.length > 0) this.options.scheduler.contend(this);
   }
 
@@ -149,7 +150,7 @@ export class TenantActor implements Contender {
   /** The tenant (null: it is gone), or undefined while it is being looked up; the actor contends again after that. */
   private lookUp(): Tenant | null | undefined {
     if (this.isLoading) return undefined;
-    const found = this.options.directory.byId(this.tenantId);
+    const found = this.options.directory.byId(this.box.tenantId);
     if (!(found instanceof Promise)) return found;
     this.isLoading = true;
     found.then(

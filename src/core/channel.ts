@@ -8,5 +8,7 @@ import type { Tenant } from "./tenant.ts";
  */
 export interface Channel {
   readonly name: ChannelName;
+  /** Deliveries that it takes at one time from this process; tenants share them fairly. */
+  readonly slots: number;
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
 }

@@ -89,25 +89,31 @@ export interface Leases {
   resign(role: LeaseRole, owner: string): Promise<void>;
 }
 
-export interface TenantPull {
+/** Where a tenant's jobs of a channel wait for their turn. */
+export interface Mailbox {
   readonly tenantId: string;
+  readonly channel: ChannelName;
+}
+
+export interface MailboxPull {
+  readonly box: Mailbox;
   /** Entries up to and including this one have been read; null reads from the start of the box. */
   readonly after: string | null;
   readonly entriesMax: number;
 }
 
 export interface PullRequest {
-  readonly tenants: readonly TenantPull[];
-  /** True once after a lease was acquired: every tenant with mail is named again. */
+  readonly boxes: readonly MailboxPull[];
+  /** Every box with mail is named again: once after a lease was acquired, and when an answer got lost. */
   readonly survey: boolean;
 }
 
 export interface PullResult {
   /** In the order of the request; a box that gave fewer than were asked for (and whose `more` is false) is empty. */
-  readonly boxes: readonly { readonly tenantId: string; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
-  /** Tenants that have mail that nobody has pulled. */
-  readonly ready: readonly string[];
-  /** Whether there may be more due retries or ready tenants than one call moves. */
+  readonly boxes: readonly { readonly box: Mailbox; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
+  /** Boxes with mail that nobody has pulled. */
+  readonly ready: readonly Mailbox[];
+  /** Whether there may be more due retries or ready boxes than one call moves. */
   readonly more: boolean;
   /** Milliseconds until the next retry is due, or null. */
   readonly nextDueMs: number | null;

@@ -28,18 +28,18 @@ export const limits = {
   takeoverMsMax: 15_000,
 
   // Delivering.
-  deliverySlotsMax: 512,
+  /** A tenant's deliveries under way on a channel. */
   tenantWindowMax: 64,
-  pullEntriesPerTenantMax: 64,
-  pullBytesPerTenantMax: 1024 * 1024,
-  pullTenantsMax: 64,
+  pullEntriesPerBoxMax: 64,
+  pullBytesPerBoxMax: 1024 * 1024,
+  pullBoxesMax: 64,
   pullDueMax: 256,
   pullReadyMax: 256,
-  /** A tenant's actor asks for more when it has fewer entries than this waiting for a slot. */
+  /** An actor asks for more when it has fewer entries than this waiting for a slot. */
   refillEntries: 48,
-  /** A tenant's entries that are pulled and not yet settled. */
-  tenantOpenMax: 256,
-  /** Payloads that a process holds before their delivery; above it a tenant gets no more than one at a time. */
+  /** A box's entries that are pulled and not yet settled. */
+  boxOpenMax: 256,
+  /** Payloads that a process holds before their delivery; above it a box gives no more than one at a time. */
   backlogBytesMax: 128 * 1024 * 1024,
   settleBatchMax: 256,
   /** Longest wait between two tries of a journal call that fails. */
@@ -93,7 +93,6 @@ export const limits = {
 
 assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one lost renewal must not lose the lease");
 assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead owner is replaced in time");
-assert(limits.tenantWindowMax * 4 <= limits.deliverySlotsMax, "no tenant can fill the process");
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
 assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");

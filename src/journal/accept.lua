@@ -73,7 +73,8 @@ for k = 1, #KEYS do
       else
         kind = 'accepted'
         local channel, status, recipient = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
-        local entry = redis.call('XADD', prefix .. ':box:' .. tenant, '*', 'p',
+        local box = tenant .. '/' .. channel
+        local entry = redis.call('XADD', prefix .. ':box:' .. box, '*', 'p',
           job .. ' ' .. channel .. '0 ' .. recipient .. '\n' .. ARGV[at + 6])
         if idem_key then redis.call('SET', idem_key, job .. ' ' .. ARGV[at + 8], 'PX', idem_ttl) end
         local bucket = bucket_key(prefix, job)
@@ -85,9 +86,9 @@ for k = 1, #KEYS do
         fields[#fields + 1] = bucket_field(job)
         fields[#fields + 1] = tenant .. ' ' .. channel .. status .. '0 ' .. entry
         counts[bucket] = counts[bucket] + 1
-        if not is_ready[tenant] then
-          is_ready[tenant] = true
-          ready[#ready + 1] = tenant
+        if not is_ready[box] then
+          is_ready[box] = true
+          ready[#ready + 1] = box
         end
       end
     end

@@ -1,6 +1,7 @@
 import type { DeliveryEvent, EventType } from "../core/event.ts";
 import type { ChannelName, FinalStatus, JobRecord, JobStatus, QueuedJob, SuppressionReason } from "../core/job.ts";
 import { isFinal, SUPPRESSION_REASONS } from "../core/job.ts";
+import type { Mailbox } from "../core/journal.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
 import type { LedgerRow } from "../core/ledger.ts";
 
@@ -55,8 +56,8 @@ export function encodeRecord(record: JobRecord): string {
   return [head, ...lines, ...(result === "" ? [] : [`=${result}`])].join("\n");
 }
 
-/** `cursor` is the last entry of the tenant's box that was pulled. */
-export function decodeRecord(jobId: string, text: string, cursor: string | null): JobRecord {
+/** `cursorOf` gives the last entry that was pulled from the tenant's box of a channel, "" for none. */
+export function decodeRecord(jobId: string, text: string, cursorOf: (channel: ChannelName) => string): JobRecord {
   const [head = "", ...lines] = text.split("\n");
   const [tenantId = "", state = "", entryId = ""] = head.split(" ");
   const events: DeliveryEvent[] = [];
@@ -65,11 +66,12 @@ export function decodeRecord(jobId: string, text: string, cursor: string | null)
     if (line.startsWith("=")) result = decodeResult(line.slice(1));
     else events.push(decodeEvent(line));
   }
-  const status = decodeStatus(state.charAt(1), entryId, cursor);
+  const channel = channelOf(state.charAt(0));
+  const status = decodeStatus(state.charAt(1), entryId, cursorOf(channel));
   return {
     jobId,
     tenantId,
-    channel: channelOf(state.charAt(0)),
+    channel,
     status,
     attempts: Number(state.slice(2)),
     result: isFinal(status) ? (result ?? {}) : null,
@@ -77,10 +79,10 @@ export function decodeRecord(jobId: string, text: string, cursor: string | null)
   };
 }
 
-function decodeStatus(letter: string, entryId: string, cursor: string | null): JobStatus {
+function decodeStatus(letter: string, entryId: string, cursor: string): JobStatus {
   if (letter === HELD_PENDING) return "pending";
   const status = statusOf(letter);
-  return status === "pending" && cursor !== null && compareEntryIds(entryId, cursor) <= 0 ? "running" : status;
+  return status === "pending" && cursor !== "" && compareEntryIds(entryId, cursor) <= 0 ? "running" : status;
 }
 
 function decodeEvent(line: string): DeliveryEvent {
@@ -98,6 +100,15 @@ function compareEntryIds(a: string, b: string): number {
   const [aMs = "0", aSeq = "0"] = a.split("-");
   const [bMs = "0", bSeq = "0"] = b.split("-");
   return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);
+}
+
+/** A box's name: "<tenant>/<channel>". */
+export function encodeBox({ tenantId, channel }: Mailbox): string {
+  return `${tenantId}/${CHANNEL_LETTER[channel]}`;
+}
+
+export function decodeBox(box: string): Mailbox {
+  return { tenantId: box.slice(0, -2), channel: channelOf(box.slice(-1)) };
 }
 
 /** `entry` is `<job id> <channel><attempts> <recipient>\n<payload>`. */

@@ -1,10 +1,11 @@
 -- Shared by all scripts. KEYS[n] is a shard's prefix P; every key of the shard begins with it:
---   P:box:<tenant>         stream  one entry a job, field p = "<job id> <channel><attempts> <recipient>\n<payload>"
---   P:ready                set     tenants with entries that nobody has pulled
---   P:held                 set     tenants with entries that the owner knows of
---   P:cursor               hash    tenant -> last entry that was pulled
+--   P:box:<box>            stream  one entry a job, field p = "<job id> <channel><attempts> <recipient>\n<payload>";
+--                                  a box is "<tenant>/<channel>": a tenant's channels do not wait for each other
+--   P:ready                set     boxes with entries that nobody has pulled
+--   P:held                 set     boxes with entries that the owner knows of
+--   P:cursor               hash    box -> last entry that was pulled
 --   P:later                zset    job id -> when its retry is due (unix ms)
---   P:parked               hash    job id -> "<tenant> <box entry>" of a job that waits in P:later
+--   P:parked               hash    job id -> "<box> <box entry>" of a job that waits in P:later
 --   P:jobs:<bucket>        hash    job records (below); field n counts what keeps the bucket from expiring
 --   P:failed:<job id>      string  box entry of a failed job, for the operator's retry
 --   P:outbox               stream  one entry a batch, field r = its rows, one JSON array a line; field c = their number

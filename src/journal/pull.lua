@@ -1,11 +1,11 @@
 -- Hands the owner of a shard its next jobs.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, survey (1 names every tenant with mail again), most due retries, most ready tenants, most bytes a
---       tenant, then three values a tenant: its id, the last entry it has read ("" none), most entries.
+-- ARGV: lease token, survey (1 names every box with mail again), most due retries, most ready boxes, most bytes a box,
+--       then three values a box: its name, the last entry that was read ("" none), most entries.
 -- Returns false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry is due (-1 none),
---       the tenants with unpulled mail, and a list a tenant: whether its box has more, then entry id, entry and
---       suppression reason ("" none) of each job.
--- A pulled job is running because its entry is not beyond its tenant's cursor: one write a tenant, none a job.
+--       the boxes with unpulled mail, and a list a box: whether it has more, then entry id, entry and suppression
+--       reason ("" none) of each job.
+-- A pulled job is running because its entry is not beyond its box's cursor: one write a box, none a job.
 
 local prefix, token = KEYS[1], ARGV[1]
 if not holds_lease(prefix, 'dispatcher', token) then return false end
@@ -19,9 +19,9 @@ local due = redis.call('ZRANGEBYSCORE', later, '-inf', now_ms(), 'LIMIT', 0, due
 for _, job in ipairs(due) do
   local value = redis.call('HGET', parked, job)
   local space = value:find(' ', 1, true)
-  local tenant = value:sub(1, space - 1)
-  redis.call('XADD', prefix .. ':box:' .. tenant, '*', 'p', value:sub(space + 1))
-  redis.call('SADD', ready_key, tenant)
+  local box = value:sub(1, space - 1)
+  redis.call('XADD', prefix .. ':box:' .. box, '*', 'p', value:sub(space + 1))
+  redis.call('SADD', ready_key, box)
   redis.call('HDEL', parked, job)
   redis.call('ZREM', later, job)
 end
@@ -30,12 +30,12 @@ local ready = redis.call('SPOP', ready_key, ready_max)
 if #ready > 0 then redis.call('SADD', prefix .. ':held', unpack(ready)) end
 
 -- Reads in growing steps, so that a box of large entries is not read far beyond the bytes that are asked for.
-local function read_box(tenant, after, entries_max)
-  local box, read, bytes, more = prefix .. ':box:' .. tenant, {}, 0, false
+local function read_box(box, after, entries_max)
+  local key, read, bytes, more = prefix .. ':box:' .. box, {}, 0, false
   local from, step = after == '' and '-' or '(' .. after, 4
   while #read < entries_max do
     step = math.min(2 * step, entries_max - #read)
-    local entries = redis.call('XRANGE', box, from, '+', 'COUNT', step)
+    local entries = redis.call('XRANGE', key, from, '+', 'COUNT', step)
     for _, entry in ipairs(entries) do
       read[#read + 1] = entry
       bytes = bytes + #entry[2][2]
@@ -44,8 +44,20 @@ local function read_box(tenant, after, entries_max)
     more = #entries == step
     if not more or bytes >= bytes_max then break end
   end
-  if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', tenant) end
+  if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', box) end
   return read, more
+end
+
+-- A new owner reads a box from its start: what was running stays so, the cursor never goes back.
+local function advance_cursor(box, entry)
+  local cursor = redis.call('HGET', prefix .. ':cursor', box)
+  if cursor then
+    local ms, seq = entry:match('^(%d+)-(%d+)$')
+    local cursor_ms, cursor_seq = cursor:match('^(%d+)-(%d+)$')
+    ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
+    if ms < cursor_ms or (ms == cursor_ms and tonumber(seq) <= tonumber(cursor_seq)) then return end
+  end
+  redis.call('HSET', prefix .. ':cursor', box, entry)
 end
 
 -- What is suppressed has never been running: its record says that it is pending although it was pulled.
@@ -58,21 +70,21 @@ end
 
 local boxes = {}
 for at = 6, #ARGV, 3 do
-  local tenant = ARGV[at]
-  local read, more = read_box(tenant, ARGV[at + 1], tonumber(ARGV[at + 2]))
-  local suppressed = prefix .. ':suppressed:' .. tenant
+  local box = ARGV[at]
+  local read, more = read_box(box, ARGV[at + 1], tonumber(ARGV[at + 2]))
+  local suppressed = prefix .. ':suppressed:' .. box:match('^[^/]+')
   local has_suppressed = #read > 0 and redis.call('EXISTS', suppressed) == 1
-  local box = { more and 1 or 0 }
+  local cells = { more and 1 or 0 }
   for _, entry in ipairs(read) do
     local value = entry[2][2]
     local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\n]*)')) or ''
     if reason ~= '' then mark_suppressed(value) end
-    box[#box + 1] = entry[1]
-    box[#box + 1] = value
-    box[#box + 1] = reason
+    cells[#cells + 1] = entry[1]
+    cells[#cells + 1] = value
+    cells[#cells + 1] = reason
   end
-  if #read > 0 then redis.call('HSET', prefix .. ':cursor', tenant, read[#read][1]) end
-  boxes[#boxes + 1] = box
+  if #read > 0 then advance_cursor(box, read[#read][1]) end
+  boxes[#boxes + 1] = cells
 end
 
 local next_due = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')

@@ -2,7 +2,7 @@ import { Cluster } from "ioredis";
 import type { ChangeFeed } from "../core/change-feed.ts";
 import type { Clock } from "../core/clock.ts";
 import { isJobId } from "../core/ids.ts";
-import type { JobRecord } from "../core/job.ts";
+import { CHANNELS, type JobRecord } from "../core/job.ts";
 import type {
   AcceptResult,
   Fenced,
@@ -23,7 +23,7 @@ import type { ReadinessProbe } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantRef } from "../core/tenant.ts";
 import { Acceptor } from "./accept.ts";
-import { decodeRecord } from "./codec.ts";
+import { decodeRecord, encodeBox } from "./codec.ts";
 import { connectRedis, type RedisAddress, type RedisConnection, redisFailure } from "./connection.ts";
 import { CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, membersKey, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
@@ -109,18 +109,20 @@ export class RedisJournal implements Journal, ChangeFeed {
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     if (!isJobId(jobId)) return null;
     const prefix = shardPrefix(tenant.shard);
+    const boxes = CHANNELS.map((channel) => encodeBox({ tenantId: tenant.tenantId, channel }));
+    // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
     const replies = await this.front
       .pipeline()
+      .hmget(`${prefix}:cursor`, ...boxes)
       .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId))
-      .hget(`${prefix}:cursor`, tenant.tenantId)
       .exec()
       .catch((error: unknown) => Promise.reject(redisFailure(error)));
-    const [text, cursor] = (replies ?? []).map(([error, value]) => {
+    const [cursors, text] = (replies ?? []).map(([error, value]) => {
       if (error) throw redisFailure(error);
-      return typeof value === "string" ? value : null;
+      return value;
     });
-    if (text === undefined || text === null) return null;
-    const job = decodeRecord(jobId, text, cursor ?? null);
+    if (typeof text !== "string" || !Array.isArray(cursors)) return null;
+    const job = decodeRecord(jobId, text, (channel) => String(cursors[CHANNELS.indexOf(channel)] ?? ""));
     return job.tenantId === tenant.tenantId ? job : null;
   }
 

@@ -33,16 +33,16 @@ for at = 3, #ARGV, 9 do
   local record = bucket.records[field] or (tenant .. ' ' .. channel .. 'p0')
   local head, rest = record:match('^([^\n]*)(.*)$')
   local current, counted = head:match('^%S+ %a(%a)(%d+)')
-  local box = prefix .. ':box:' .. tenant
+  local box = tenant .. '/' .. channel
 
   if (current == 'p' or current == 'q' or current == 'r') and tonumber(counted) <= attempts then
     settled = settled + 1
     local opening = tenant .. ' ' .. channel .. status .. (attempts + 1)
     if status == 'r' or status == 'f' then
-      local found = redis.call('XRANGE', box, entry, entry)[1]
+      local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
       local value = found and found[2][2]:gsub('^(%S+ %a)%d+', '%1' .. (attempts + 1), 1)
       if value and status == 'r' then
-        redis.call('HSET', prefix .. ':parked', job, tenant .. ' ' .. value)
+        redis.call('HSET', prefix .. ':parked', job, box .. ' ' .. value)
         redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
       elseif value then
         redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl)
@@ -61,11 +61,11 @@ for at = 3, #ARGV, 9 do
     bucket.records[field] = record
     bucket.writes[field] = record
   end
-  local entries = done[tenant]
+  local entries = done[box]
   if not entries then
     entries = {}
-    done[tenant] = entries
-    boxes[#boxes + 1] = tenant
+    done[box] = entries
+    boxes[#boxes + 1] = box
   end
   entries[#entries + 1] = entry
 end
@@ -82,13 +82,13 @@ if #rows > 0 then
   redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
   clock.save()
 end
-for _, tenant in ipairs(boxes) do
-  local box = prefix .. ':box:' .. tenant
-  redis.call('XDEL', box, unpack(done[tenant]))
-  if redis.call('XLEN', box) == 0 then
-    redis.call('DEL', box)
-    redis.call('HDEL', prefix .. ':cursor', tenant)
-    redis.call('SREM', prefix .. ':held', tenant)
+for _, box in ipairs(boxes) do
+  local key = prefix .. ':box:' .. box
+  redis.call('XDEL', key, unpack(done[box]))
+  if redis.call('XLEN', key) == 0 then
+    redis.call('DEL', key)
+    redis.call('HDEL', prefix .. ':cursor', box)
+    redis.call('SREM', prefix .. ':held', box)
   end
 end
 return settled

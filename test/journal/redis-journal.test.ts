@@ -13,6 +13,7 @@ import { type RedisServer, startRedis } from "../support/redis.ts";
 
 const PER_MINUTE = 1_000_000;
 const TTL_MS = 60_000;
+const ACME_MAIL = { tenantId: "acme", channel: "email" } as const;
 
 let redis: RedisServer;
 let journal: RedisJournal;
@@ -67,7 +68,10 @@ async function accept(tenant: TenantRef, overrides: Partial<NewJob> = {}): Promi
 }
 
 async function pullOne(lease: Lease, tenantId: string, after: string | null = null): Promise<readonly QueuedJob[]> {
-  const result = await journal.pull(lease, { tenants: [{ tenantId, after, entriesMax: 64 }], survey: false });
+  const result = await journal.pull(lease, {
+    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64 }],
+    survey: false,
+  });
   if (result === FENCED) throw new Error("fenced");
   return result.boxes[0]?.jobs ?? [];
 }
@@ -106,7 +110,7 @@ describe("accept", () => {
       result: null,
       events: [],
     });
-    expect(await journal.pull(lease, { tenants: [], survey: false })).toMatchObject({ ready: ["acme"] });
+    expect(await journal.pull(lease, { boxes: [], survey: false })).toMatchObject({ ready: [ACME_MAIL] });
   });
 
   test("never lets more than the plan's number through, and says when there is room again", async () => {
@@ -129,7 +133,7 @@ describe("accept", () => {
     expect(again).toMatchObject({ kind: "replayed", jobId });
     const other = newJob({ idempotency: { key: "order 7", fingerprint: "bb" } });
     expect(await journal.accept(tenant, PER_MINUTE, other)).toMatchObject({ kind: "conflict" });
-    expect(await redis.client.xlen(`wb:{s${String(tenant.shard).padStart(2, "0")}}:box:acme`)).toBe(1);
+    expect(await redis.client.xlen(`wb:{s${String(tenant.shard).padStart(2, "0")}}:box:acme/e`)).toBe(1);
   });
 
   test("keeps the tenants of one shard apart", async () => {
@@ -184,20 +188,41 @@ describe("pull", () => {
   test("a new owner finds what the last one had pulled and not settled", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
-    await journal.pull(lease, { tenants: [], survey: false });
+    await journal.pull(lease, { boxes: [], survey: false });
     await pullOne(lease, "acme");
     await journal.release(lease);
     const next = await acquire(tenant.shard, "dispatcher");
-    expect(await journal.pull(next, { tenants: [], survey: true })).toMatchObject({ ready: ["acme"] });
+    expect(await journal.pull(next, { boxes: [], survey: true })).toMatchObject({ ready: [ACME_MAIL] });
     expect(first(await pullOne(next, "acme")).jobId).toBe(jobId);
+  });
+
+  test("what was running does not look pending again when a new owner begins at the start", async () => {
+    const { tenant, lease } = await world();
+    const ids = [await accept(tenant), await accept(tenant)];
+    await pullOne(lease, "acme");
+    await journal.release(lease);
+    const next = await acquire(tenant.shard, "dispatcher");
+    await journal.pull(next, { boxes: [{ box: ACME_MAIL, after: null, entriesMax: 1 }], survey: true });
+    for (const jobId of ids) expect((await journal.job(tenant, jobId))?.status).toBe("running");
+  });
+
+  test("a tenant's channels have boxes of their own", async () => {
+    const { tenant, lease } = await world();
+    await accept(tenant);
+    const chat = await accept(tenant, { channel: "whatsapp", recipient: "34600000000" });
+    const box = { tenantId: "acme", channel: "whatsapp" } as const;
+    const result = await journal.pull(lease, { boxes: [{ box, after: null, entriesMax: 9 }], survey: false });
+    if (result === FENCED) throw new Error("fenced");
+    expect(result.boxes[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
+    expect(result.ready).toHaveLength(2);
   });
 
   test("does not read far beyond the bytes that a tenant may have at once", async () => {
     const { tenant, lease } = await world();
-    const payload = JSON.stringify("x".repeat(limits.pullBytesPerTenantMax / 4));
+    const payload = JSON.stringify("x".repeat(limits.pullBytesPerBoxMax / 4));
     for (let i = 0; i < 30; i += 1) await accept(tenant, { payload });
     const result = await journal.pull(lease, {
-      tenants: [{ tenantId: "acme", after: null, entriesMax: 64 }],
+      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64 }],
       survey: false,
     });
     if (result === FENCED) throw new Error("fenced");
@@ -223,9 +248,9 @@ describe("settle", () => {
       events: [{ type: "sent", result: {} }],
     });
     expect(settled?.events[0]?.eventId).toBeGreaterThanOrEqual(before);
-    expect(await redis.client.exists(`${prefix}:box:acme`)).toBe(0);
+    expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
     expect(await redis.client.xlen(`${prefix}:outbox`)).toBe(1);
-    expect(await redis.client.sismember(`${prefix}:held`, "acme")).toBe(0);
+    expect(await redis.client.sismember(`${prefix}:held`, "acme/e")).toBe(0);
   });
 
   test("a retry comes back when it is due, with its attempts counted", async () => {
@@ -234,8 +259,8 @@ describe("settle", () => {
     const job = first(await pullOne(lease, "acme"));
     expect(await journal.settle(lease, [{ kind: "retry", job, delayMs: 0 }])).toBe("settled");
     expect((await journal.job(tenant, jobId))?.status).toBe("running");
-    expect(await journal.pull(lease, { tenants: [], survey: false })).toMatchObject({
-      ready: ["acme"],
+    expect(await journal.pull(lease, { boxes: [], survey: false })).toMatchObject({
+      ready: [ACME_MAIL],
       nextDueMs: null,
     });
     const again = first(await pullOne(lease, "acme"));
@@ -250,9 +275,9 @@ describe("settle", () => {
   test("a retry that is not due stays away, and the owner hears when it will be", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
-    await journal.pull(lease, { tenants: [], survey: false });
+    await journal.pull(lease, { boxes: [], survey: false });
     await journal.settle(lease, [{ kind: "retry", job: first(await pullOne(lease, "acme")), delayMs: 60_000 }]);
-    const result = await journal.pull(lease, { tenants: [], survey: true });
+    const result = await journal.pull(lease, { boxes: [], survey: true });
     if (result === FENCED) throw new Error("fenced");
     expect(result.ready).toEqual([]);
     expect(result.nextDueMs).toBeGreaterThan(50_000);
@@ -276,7 +301,7 @@ describe("settle", () => {
     await journal.release(lease);
     await acquire(tenant.shard, "dispatcher");
     expect(await journal.settle(lease, [sent(job)])).toBe(FENCED);
-    expect(await journal.pull(lease, { tenants: [], survey: false })).toBe(FENCED);
+    expect(await journal.pull(lease, { boxes: [], survey: false })).toBe(FENCED);
     expect(await journal.renew(lease, TTL_MS)).toBe(false);
     expect((await journal.job(tenant, jobId))?.events).toEqual([]);
   });

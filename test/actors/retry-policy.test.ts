@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { decideRetry } from "../../src/actors/retry-policy.ts";
+import { JobIds } from "../../src/core/ids.ts";
+import type { QueuedJob } from "../../src/core/job.ts";
+import { limits } from "../../src/core/limits.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+
+const clock = new VirtualClock();
+const random = new SeededRandom(7);
+
+function job(attempts: number): QueuedJob {
+  return {
+    jobId: new JobIds(clock, random).next(),
+    tenantId: "acme",
+    channel: "email",
+    entryId: "1-0",
+    attempts,
+    recipient: "ann@example.com",
+    suppressed: null,
+    payload: "{}",
+  };
+}
+
+function delayMs(attempts: number, afterMs?: number): number {
+  const outcome = { kind: "retry", why: "busy", ...(afterMs === undefined ? {} : { afterMs }) } as const;
+  const decision = decideRetry(job(attempts), outcome, clock, random);
+  if (decision.kind === "give_up") throw new Error(decision.error);
+  return decision.delayMs;
+}
+
+test("waits grow exponentially, with full jitter, up to fifteen minutes", () => {
+  for (let attempts = 0; attempts < 11; attempts += 1) {
+    const ceiling = Math.min(900_000, 1000 * 2 ** attempts);
+    const delays = Array.from({ length: 200 }, () => delayMs(attempts));
+    expect(Math.max(...delays)).toBeLessThanOrEqual(ceiling);
+    expect(Math.max(...delays)).toBeGreaterThan(ceiling * 0.8);
+    expect(Math.min(...delays)).toBeLessThan(ceiling * 0.2);
+  }
+});
+
+test("never waits less than the provider asked for", () => {
+  expect(delayMs(0, 30_000)).toBe(30_000);
+});
+
+test("gives up after the last attempt, and says why it failed", () => {
+  const decision = decideRetry(job(limits.attemptsMax - 1), { kind: "retry", why: "451 busy" }, clock, random);
+  expect(decision).toEqual({ kind: "give_up", error: "gave up after 12 attempts: 451 busy" });
+});
+
+test("gives up when the next attempt would come after a day", () => {
+  const outcome = { kind: "retry", why: "busy", afterMs: limits.retryAgeMsMax + 1 } as const;
+  expect(decideRetry(job(0), outcome, clock, random)).toEqual({
+    kind: "give_up",
+    error: "gave up after 1 attempt: busy",
+  });
+});

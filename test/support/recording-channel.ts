@@ -1,0 +1,24 @@
+import type { Channel } from "../../src/core/channel.ts";
+import type { QueuedJob } from "../../src/core/job.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
+
+/** A channel whose provider does what the test says. */
+export class RecordingChannel implements Channel {
+  readonly name = "email";
+  readonly slots = 512;
+  readonly delivered: string[] = [];
+  inFlight = 0;
+
+  constructor(private readonly provider: (job: QueuedJob, signal: AbortSignal) => Outcome | Promise<Outcome>) {}
+
+  async deliver(job: QueuedJob, _tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    this.inFlight += 1;
+    this.delivered.push(job.jobId);
+    try {
+      return await this.provider(job, signal);
+    } finally {
+      this.inFlight -= 1;
+    }
+  }
+}

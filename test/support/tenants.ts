@@ -1,0 +1,21 @@
+import type { Tenant, TenantDirectory } from "../../src/core/tenant.ts";
+
+export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
+  return {
+    tenantId: "acme",
+    shard: 0,
+    name: "Acme",
+    plan: { name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null },
+    channels: new Set(["email"]),
+    permissions: new Set(["allow_raw_html"]),
+    allowCustom: new Set(),
+    emailTemplates: new Map(),
+    emailSender: null,
+    ...overrides,
+  };
+}
+
+export function directoryOf(tenants: readonly Tenant[]): TenantDirectory {
+  const byId = new Map(tenants.map((tenant) => [tenant.tenantId, tenant]));
+  return { byApiKey: () => null, byId: (tenantId) => byId.get(tenantId) ?? null };
+}
