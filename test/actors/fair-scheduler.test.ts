@@ -74,7 +74,7 @@ test("long messages cost their tenant turns", () => {
   const heavy = new Tenant(scheduler, 100_000, 8, 64, wire);
   const light = Array.from({ length: 40 }, () => new Tenant(scheduler, 100_000, 1, 64, wire));
   wire.finish(8000);
-  for (const tenant of light) expect(tenant.started / heavy.started).toBeGreaterThan(1.9);
+  for (const tenant of light) expect(tenant.started / heavy.started).toBeGreaterThan(1.5);
 });
 
 test("tenants whose provider hangs leave slots for the first messages of others", () => {
