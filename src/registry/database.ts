@@ -72,12 +72,15 @@ function unreachable(cause: unknown): UnavailableError {
 const LOST_STATES = /^(08|57P)/;
 /** Out of resources, cancelled, deadlocked, locked: the transaction was rolled back. */
 const REFUSED_STATES = /^(53|57014|40|55P03|25P03)/;
-/** Bun.SQL's own errors about a connection, and the operating system's. */
-const LOST_CODES = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|TLS)|E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_))/;
+/** No connection could be made, in the words of Bun.SQL. */
+const REFUSED_CODE = "ERR_POSTGRES_CONNECTION_REFUSED";
+/** Bun.SQL's other errors about a connection, and the operating system's. */
+const LOST_CODES = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|TLS)|E(CONN|PIPE|HOST|NET|TIMEDOUT))/;
 
 function outage(error: unknown): "lost" | "refused" | null {
   if (error instanceof ApiError) return null;
   const { state, code } = sqlState(error);
   if (state !== null) return LOST_STATES.test(state) ? "lost" : REFUSED_STATES.test(state) ? "refused" : null;
+  if (code === REFUSED_CODE) return "refused";
   return code !== null && LOST_CODES.test(code) ? "lost" : null;
 }
