@@ -127,11 +127,11 @@ class Sandbox {
   private receive(stream: SMTPServerDataStream, session: SMTPServerSession, answer: Answer): void {
     const chunks: Buffer[] = [];
     stream.on("data", (chunk: Buffer) => {
-      // The server refuses it at its end; until then there is no use in holding it.
+      // It is refused at its end; until then there is no use in holding it.
       if (!stream.sizeExceeded) chunks.push(chunk);
     });
     stream.on("end", () => {
-      if (stream.sizeExceeded) answer(null);
+      if (stream.sizeExceeded) answer(reply(552, "5.3.4 Message is too big"));
       else this.decide(Buffer.concat(chunks), session, answer);
     });
   }

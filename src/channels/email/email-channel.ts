@@ -25,13 +25,13 @@ export interface EmailChannelOptions {
   readonly defaultFrom: Mailbox;
   /** False where nothing may leave the machine: then tenants' own relays are not used. Default true. */
   readonly ownRelays?: boolean;
-  /** Connections to one relay, default 20. */
+  /** Connections to one relay, default 48: Postfix takes 50 of one client. */
   readonly connectionsMax?: number;
   readonly timeouts?: SmtpTimeouts;
 }
 
 const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 10_000, greetingMs: 15_000, socketMs: 45_000, idleMs: 30_000 };
-const CONNECTIONS_MAX_DEFAULT = 20;
+const CONNECTIONS_MAX_DEFAULT = 48;
 const POOLS_MAX = 256;
 
 /**
@@ -40,14 +40,17 @@ const POOLS_MAX = 256;
  */
 export class EmailChannel implements Channel {
   readonly name = "email";
+  /** As many as there are connections: behind them messages would wait in the order of arrival, which is not fair. */
+  readonly slots: number;
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
 
   /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
   constructor(private readonly options: EmailChannelOptions) {
     if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
+    this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
     this.pools = new SmtpPools({
-      connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT,
+      connectionsMax: this.slots,
       poolsMax: POOLS_MAX,
       timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
     });
