@@ -1,0 +1,234 @@
+import { describe, expect, test } from "bun:test";
+import { firstEventIdAt, nextEventId } from "../../src/core/event.ts";
+import type { RecorderJournal } from "../../src/core/journal.ts";
+import type { LedgerRow, LedgerWriter } from "../../src/core/ledger.ts";
+import { limits } from "../../src/core/limits.ts";
+import { Recorder } from "../../src/ledger/recorder.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+import { ledgerRow } from "./ledger-rows.ts";
+import { MemoryLedger } from "./memory-ledger.ts";
+import { lossy, MemoryRecorderJournal, type Weather } from "./memory-recorder-journal.ts";
+
+const CALM: Weather = { failing: 0, delayMsMax: 10 };
+
+/** A journal, a ledger and a clock, and what belongs to the tests that run recorders on them. */
+class Scene {
+  readonly clock = new VirtualClock();
+  readonly random: SeededRandom;
+  readonly telemetry = new GaugeTelemetry();
+  readonly journal: MemoryRecorderJournal;
+  readonly ledger: MemoryLedger;
+  readonly appended: LedgerRow[] = [];
+  private readonly lastIds = new Map<number, number>();
+  private owners = 0;
+
+  constructor(
+    readonly shards: number,
+    readonly weather: Weather = CALM,
+    seed = 1,
+    batchRowsMax = 100,
+  ) {
+    this.random = new SeededRandom(seed);
+    this.journal = new MemoryRecorderJournal(this.clock, batchRowsMax);
+    this.ledger = new MemoryLedger(this.clock, this.random, weather);
+  }
+
+  recorder(journal: RecorderJournal = this.journal, ledger: LedgerWriter = this.ledger): Recorder {
+    const { clock, random, telemetry, shards } = this;
+    return new Recorder({ journal, ledger, clock, random, telemetry, shards, owner: `r${(this.owners += 1)}` });
+  }
+
+  /** A recorder that lives as long as `process` says. */
+  mortal() {
+    const { way, process } = lossy(this.journal, this.clock, this.random, this.weather);
+    const ledger: LedgerWriter = {
+      write: (token, rows) => (process.dead ? new Promise(() => {}) : this.ledger.write(token, rows)),
+    };
+    return { recorder: this.recorder(way, ledger), process };
+  }
+
+  append(shard: number, count = 1): void {
+    const rows = Array.from({ length: count }, () => {
+      const eventId = nextEventId(this.lastIds.get(shard) ?? 0, this.clock.nowMs());
+      this.lastIds.set(shard, eventId);
+      return ledgerRow(eventId, { tenantId: `t${shard}` });
+    });
+    this.appended.push(...rows);
+    this.journal.append(shard, rows);
+  }
+
+  /** Every row that was appended is in the ledger, once. Their order was checked as they came. */
+  expectAllRecorded(): void {
+    const ids = (rows: readonly LedgerRow[]) => rows.map(({ eventId }) => eventId).sort((a, b) => a - b);
+    expect(ids(this.ledger.rows)).toEqual(ids(this.appended));
+    expect(this.journal.waiting()).toBe(0);
+  }
+}
+
+class GaugeTelemetry extends QuietTelemetry {
+  readonly gauges = new Map<string, number>();
+  override gauge(name?: string, value?: number): void {
+    if (name !== undefined && value !== undefined) this.gauges.set(name, value);
+  }
+}
+
+describe("a recorder", () => {
+  test("makes at most one small insert in each linger, and each event visible in time", async () => {
+    const scene = new Scene(1);
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(2_000);
+    const ticks = 400;
+    for (let tick = 0; tick < ticks; tick += 1) {
+      scene.append(0);
+      await scene.clock.advance(25);
+    }
+    await scene.clock.advance(1_000);
+    scene.expectAllRecorded();
+    expect(scene.ledger.writes).toBeLessThanOrEqual((ticks * 25) / limits.recordLingerMs + 2);
+    for (const { eventId } of scene.appended) {
+      const seenId = firstEventIdAt(scene.ledger.seenAtMs.get(eventId) ?? Number.POSITIVE_INFINITY);
+      expect(seenId).toBeLessThanOrEqual(eventId + firstEventIdAt(limits.eventVisibleMsMax) - firstEventIdAt(0));
+    }
+    await stopped(scene, recorder);
+  });
+
+  test("goes on at once while batches are full", async () => {
+    const scene = new Scene(1);
+    scene.append(0, 2_000);
+    const recorder = scene.recorder();
+    recorder.start();
+    // Twenty batches, each with a wait of a linger behind it, would take ten seconds.
+    await scene.clock.advance(2_000);
+    scene.expectAllRecorded();
+    await stopped(scene, recorder);
+  });
+
+  test("repeats a batch that the ledger did not take, says how far it is behind, and catches up", async () => {
+    const weather = { ...CALM };
+    const scene = new Scene(2, weather);
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(2_000);
+    weather.failing = 1;
+    scene.append(0, 3);
+    await scene.clock.advance(30_000);
+    scene.append(0, 3);
+    expect(scene.telemetry.gauges.get("ledger_up")).toBe(0);
+    expect(scene.journal.waiting()).toBe(6);
+    weather.failing = 0;
+    await scene.clock.advance(limits.recordRetryMsMax + 2_000);
+    scene.expectAllRecorded();
+    expect(scene.telemetry.gauges.get("ledger_up")).toBe(1);
+    expect(scene.telemetry.gauges.get("recorder_lag_seconds")).toBe(0);
+    await stopped(scene, recorder);
+  });
+
+  test("that dies is replaced within the promised time", async () => {
+    const scene = new Scene(4);
+    const { recorder: first, process } = scene.mortal();
+    first.start();
+    await scene.clock.advance(5_000);
+    const second = scene.recorder();
+    second.start();
+    await scene.clock.advance(5_000);
+    process.dead = true;
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard);
+    await scene.clock.advance(limits.takeoverMsMax);
+    scene.expectAllRecorded();
+    await stopped(scene, second);
+  });
+
+  test("that is stopped finishes its write, takes it off the outbox and lets go of its shards at once", async () => {
+    const scene = new Scene(2, { failing: 0, delayMsMax: 0 });
+    let finish = () => {};
+    const slow: LedgerWriter = {
+      async write(token, rows) {
+        await new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+        await scene.ledger.write(token, rows);
+      },
+    };
+    const recorder = scene.recorder(scene.journal, slow);
+    recorder.start();
+    scene.append(0, 5);
+    await scene.clock.advance(3_000);
+    let over = false;
+    const stopping = Promise.all([recorder.stop(), recorder.stop()]).then(() => {
+      over = true;
+    });
+    await scene.clock.advance(2_000);
+    expect(over).toBe(false);
+    finish();
+    await Bun.sleep(0);
+    await scene.clock.advance(10);
+    expect(over).toBe(true);
+    await stopping;
+    scene.expectAllRecorded();
+    expect([scene.journal.holder(0), scene.journal.holder(1)]).toEqual([null, null]);
+    expect(scene.ledger.writes).toBe(1);
+  });
+
+  test("that is stopped while the ledger is away does not wait for it", async () => {
+    const weather = { ...CALM, failing: 1 };
+    const scene = new Scene(1, weather);
+    const recorder = scene.recorder(scene.journal);
+    recorder.start();
+    scene.append(0, 5);
+    await scene.clock.advance(10_000);
+    await stopped(scene, recorder);
+    expect(scene.journal.holder(0)).toBeNull();
+    expect(scene.journal.waiting()).toBe(5);
+  });
+});
+
+const SEEDS = Number(process.env["SEEDS"] ?? 40);
+const FIRST_SEED = Number(process.env["SEED"] ?? 1);
+
+test(`every row is recorded once and in order through lost replies, deaths and late inserts (${SEEDS} seeds)`, async () => {
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+    try {
+      await runSeed(seed);
+    } catch (error) {
+      throw new Error(`replay with: SEED=${seed} SEEDS=1 bun test test/ledger/recorder.test.ts`, { cause: error });
+    }
+  }
+});
+
+async function runSeed(seed: number): Promise<void> {
+  const weather: Weather = { failing: 0.3, delayMsMax: 900 };
+  const scene = new Scene(4, weather, seed, 7);
+  const { random, clock } = scene;
+  const alive = [scene.mortal(), scene.mortal(), scene.mortal()];
+  for (const { recorder } of alive) recorder.start();
+  for (let step = 0; step < 200; step += 1) {
+    scene.append(Math.floor(random.next() * scene.shards), Math.ceil(random.next() * 10));
+    await clock.advance(random.next() * 500);
+    if (random.next() < 0.05) {
+      const dying = alive.shift();
+      if (dying !== undefined) dying.process.dead = true;
+      const next = scene.mortal();
+      next.recorder.start();
+      alive.push(next);
+    }
+  }
+  weather.failing = 0;
+  weather.delayMsMax = 10;
+  await clock.advance(60_000);
+  scene.expectAllRecorded();
+  for (const { recorder } of alive) await stopped(scene, recorder);
+  for (let shard = 0; shard < scene.shards; shard += 1) expect(scene.journal.holder(shard)).toBeNull();
+}
+
+async function stopped(scene: Scene, recorder: Recorder): Promise<void> {
+  let over = false;
+  const stopping = recorder.stop().then(() => {
+    over = true;
+  });
+  await scene.clock.advance(5_000);
+  expect(over).toBe(true);
+  await stopping;
+}
