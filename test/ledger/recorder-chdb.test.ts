@@ -12,7 +12,7 @@ import { ledgerRow } from "./ledger-rows.ts";
 import { lossy, MemoryRecorderJournal } from "./memory-recorder-journal.ts";
 
 const SHARDS = 3;
-const ROWS = 400;
+const ROWS = 200;
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 let ledger: TestLedger;
@@ -55,7 +55,7 @@ test("what two recorders store through lost replies is every row, once and in or
     appended.push(rows);
     for (let at = 0; at < ROWS; at += 100) journal.append(shard, rows.slice(at, at + 100));
   }
-  await eventually("the outboxes are empty", () => journal.waiting() === 0, 25_000);
+  await eventually("the outboxes are empty", () => journal.waiting() === 0, 40_000);
   weather.failing = 0;
   await Promise.all(recorders.map((recorder) => recorder.stop()));
 
@@ -67,4 +67,4 @@ test("what two recorders store through lost replies is every row, once and in or
     const jobs = await ledger.reading.rows(`SELECT count() FROM recorded.jobs WHERE tenant_id = 'shard-${shard}'`);
     expect(Number(jobs[0]?.[0])).toBe(ROWS);
   }
-});
+}, 60_000);
