@@ -59,10 +59,12 @@ export interface Observation {
   readonly suppress: { readonly recipient: string; readonly reason: SuppressionReason } | null;
   /** The job as the ledger has it, where the journal answered `unknown` before. */
   readonly known: JobRecord | null;
+  /** A report can overtake our own note of the hand-over. `hold`: then change nothing and answer `early`. */
+  readonly whenUnfinished: "hold" | "record";
 }
 
-/** `duplicate`: the job has this event already (for `clicked`: for this link). */
-export type ObserveResult = "recorded" | "duplicate" | "unknown";
+/** `duplicate`: the job has this event already (for `clicked`: for this link). `early`: the job has not ended yet. */
+export type ObserveResult = "recorded" | "duplicate" | "unknown" | "early";
 
 export type LeaseRole = "dispatcher" | "recorder";
 

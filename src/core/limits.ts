@@ -81,6 +81,9 @@ export const limits = {
   /** How long a job stays readable in Redis once it is final and in the ledger. */
   jobKeptMs: 15 * 60 * 1000,
 
+  /** How long a provider's report waits for our own note that the message was handed over. */
+  reportHoldMs: 5_000,
+
   // Reading.
   eventPageDefault: 100,
   eventPageMax: 500,

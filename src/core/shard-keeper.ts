@@ -120,7 +120,7 @@ export class ShardKeeper {
     const renewing = this.renewUntilOver(term);
     try {
       // The first await lets `acquire` enter the term before its work begins.
-      await null;
+      await Promise.resolve();
       await onTerm(term);
     } catch (error) {
       telemetry.count("lease_terms_failed", { role });

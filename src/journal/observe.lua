@@ -1,8 +1,9 @@
 -- Adds what somebody else says about jobs: at most one event a job and type (clicked: a job, type and result).
 -- KEYS: the prefix of each shard in the call.
--- ARGV: for each shard how many items, and seven values an item: tenant, job id, event type, result, recipient to
---       suppress ("" none), reason, and the job's record as the ledger has it ("" not asked yet).
--- Returns recorded | duplicate | unknown for each item.
+-- ARGV: for each shard how many items, and eight values an item: tenant, job id, event type, result, recipient to
+--       suppress ("" none), reason, the job's record as the ledger has it ("" not asked yet), and whether to hold what
+--       comes before the job has ended (1).
+-- Returns recorded | duplicate | unknown | early for each item.
 
 local out, at = {}, 1
 
@@ -22,11 +23,13 @@ for k = 1, #KEYS do
     local tenant, job, type, result = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
     local record = redis.call('HGET', bucket, field) or ARGV[at + 6]
-    local owner, channel = record:match('^(%S+) (%a)')
+    local owner, channel, status = record:match('^(%S+) (%a)(%a)')
     if owner ~= tenant then
       out[#out + 1] = 'unknown'
     elseif has_event(record, type, result) then
       out[#out + 1] = 'duplicate'
+    elseif ARGV[at + 7] == '1' and (status == 'p' or status == 'q' or status == 'r') then
+      out[#out + 1] = 'early'
     else
       local id = clock.next()
       local line = '\n' .. type .. id
@@ -40,7 +43,7 @@ for k = 1, #KEYS do
         .. or_empty(result) .. ']'
       out[#out + 1] = 'recorded'
     end
-    at = at + 7
+    at = at + 8
   end
   if #rows > 0 then
     redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))

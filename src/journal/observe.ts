@@ -63,7 +63,7 @@ export class Observer {
 }
 
 function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
-  const { jobId, type, result, suppress, known } = observation;
+  const { jobId, type, result, suppress, known, whenUnfinished } = observation;
   return [
     tenant.tenantId,
     jobId,
@@ -72,5 +72,6 @@ function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
     suppress?.recipient ?? "",
     suppress?.reason ?? "",
     known === null ? "" : encodeRecord(known),
+    whenUnfinished === "hold" ? 1 : 0,
   ];
 }

@@ -312,7 +312,7 @@ describe("observe", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    const delivered = { jobId, type: "delivered", result: {}, suppress: null, known: null } as const;
+    const delivered = { jobId, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" } as const;
     expect(await journal.observe(tenant, delivered)).toBe("recorded");
     expect(await journal.observe(tenant, delivered)).toBe("duplicate");
     const bounced = { ...delivered, type: "bounced", result: { code: 550 } } as const;
@@ -331,7 +331,7 @@ describe("observe", () => {
     const { tenant } = await world();
     const jobId = await accept(tenant);
     const click = (url: string) =>
-      journal.observe(tenant, { jobId, type: "clicked", result: { url }, suppress: null, known: null });
+      journal.observe(tenant, { jobId, type: "clicked", result: { url }, suppress: null, known: null, whenUnfinished: "record" });
     expect([await click("https://a.test"), await click("https://a.test"), await click("https://b.test")]).toEqual([
       "recorded",
       "duplicate",
@@ -343,16 +343,27 @@ describe("observe", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null });
+    await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" });
     await journal.settle(lease, [sent(job)]);
     const types = (await journal.job(tenant, jobId))?.events.map((event) => event.type);
     expect(types).toEqual(["delivered", "sent"]);
   });
 
+  test("what comes before the job has ended can be held, so that `sent` comes first", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    const delivered = { jobId, type: "delivered", result: {}, suppress: null, known: null } as const;
+    expect(await journal.observe(tenant, { ...delivered, whenUnfinished: "hold" })).toBe("early");
+    await journal.settle(lease, [sent(job)]);
+    expect(await journal.observe(tenant, { ...delivered, whenUnfinished: "hold" })).toBe("recorded");
+    expect((await journal.job(tenant, jobId))?.events.map((event) => event.type)).toEqual(["sent", "delivered"]);
+  });
+
   test("a job that is no longer here is unknown, until the caller says what the ledger knows", async () => {
     const { tenant } = await world();
     const jobId = jobIds.next();
-    const observation = { jobId, type: "opened", result: {}, suppress: null } as const;
+    const observation = { jobId, type: "opened", result: {}, suppress: null, whenUnfinished: "record" } as const;
     expect(await journal.observe(tenant, { ...observation, known: null })).toBe("unknown");
     const known: JobRecord = {
       jobId,
@@ -385,7 +396,7 @@ describe("record", () => {
         finished: { status: "success", attempts: 1 },
       },
     ]);
-    await journal.observe(tenant, { jobId: one, type: "delivered", result: {}, suppress: null, known: null });
+    await journal.observe(tenant, { jobId: one, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" });
     expect(await record(recorder, null)).toEqual({ token: batch?.token ?? "", rows: batch?.rows ?? [], more: true });
     const next = await record(recorder, batch);
     expect(next?.rows.map((row) => [row.type, row.finished])).toEqual([["delivered", null]]);
@@ -404,7 +415,7 @@ describe("record", () => {
     expect(await redis.client.pttl(bucket)).toBe(-1);
     await record(recorder, await record(recorder, null));
     expect(await redis.client.pttl(bucket)).toBeGreaterThan(limits.jobKeptMs - 10_000);
-    await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null });
+    await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" });
     expect(await redis.client.pttl(bucket)).toBe(-1);
     await record(recorder, await record(recorder, null));
     expect(await redis.client.pttl(bucket)).toBeGreaterThan(0);
