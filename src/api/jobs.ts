@@ -25,9 +25,10 @@ export function eventCreatedAt(eventId: number): string {
 }
 
 /** Throws 404 for what is not a job of this tenant, without telling a stranger's job from none. */
-async function find(door: FrontDoor, exchange: Exchange, id: string): Promise<JobRecord> {
+async function find(door: FrontDoor, exchange: Exchange, id: string | null): Promise<JobRecord> {
   const tenant = await door.authenticate(exchange);
-  const jobId = id.toLowerCase();
+  // The router gives null for what is no valid percent-encoding.
+  const jobId = id?.toLowerCase() ?? "";
   const job = await door.read(exchange, tenant, () => look(door, tenant, jobId));
   if (job === null) throw new ApiError(404, "there is no such job");
   return job;

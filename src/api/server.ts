@@ -35,7 +35,8 @@ export interface Server {
 export function createServer(ports: ApiPorts): Server {
   const door = new FrontDoor(ports);
   // Elysia routes and nothing else: no lifecycle hook stands in the hot path, every handler gives a finished Response.
-  const app = new Elysia({ strictPath: true });
+  // Without `standardHostname: false` it takes a host name of three letters for part of the path.
+  const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   for (const addTo of ROUTE_GROUPS) addTo(app, door);
   const routes = app.routes.map(({ method, path }) => ({ method, path }));
   const answer = async (request: Request) => app.fetch(request);

@@ -22,7 +22,7 @@ const permissions = Type.Array(
   ),
   { uniqueItems: true, description: "a list of permissions, each once" },
 );
-const name = oneLine("a name of 1 to 200 characters without control characters", 200, 1);
+const name = oneLine("1 to 200 characters without control characters", 200, 1);
 const plan = Type.String({ pattern: TENANT_ID.source, description: "the name of a plan" });
 
 export const tenantBody = Type.Object(
@@ -85,7 +85,7 @@ const html = Type.String({
 export const emailTemplateBody = Type.Object(
   {
     channel: Type.Literal("email", { description: "email: wallet templates cannot be stored yet" }),
-    subject: oneLine("a line of at most 998 characters without control characters", limits.subjectCharsMax, 0),
+    subject: oneLine("at most 998 characters without control characters", limits.subjectCharsMax, 0),
     html,
     text: Type.Optional(
       Type.Union([Type.String({ maxLength: limits.inlineHtmlBytesMax }), Type.Null()], {
@@ -104,7 +104,7 @@ export const emailTemplateBody = Type.Object(
 export const emailCredentialsBody = Type.Object(
   {
     from_address: Type.String({ maxLength: limits.addressBytesMax, description: "one e-mail address" }),
-    from_name: Type.Optional(oneLine("a name of 1 to 200 characters without control characters", 200, 1)),
+    from_name: Type.Optional(oneLine("1 to 200 characters without control characters", 200, 1)),
     smtp_url: Type.Optional(
       Type.String({
         pattern: "^smtps?://[\\x21-\\x7e]{1,2000}$",
@@ -120,10 +120,9 @@ export const tokensBody = Type.Object(
     amount: Type.Integer({
       minimum: -1_000_000_000,
       maximum: 1_000_000_000,
-      not: { const: 0 },
       description: "an integer other than 0, up to 1000000000 either way",
     }),
-    reason: oneLine("a reason of 1 to 200 characters without control characters", 200, 1),
+    reason: oneLine("1 to 200 characters without control characters", 200, 1),
   },
   { ...STRICT, examples: [{ amount: 500, reason: "order 1042" }] },
 );

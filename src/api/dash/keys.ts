@@ -1,4 +1,5 @@
 import type { Elysia } from "elysia";
+import { ApiError } from "../../core/errors.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { noContent, operatorRoute, tenantIdOf } from "./operator-route.ts";
 
@@ -17,8 +18,14 @@ export function keyRoutes(app: Elysia, door: FrontDoor): void {
   );
   app.delete("/dash/api/tenants/:id/keys/:key_id", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
-      await registry.revokeKey(tenantIdOf(params.id), params.key_id);
+      await registry.revokeKey(tenantIdOf(params.id), keyIdOf(params.key_id));
       return noContent(exchange);
     }),
   );
+}
+
+/** The router gives null for what is no valid percent-encoding. Throws 404 for what cannot be a key's id. */
+function keyIdOf(text: string | null): string {
+  if (text === null || !/^[\x21-\x7e]{1,128}$/.test(text)) throw new ApiError(404, "there is no such key");
+  return text;
 }

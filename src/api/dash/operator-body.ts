@@ -20,14 +20,21 @@ export class OperatorBody<Schema extends TSchema> {
 }
 
 function explain(errors: readonly ValueError[]): string {
+  // A body of another kind has other fields: its kind is what is wrong with it.
+  const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
+  if (kind !== undefined) return `${fieldOf(kind)} must be ${expectation(kind)}`;
   const unknown = errors.filter(({ type }) => type === ValueErrorType.ObjectAdditionalProperties).map(fieldOf);
   if (unknown.length > 0) return `unknown field${unknown.length > 1 ? "s" : ""}: ${unknown.join(", ")}`;
   const [first] = errors;
   if (first === undefined) return "the body does not have the expected shape";
   if (first.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(first)} is required`;
-  const expected: unknown = first.schema["description"];
-  const field = first.path === "" ? "the body" : fieldOf(first);
-  return `${field} must be ${typeof expected === "string" ? expected : lowerFirst(first.message)}`;
+  return `${first.path === "" ? "the body" : fieldOf(first)} must be ${expectation(first)}`;
+}
+
+/** A schema's description says what the field must be. */
+function expectation({ schema, message }: ValueError): string {
+  const expected: unknown = schema["description"];
+  return typeof expected === "string" ? expected : lowerFirst(message);
 }
 
 /** `/channels/0` as `channels[0]`. */

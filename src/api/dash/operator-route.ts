@@ -12,9 +12,9 @@ export function operatorRoute(door: FrontDoor, request: Request, work: Work): Pr
   });
 }
 
-/** A tenant id out of the path. Throws 404 for what cannot be one. */
-export function tenantIdOf(text: string): string {
-  if (!TENANT_ID.test(text)) throw new ApiError(404, "there is no such tenant");
+/** A tenant id out of the path (null: no valid percent-encoding). Throws 404 for what cannot be one. */
+export function tenantIdOf(text: string | null): string {
+  if (text === null || !TENANT_ID.test(text)) throw new ApiError(404, "there is no such tenant");
   return text;
 }
 

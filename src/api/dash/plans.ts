@@ -17,7 +17,8 @@ export function planRoutes(app: Elysia, door: FrontDoor): void {
   );
   app.put("/dash/api/plans/:name", ({ request, params: { name } }) =>
     operatorRoute(door, request, async (exchange) => {
-      if (!TENANT_ID.test(name)) throw new ApiError(400, "a plan's name must be a slug, such as pro");
+      // The router gives null for what is no valid percent-encoding, which is no slug either.
+      if (!TENANT_ID.test(name ?? "")) throw new ApiError(400, "a plan's name must be a slug, such as pro");
       const { requests_per_minute, deliveries_per_second } = await body.read(request);
       const plan: Plan = {
         name,

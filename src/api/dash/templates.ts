@@ -17,7 +17,7 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
   app.put("/dash/api/tenants/:id/templates/:slug", ({ request, params: { id, slug } }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(id);
-      if (!SLUG.test(slug))
+      if (!isSlug(slug))
         throw new ApiError(400, "a template's slug is 1 to 128 of A-Z, a-z, 0-9, dot, hyphen, underscore");
       const { channel, subject, html, text } = await body.read(request);
       return exchange.json(
@@ -41,8 +41,13 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
 
 const SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
+/** The router gives null for what is no valid percent-encoding. */
+function isSlug(text: string | null): text is string {
+  return text !== null && SLUG.test(text);
+}
+
 /** Throws 404 for what cannot be a slug. */
-function slugOf(text: string): string {
-  if (!SLUG.test(text)) throw new ApiError(404, "there is no such template");
+function slugOf(text: string | null): string {
+  if (!isSlug(text)) throw new ApiError(404, "there is no such template");
   return text;
 }

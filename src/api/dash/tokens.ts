@@ -1,4 +1,5 @@
 import type { Elysia } from "elysia";
+import { ApiError } from "../../core/errors.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { tokensBody } from "./body-schemas.ts";
 import { OperatorBody } from "./operator-body.ts";
@@ -12,6 +13,7 @@ export function tokenRoutes(app: Elysia, door: FrontDoor): void {
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
       const { amount, reason } = await body.read(request);
+      if (amount === 0) throw new ApiError(400, "amount must not be 0");
       return exchange.json(200, await registry.addTokens(tenantId, amount, reason));
     }),
   );
