@@ -217,6 +217,7 @@ describe("hostile input", () => {
     expect(name.replace(/"(?:[^"\\]|\\.)*"/g, "").replace(/=\?[^?\s]+\?[QB]\?[^?\s]*\?=/g, "")).not.toMatch(
       /[,;:<>@"]/,
     );
+    expect(message.subject).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
     expect(sandbox.mailbox.messages("eve@evil.test", 1)).toEqual([]);
   });
 

@@ -175,6 +175,36 @@ test.each([
   }
 });
 
+test("a client that leaves in the middle of a message leaves nothing behind", async () => {
+  const sandbox = await start();
+  for (const to of ["ana@example.test", "x@slow.test"]) {
+    const { socket, say } = await dial(sandbox.url);
+    await say("MAIL FROM:<shop@acme.test>");
+    await say(`RCPT TO:<${to}>`);
+    await say("DATA");
+    socket.write("Subject: half a mess");
+    socket.destroy();
+  }
+  await hand(sandbox.url, "bob@example.test", letter("whole"));
+  expect(sandbox.mailbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["whole"]);
+});
+
+test("a second recipient has the same message and a report of its own", async () => {
+  const sandbox = await start();
+  const { say } = await dial(sandbox.url);
+  await say("MAIL FROM:<>");
+  await say("RCPT TO:<ana@example.test>");
+  await say("RCPT TO:<bob@bounce.test>");
+  await say("DATA");
+  expect(await say(letter("both"), ".")).toStartWith("250");
+  await eventually("two reports", () => reports.length === 2);
+  expect(reports.map(({ type }) => type)).toEqual(["delivered", "bounced"]);
+  expect(sandbox.mailbox.messages(null, 10).map(({ from, to }) => [from, to])).toEqual([
+    ["", "bob@bounce.test"],
+    ["", "ana@example.test"],
+  ]);
+});
+
 test("a subject in an unknown charset stays as it came", async () => {
   const sandbox = await start();
   await hand(sandbox.url, "ana@example.test", letter("=?x-none?Q?a?="));

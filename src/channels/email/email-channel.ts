@@ -10,10 +10,11 @@ import type { Tenant } from "../../core/tenant.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { headerText } from "./header-text.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
-import { parseSmtpUrl, SmtpPools, type SmtpTimeouts } from "./smtp-pools.ts";
+import { parseSmtpUrl, SmtpPools, type SmtpServer, type SmtpTimeouts } from "./smtp-pools.ts";
 import { queueIdOf, type SmtpFailure, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
 
-export interface Mailbox {
+/** A mailbox as RFC 5322, 3.4 has it. */
+export interface NamedAddress {
   readonly address: string;
   readonly name: string | null;
 }
@@ -22,7 +23,7 @@ export interface EmailChannelOptions {
   /** The platform's relay: `smtp://` or `smtps://`, with user and password where it needs them. */
   readonly smtpUrl: string;
   /** Sender of tenants without one of their own. */
-  readonly defaultFrom: Mailbox;
+  readonly defaultFrom: NamedAddress;
   /** False where nothing may leave the machine: then tenants' own relays are not used. Default true. */
   readonly ownRelays?: boolean;
   /** Connections to one relay, default 48: Postfix takes 50 of one client. */
@@ -81,11 +82,7 @@ export class EmailChannel implements Channel {
     if (server === null) return { kind: "failed", error: "the address of your mail server is not valid" };
     const sender = this.pools.at(smtpUrl);
     if (sender === null) return { kind: "retry", why: "too many mail servers are being talked to" };
-    const secrets = [server.user, server.password];
-    const relay: SmtpRelay = {
-      own: ownUrl !== null,
-      confidential: ownUrl === null ? [...secrets, server.host] : secrets,
-    };
+    const relay: SmtpRelay = { own: ownUrl !== null, confidential: confidentialOf(server, ownUrl !== null) };
     try {
       const queueId = queueIdOf(await sender.send(message));
       return { kind: "delivered", result: {}, ...(queueId === null ? {} : { providerRef: queueId }) };
@@ -100,13 +97,18 @@ export class EmailChannel implements Channel {
   }
 }
 
-function senderOf({ emailSender }: Tenant, defaultFrom: Mailbox): Mailbox {
+/** A name without a dot says nothing of where the platform's relay is, and is a word like any other (`mail`). */
+function confidentialOf({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
+  return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
+}
+
+function senderOf({ emailSender }: Tenant, defaultFrom: NamedAddress): NamedAddress {
   return emailSender === null ? defaultFrom : { address: emailSender.fromAddress, name: emailSender.fromName };
 }
 
 interface Message {
-  readonly from: Mailbox;
-  readonly to: Mailbox;
+  readonly from: NamedAddress;
+  readonly to: NamedAddress;
   readonly messageId: string;
   readonly content: EmailContent;
   readonly signal: AbortSignal;
@@ -131,7 +133,7 @@ function messageOf({ from, to, messageId, content, signal }: Message): SendMailO
   };
 }
 
-function nodemailerAddress({ address, name }: Mailbox): { address: string; name: string } {
+function nodemailerAddress({ address, name }: NamedAddress): { address: string; name: string } {
   return { address, name: headerText(name ?? "", limits.subjectCharsMax) };
 }
 

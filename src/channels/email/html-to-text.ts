@@ -114,7 +114,7 @@ class TextWriter implements TokenizerCallbacks {
     const started = this.pieces.length > 0;
     if (started && this.breaks > 0) this.pieces.push("\n".repeat(Math.min(this.breaks, 2)));
     else if (started && (this.spaced || words.startsWith(" "))) this.pieces.push(" ");
-    this.pieces.push(words.trim());
+    this.pieces.push(words.replace(/^ | $/g, ""));
     this.breaks = 0;
     this.spaced = words.endsWith(" ");
   }

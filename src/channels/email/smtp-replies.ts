@@ -96,6 +96,8 @@ function holds(rule: Rule, { code, replyCode, command }: SmtpFailure): boolean {
 }
 
 const QUOTED_CHARS_MAX = 300;
+/** What is shorter stands in any text, and hiding it would only garble what the server said. */
+const CONFIDENTIAL_CHARS_MIN = 4;
 
 /** A server's reply as a tenant may read it: one line, bounded, without the platform's names and private addresses. */
 function quotable(reply: string, relay: SmtpRelay): string {
@@ -105,7 +107,7 @@ function quotable(reply: string, relay: SmtpRelay): string {
     .replace(/[\p{C}\s]+/gu, " ")
     .trim();
   for (const word of relay.confidential) {
-    if (word.length > 0) text = text.replaceAll(word, "(…)");
+    if (word.length >= CONFIDENTIAL_CHARS_MIN) text = text.replaceAll(word, "(…)");
   }
   text = text.replace(PRIVATE_IPV4, "(…)");
   return text.length > QUOTED_CHARS_MAX ? `${text.slice(0, QUOTED_CHARS_MAX - 1).toWellFormed()}…` : text;
