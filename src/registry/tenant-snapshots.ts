@@ -123,11 +123,12 @@ export class TenantSnapshots implements TenantDirectory {
 
   /** Ends with `stopping`. */
   private async follow(): Promise<void> {
-    const { feed, clock } = this.options;
+    const { feed, clock, telemetry } = this.options;
     const unsubscribe = feed.onChange((tenantId) => this.drop(tenantId));
     while (!this.stopping.signal.aborted) {
       await this.poll();
       this.sweep();
+      telemetry.gauge("tenants_remembered", this.snapshots.size);
       await sleep(clock, POLL_MS, this.stopping.signal);
     }
     unsubscribe();
@@ -149,7 +150,6 @@ export class TenantSnapshots implements TenantDirectory {
       if (this.isReachable) telemetry.log("warn", "the registry does not answer", { error: String(error) });
       this.isReachable = false;
     }
-    telemetry.gauge("tenants_remembered", this.snapshots.size);
   }
 
   private load(tenantId: string): Promise<Snapshot | null> {
