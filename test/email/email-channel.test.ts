@@ -231,6 +231,7 @@ describe("hostile input", () => {
     "group:ana@example.test,eve@evil.test;",
     "ana@example.test> SIZE=1",
     "ana@eve@evil.test",
+    '"eve@evil.test>"@example.test',
     '"ana"eve@evil.test',
     '"ana@example.test',
     "ana",
@@ -247,7 +248,7 @@ describe("hostile input", () => {
 
   test.each([
     '"a,b"@example.test',
-    '"eve@evil.test>"@example.test',
+    '"eve@evil.test"@example.test',
     '"a\\"b"@example.test',
     "o'hara+x@example.test",
     "a@[127.0.0.1]",

@@ -167,8 +167,10 @@ function failureOf(error: unknown): SmtpFailure {
   const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
   const text = (value: unknown) => (typeof value === "string" ? value : null);
   const replyCode = of("responseCode");
+  // nodemailer calls a certificate that is not trusted a socket error; the cause is in the system's own code.
+  const isUntrusted = /CERT|TLS|SSL/.test(text(of("originalCode")) ?? "");
   return {
-    code: text(of("code")),
+    code: isUntrusted ? "ETLS" : text(of("code")),
     replyCode: typeof replyCode === "number" ? replyCode : null,
     reply: text(of("response")),
     command: text(of("command")),

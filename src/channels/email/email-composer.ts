@@ -67,4 +67,4 @@ function sourceOf(payload: EmailPayload, tenant: Tenant): Source | null {
 
 /** Above what mail servers take (10 MiB by custom, encoded), below what hurts this process. */
 const RENDERED_CHARS_MAX = 8 * 1024 * 1024;
-const TEMPLATE_CACHE_CHARS = 16 * 1024 * 1024;
+const TEMPLATE_CACHE_CHARS = 4 * 1024 * 1024;

@@ -10,7 +10,8 @@ export function isMailAddress(text: string): boolean {
 }
 
 const ATOM = '[^\\s\\p{C}()<>\\[\\]:;@\\\\,"]+';
-const QUOTED = '"(?:[^"\\\\\\p{C}]|\\\\[^\\p{C}])*"';
+// Without angle brackets: nodemailer would replace them, and send to another mailbox.
+const QUOTED = '"(?:[^"\\\\<>\\p{C}]|\\\\[^<>\\p{C}])*"';
 const LITERAL = "\\[[A-Za-z0-9:.]+\\]";
 const MAILBOX = new RegExp(`^(?:${ATOM}|${QUOTED})@(?:${ATOM}|${LITERAL})$`, "u");
 
