@@ -196,7 +196,7 @@ test(`every row is recorded once and in order through lost replies, deaths and l
       throw new Error(`replay with: SEED=${seed} SEEDS=1 bun test test/ledger/recorder.test.ts`, { cause: error });
     }
   }
-});
+}, 120_000);
 
 async function runSeed(seed: number): Promise<void> {
   const weather: Weather = { failing: 0.3, delayMsMax: 900 };
