@@ -1,0 +1,100 @@
+/*
+ * What `npm run check` runs: everything that can be said about the sources without running them. One line a check; the
+ * output of those that fail. Arguments select checks by name.
+ */
+
+interface Check {
+  readonly name: string;
+  /** A tool in node_modules/.bin with its arguments. */
+  readonly command: readonly string[];
+  /** What is wrong although the tool ended with 0, or null. */
+  readonly doubt?: (output: string) => string | null;
+}
+
+interface Verdict {
+  readonly check: Check;
+  readonly passed: boolean;
+  readonly seconds: number;
+  readonly output: string;
+}
+
+/** The tools share the machine with each other: more at once would not be done sooner. */
+const PARALLEL = 2;
+const CHECK_LIMIT_MS = 5 * 60_000;
+/** Fewer modules than this: the tool did not understand the sources, and its silence says nothing. */
+const MODULES_MIN = 40;
+const ROOT = new URL("..", import.meta.url).pathname;
+const SOURCES = ["src", "test", "infra", ...["bench"].filter(hasSources)];
+
+const CHECKS: readonly Check[] = [
+  { name: "types", command: ["tsc", "--noEmit", "-p", "."] },
+  { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"] },
+  { name: "unused", command: ["knip", "--no-progress", "--no-config-hints"] },
+  {
+    name: "imports",
+    command: ["depcruise", "--config", ".dependency-cruiser.cjs", "--output-type", "err-long", ...SOURCES],
+    doubt: (output) => {
+      const modules = Number(/(\d+) modules/.exec(output)?.[1] ?? 0);
+      return modules < MODULES_MIN ? `it saw ${modules} modules; there are ${MODULES_MIN} at least` : null;
+    },
+  },
+  {
+    name: "typed",
+    command: ["type-coverage", "--strict", "--at-least", "99", "-p", "."],
+    doubt: (output) => (/\d+ \/ \d{4,}/.test(output) ? null : "it did not count the sources"),
+  },
+  { name: "format", command: ["biome", "check", "."] },
+];
+
+const wanted = process.argv.slice(2);
+const checks = CHECKS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+const verdicts = await runAll(checks);
+const failed = verdicts.filter(({ passed }) => !passed).length + (checks.length === 0 ? 1 : 0);
+if (checks.length === 0) console.log(`there is no such check; there are ${CHECKS.map(({ name }) => name).join(", ")}`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function runAll(all: readonly Check[]): Promise<readonly Verdict[]> {
+  const queue = all.slice();
+  const verdicts: Verdict[] = [];
+  const worker = async () => {
+    for (let check = queue.shift(); check !== undefined; check = queue.shift()) {
+      const verdict = await run(check);
+      verdicts.push(verdict);
+      report(verdict);
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, worker));
+  return verdicts;
+}
+
+async function run(check: Check): Promise<Verdict> {
+  const startedMs = performance.now();
+  const [tool, ...args] = check.command;
+  // The tools ask for Node.js; under Bun they do not depend on which one the machine has.
+  const child = Bun.spawn([process.execPath, "--bun", `node_modules/.bin/${tool}`, ...args], {
+    cwd: ROOT,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined },
+    timeout: CHECK_LIMIT_MS,
+    killSignal: "SIGKILL",
+  });
+  const [out, err, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  const doubt = exitCode === 0 ? (check.doubt?.(out + err) ?? null) : null;
+  const seconds = (performance.now() - startedMs) / 1000;
+  return { check, passed: exitCode === 0 && doubt === null, seconds, output: out + err + (doubt ?? "") };
+}
+
+function report({ check, passed, seconds, output }: Verdict): void {
+  console.log(`${passed ? "ok  " : "FAIL"} ${check.name}  ${seconds.toFixed(1)} s`);
+  if (!passed) console.log(output);
+}
+
+function hasSources(folder: string): boolean {
+  return Array.from(new Bun.Glob(`${folder}/*.ts`).scanSync(ROOT)).length > 0;
+}
