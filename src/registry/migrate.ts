@@ -22,6 +22,8 @@ const MIGRATION_LOCK = 8_246_011;
 export async function migrate(db: AnyDb): Promise<void> {
   const migrations = readMigrationFiles({ migrationsFolder: `${import.meta.dir}/migrations` });
   await db.transaction(async (transaction) => {
+    // The session's limit is meant for requests: a large table, or the wait for another process, may take longer.
+    await transaction.execute(sql`set local statement_timeout = 0`);
     await transaction.execute(sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`);
     await transaction.execute(
       sql`create table if not exists registry_migrations (hash text primary key, applied_at timestamptz not null default now())`,

@@ -3,6 +3,7 @@ import { sql } from "drizzle-orm";
 import type { ChangeFeed } from "../../src/core/change-feed.ts";
 import { ApiError } from "../../src/core/errors.ts";
 import type { Page, Registry } from "../../src/core/registry.ts";
+import type { Telemetry } from "../../src/core/telemetry.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
 import { migrate } from "../../src/registry/migrate.ts";
 import { type OpenRegistry, openRegistry } from "../../src/registry/open-registry.ts";
@@ -265,13 +266,14 @@ export function registryConformance(name: string, create: () => Promise<TestData
       });
 
       test("a message of the feed makes a change visible before the next poll", async () => {
-        const feed = liveFeed();
-        const [writer, reader] = [await open(here, { feed }), await open(there, { feed })];
+        const [feed, telemetry] = [liveFeed(), new PollCountingTelemetry()];
+        const [writer, reader] = [await open(here, { feed }), await open(there, { feed, telemetry })];
         const id = await newTenant();
         reader.start();
-        const stale = await reader.directory.byId(id);
+        await eventually("the first poll is over", () => telemetry.polls > 0);
+        // The next poll is half a second away.
+        expect((await reader.directory.byId(id))?.name).toBe("Acme");
         await writer.registry.changeTenant(id, { name: "Renamed" });
-        expect(stale?.name).toBe("Acme");
         expect((await reader.directory.byId(id))?.name).toBe("Renamed");
         await reader.stop();
       });
@@ -418,12 +420,19 @@ interface OpenOptions {
   readonly shards?: number;
   readonly masterKeys?: readonly Uint8Array[];
   readonly feed?: ChangeFeed;
+  readonly telemetry?: Telemetry;
+}
+
+class PollCountingTelemetry extends QuietTelemetry {
+  polls = 0;
+  override gauge(): void {
+    this.polls += 1;
+  }
 }
 
 function open({ db }: OpenDatabase, options: OpenOptions = {}): Promise<OpenRegistry> {
-  const { shards = SHARDS, masterKeys = [MASTER_KEY], feed = deadFeed } = options;
+  const { shards = SHARDS, masterKeys = [MASTER_KEY], feed = deadFeed, telemetry = new QuietTelemetry() } = options;
   const vault = new Vault(masterKeys, machineRandom);
-  const telemetry = new QuietTelemetry();
   return openRegistry({ db, shards, vault, clock: new SkippingClock(), random: machineRandom, feed, telemetry });
 }
 
