@@ -90,7 +90,7 @@ describe("shard keepers", () => {
     expect(scene.held()).toEqual([8, 8, 0]);
     keepers[2]?.start();
     await scene.advance(5_000);
-    expect(scene.held().toSorted()).toEqual([4, 6, 6]);
+    expect(scene.held().toSorted((a, b) => a - b)).toEqual([4, 6, 6]);
     const stopping = keepers[0]?.stop();
     await scene.advance(2_000);
     await stopping;
@@ -263,7 +263,7 @@ async function runSeed(seed: number): Promise<void> {
   weather.delayMsMax = 10;
   await scene.advance(30_000);
   const held = scene.terms.filter((term) => term.isSurelyHeld()).map(({ shard }) => shard);
-  expect(held.toSorted()).toEqual([0, 1, 2, 3, 4]);
+  expect(held.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
   const stopping = Promise.all(alive.map(({ keeper }) => keeper.stop()));
   await scene.advance(3_000);
   await stopping;

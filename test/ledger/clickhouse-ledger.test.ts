@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
+import { eventTimeMs } from "../../src/core/event.ts";
 import type { EventQuery, LedgerRow, TenantEvent } from "../../src/core/ledger.ts";
 import { ClickHouse } from "../../src/ledger/clickhouse.ts";
 import { ClickHouseLedgerWriter } from "../../src/ledger/clickhouse-ledger-writer.ts";
@@ -264,6 +265,16 @@ for (const by of ["process", "http"] as const) {
       const row = ledgerRow(eventIdAt(1), { tenantId: newTenant() });
       await ledger.writer.write(newToken(), [row]);
       expect(await ledger.reader.job(row.tenantId, row.jobId)).toBeNull();
+    });
+
+    test("an event's time is computed from its id as exactly as the program does it", async () => {
+      const tenantId = newTenant();
+      const rows = Array.from({ length: 2_000 }, (_, n) => ledgerRow(eventIdAt(n * 37) + (n % 4096), { tenantId }));
+      await ledger.writer.write(newToken(), rows);
+      const stored = await ledger.reading.rows(
+        `SELECT event_id, toUnixTimestamp64Milli(created_at) FROM ${ledger.target.database}.events WHERE tenant_id = '${tenantId}' ORDER BY event_id`,
+      );
+      expect(stored.map(([, time]) => Number(time))).toEqual(rows.map(({ eventId }) => eventTimeMs(eventId)));
     });
 
     test("a result that was damaged by hand is empty and hides nothing else", async () => {

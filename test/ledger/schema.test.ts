@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { EVENT_TYPES } from "../../src/core/event.ts";
+import { CHANNELS } from "../../src/core/job.ts";
+import { insertSettings, ledgerFoundation, ledgerMigrations, selectSettings } from "../../src/ledger/schema.ts";
+
+const single = { database: "waybill", cluster: null };
+const cluster = { database: "waybill", cluster: "main" };
+const statements = (target: typeof single | typeof cluster) => [
+  ...ledgerFoundation(target),
+  ...ledgerMigrations(target).flatMap((migration) => migration.statements),
+];
+
+test("every statement of the schema can be repeated", () => {
+  for (const target of [single, cluster]) {
+    for (const sql of statements(target)) expect(sql).toContain("IF NOT EXISTS");
+  }
+});
+
+test("every table that rows are stored in remembers the tokens of its inserts", () => {
+  const remembering = (target: typeof single | typeof cluster) =>
+    statements(target)
+      .filter((sql) => sql.includes("MergeTree"))
+      .map((sql) => /(non_)?replicated_deduplication_window = 10000/.exec(sql)?.[0]);
+  expect(remembering(single)).toEqual(Array(3).fill("non_replicated_deduplication_window = 10000"));
+  expect(remembering(cluster)).toEqual(Array(3).fill("replicated_deduplication_window = 10000"));
+});
+
+test("in a cluster every table is replicated, on every node, and tenants are spread over the shards", () => {
+  for (const sql of statements(cluster)) expect(sql).toContain("ON CLUSTER 'main'");
+  const all = statements(cluster).join("\n");
+  for (const name of ["events", "jobs"]) {
+    expect(all).toContain(`'/clickhouse/tables/{shard}/waybill/${name}_local', '{replica}'`);
+    expect(all).toContain(`Distributed('main', 'waybill', '${name}_local', cityHash64(tenant_id))`);
+  }
+  expect(all).toContain("'{replica}', version)");
+  expect(insertSettings(cluster, "t")).toContain("distributed_foreground_insert = 1");
+  expect(selectSettings(cluster, 1_000)).toContain("optimize_skip_unused_shards = 1");
+  expect(statements(single).join("\n")).not.toMatch(/CLUSTER|Replicated|Distributed/);
+});
+
+test("the words that are stored keep their numbers: new ones are added behind them", () => {
+  expect(CHANNELS).toEqual(["email", "whatsapp", "wallet"]);
+  // biome-ignore format: one line an enum
+  expect(EVENT_TYPES).toEqual(["sent", "delivered", "read", "opened", "clicked", "bounced", "complained", "failed", "suppressed"]);
+});
+
+test("a name that is not plain never becomes part of a statement", () => {
+  for (const database of ["", "a b", "a;b", "a`b", "1a", "a.b"]) {
+    expect(() => ledgerFoundation({ database, cluster: null })).toThrow("broken invariant");
+    expect(() => ledgerMigrations({ database, cluster: null })).toThrow("broken invariant");
+  }
+  expect(() => ledgerMigrations({ database: "a", cluster: "b' c" })).toThrow("broken invariant");
+  expect(() => insertSettings(single, "it's")).toThrow("broken invariant");
+});
