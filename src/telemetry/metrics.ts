@@ -15,6 +15,10 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry, prefix: PREFIX });
+    // V8's own, which are zero or made up under Bun.
+    for (const { name } of this.registry.getMetricsAsArray()) {
+      if (/nodejs_(heap|active|version|gc)/.test(name)) this.registry.removeSingleMetric(name);
+    }
   }
 
   count(name: string, labels: Labels, by: number): void {

@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+import { type House, startHouse } from "../house/house.ts";
+import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+
+/** Nothing takes longer than this to stop; what does is cut off. */
+const STOP_MS_MAX = 10_000;
+
+/** Runs the roles until a signal asks for the end, or a part breaks. */
+export async function serve(config: Config, version: string): Promise<number> {
+  const telemetry = new ProcessTelemetry({ level: config.logLevel, isTerminal: process.stderr.isTTY === true });
+  const signalled = nextSignal();
+  const house = await startHouse({ config, telemetry, version });
+  console.log(firstScreen(config, house));
+  let code = 0;
+  try {
+    const signal = await Promise.race([signalled, house.broken]);
+    telemetry.log("info", "stopping: finishing what is under way", { signal });
+  } catch (error) {
+    code = 1;
+    telemetry.log("error", "a part is gone for good; stopping", { error: String(error) });
+  }
+  const overdue = setTimeout(() => {
+    telemetry.log("error", "not everything stopped in time");
+    process.exit(1);
+  }, STOP_MS_MAX);
+  await house.stop();
+  clearTimeout(overdue);
+  return code;
+}
+
+/** Further signals change nothing: a terminal sends an interrupt to npm and to us, and npm passes its own on. */
+function nextSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => resolve(signal));
+  });
+}
+
+function firstScreen(config: Config, { url, demoKey }: House): string {
+  const rows: [string, string][] = [];
+  if (url !== null) {
+    rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
+  }
+  rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
+  rows.push(["Operator token", `in ${join(config.home, "operator-token")}`]);
+  if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);
+  if (demoKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demoKey} (shown this once)`]);
+  const lines = ["", "Waybill is ready.", "", ...rows.map(([name, value]) => `  ${name.padEnd(15)} ${value}`), ""];
+  if (url !== null) lines.push(...firstEmail(url, demoKey));
+  return lines.join("\n");
+}
+
+function firstEmail(url: string, demoKey: string | null): readonly string[] {
+  const intro = demoKey === null ? "Send an e-mail (a new key: npm start -- key create demo):" : "Send a first e-mail:";
+  const body = JSON.stringify({ to_address: "ann@example.com", subject: "Hello", html: "<p>Hello from Waybill</p>" });
+  return [
+    intro,
+    "",
+    `  curl -s ${url}/v1/send/email -H 'X-API-Key: ${demoKey ?? "YOUR_KEY"}' \\`,
+    `    -H 'Content-Type: application/json' -d '${body}'`,
+    "",
+  ];
+}

@@ -1,0 +1,190 @@
+import { Dispatcher } from "../actors/dispatcher.ts";
+import { createServer } from "../api/server.ts";
+import { EmailChannel } from "../channels/email/email-channel.ts";
+import type { Config } from "../config.ts";
+import { UnavailableError } from "../core/errors.ts";
+import { JobIds } from "../core/ids.ts";
+import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
+import type { TenantDirectory } from "../core/tenant.ts";
+import { FolderLock } from "../embedded/folder-lock.ts";
+import { DeliveryReports } from "../intake/delivery-reports.ts";
+import { RedisJournal } from "../journal/redis-journal.ts";
+import { Recorder } from "../ledger/recorder.ts";
+import { openRegistry } from "../registry/open-registry.ts";
+import { Vault } from "../registry/vault.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
+import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+import { createDemoTenant } from "./demo-tenant.ts";
+import { Shutdown } from "./shutdown.ts";
+import { hasEmbeddedStore, openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
+
+export interface HouseOptions {
+  readonly config: Config;
+  readonly telemetry: ProcessTelemetry;
+  readonly version: string;
+}
+
+export interface House {
+  /** Where the API listens, or null where this process does not play that role. */
+  readonly url: string | null;
+  /** The demo tenant's key, on the first start of the embedded default only. */
+  readonly demoKey: string | null;
+  /** Rejects when a part is gone for good, and the process should end. */
+  readonly broken: Promise<never>;
+  /** Finishes what is under way and stops, within ten seconds. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Builds the house and starts the roles that the configuration names. What has been started is stopped again when a
+ * later part does not start.
+ */
+export async function startHouse(options: HouseOptions): Promise<House> {
+  const shutdown = new Shutdown(options.telemetry);
+  try {
+    return await build(options, shutdown);
+  } catch (error) {
+    await shutdown.run();
+    throw error;
+  }
+}
+
+async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> {
+  const { config, telemetry, version } = options;
+  const clock = systemClock;
+  const random = systemRandom;
+  const owner = crypto.randomUUID();
+  const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
+  broken.catch(() => {});
+  const plays = (role: Config["roles"][number]) => config.roles.includes(role);
+
+  const stores = await openStores(options, shutdown, (reason) => onBroken(new Error(reason)));
+  const { journal, database } = stores;
+  const ledger = stores.ledger ?? NO_LEDGER;
+  const vault = new Vault(config.masterKeys, random);
+  const { shards } = config;
+  const registry = await openRegistry({ db: database.db, shards, vault, clock, random, feed: journal, telemetry });
+  registry.start();
+  shutdown.add("clients", "registry", () => registry.stop());
+  const { directory } = registry;
+
+  const reports = new DeliveryReports({ journal, directory, ledger: ledger.reader, clock, telemetry });
+  shutdown.add("history", "reports", () => reports.stop());
+
+  if (plays("recorder")) {
+    const recorder = new Recorder({ journal, ledger: ledger.writer, clock, random, telemetry, owner, shards });
+    recorder.start();
+    shutdown.add("history", "recorder", () => recorder.stop());
+  }
+
+  const mailbox = await startDelivering(options, shutdown, { journal, directory, reports, owner });
+  const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
+  const draining = new AbortController();
+  const server = createServer({
+    journal,
+    directory,
+    registry: registry.registry,
+    ledger: ledger.reader,
+    clock,
+    random,
+    jobIds: new JobIds(clock, random),
+    telemetry,
+    metricsText: () => telemetry.metricsText(),
+    probes: [journal.probe, registry.probe, ledger.reader],
+    sandbox: mailbox,
+    operatorToken: config.operatorToken,
+    ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
+    version,
+    whenDraining: draining.signal,
+  });
+  shutdown.add("work", "api", () => {
+    draining.abort();
+    return server.stop();
+  });
+  const url = plays("api") ? (await server.listen({ host: config.host, port: config.port })).url : null;
+  return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+}
+
+interface Delivering {
+  readonly journal: RedisJournal;
+  readonly directory: TenantDirectory;
+  readonly reports: DeliveryReports;
+  readonly owner: string;
+}
+
+/** The dispatcher role, with the providers that it delivers to. Answers where the sandbox's mail can be read. */
+async function startDelivering(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  { journal, directory, reports, owner }: Delivering,
+): Promise<SandboxMailbox | null> {
+  const ownRelays = config.providers === "live";
+  let mailbox = ownRelays ? null : NO_MAIL;
+  if (!config.roles.includes("dispatcher")) return mailbox;
+  let { smtpUrl } = config;
+  if (smtpUrl === null) {
+    const onReport = (report: DeliveryReport) => void reports.take(report);
+    const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
+    shutdown.add("providers", "sandbox", () => sandbox.stop());
+    ({ mailbox, url: smtpUrl } = sandbox);
+  }
+  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays });
+  shutdown.add("providers", "e-mail connections", () => email.close());
+  const dispatcher = new Dispatcher({
+    journal,
+    directory,
+    channels: [email],
+    owner,
+    shards: config.shards,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+  dispatcher.start();
+  shutdown.add("work", "dispatcher", () => dispatcher.stop());
+  return mailbox;
+}
+
+/** For a process that only delivers, without a ClickHouse server to ask. */
+const NO_LEDGER = {
+  writer: { write: () => Promise.reject(new UnavailableError("this process has no ledger")) },
+  reader: {
+    name: "clickhouse",
+    check: () => Promise.resolve(),
+    page: () => Promise.reject(new UnavailableError("this process has no ledger")),
+    job: () => Promise.resolve(null),
+  },
+};
+
+/** In an `api` process without a dispatcher of its own: the sandbox's mail is in the process that delivered it. */
+const NO_MAIL: SandboxMailbox = { messages: () => [] };
+
+async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {
+  const { config, telemetry } = options;
+  const clock = systemClock;
+  const context = { config, clock, telemetry };
+  if (hasEmbeddedStore(config)) {
+    const lock = FolderLock.acquire(config.home);
+    shutdown.add("folder", "data folder", () => lock.release());
+  }
+  // Side by side: each takes a good part of a second. All are waited for, so that those that opened are closed again.
+  const [redis, database, ledger] = await Promise.allSettled([
+    shutdown.keep("redis", openRedis(context, onBroken)),
+    shutdown.keep("database", openDatabase(config, config.databaseUrl === null ? "migrate" : "leave")),
+    usesLedger(config)
+      ? shutdown.keep("ledger", openLedger(context, config.clickhouseUrl === null ? "migrate" : "leave"))
+      : null,
+  ]);
+  if (redis.status === "rejected") throw redis.reason;
+  if (database.status === "rejected") throw database.reason;
+  if (ledger.status === "rejected") throw ledger.reason;
+
+  const journal = new RedisJournal({ address: redis.value.address, clock, random: systemRandom, telemetry });
+  shutdown.add("clients", "journal", () => journal.stop());
+  await journal.start();
+  // Our lock on the folder says that whoever held a lease in this Redis is dead.
+  if (config.redis === null) await journal.forgetOwners(config.shards);
+  return { journal, database: database.value, ledger: ledger.value };
+}

@@ -1,0 +1,87 @@
+import { join } from "node:path";
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/clock.ts";
+import { openChdb } from "../embedded/chdb.ts";
+import { openPglite } from "../embedded/pglite.ts";
+import { startRedisChild } from "../embedded/redis-child.ts";
+import type { RedisAddress } from "../journal/connection.ts";
+import { ClickHouse } from "../ledger/clickhouse.ts";
+import { ClickHouseLedgerReader } from "../ledger/clickhouse-ledger-reader.ts";
+import { ClickHouseLedgerWriter } from "../ledger/clickhouse-ledger-writer.ts";
+import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
+import { migrateLedger } from "../ledger/migrate-ledger.ts";
+import { connectPostgres } from "../registry/connect-postgres.ts";
+import type { OpenDatabase } from "../registry/database.ts";
+import { migrate } from "../registry/migrate.ts";
+import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+
+export interface StoreContext {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly telemetry: ProcessTelemetry;
+}
+
+const STATEMENT_TIMEOUT_MS = 20_000;
+
+/** Whether any store of this process is in the data folder. */
+export function hasEmbeddedStore(config: Config): boolean {
+  return config.redis === null || config.databaseUrl === null || (config.clickhouseUrl === null && usesLedger(config));
+}
+
+/** A process that only delivers looks into the ledger where there is a server to ask, but opens no engine for it. */
+export function usesLedger({ clickhouseUrl, roles }: Config): boolean {
+  return clickhouseUrl !== null || roles.includes("api") || roles.includes("recorder");
+}
+
+/** Where Redis is; where no address is given, after starting one of our own. */
+export async function openRedis(
+  { config, clock, telemetry }: StoreContext,
+  onExit: (reason: string) => void,
+): Promise<{ readonly address: RedisAddress; close(): Promise<void> }> {
+  if (config.redis !== null) return { address: config.redis, close: async () => {} };
+  const child = await startRedisChild({ folder: join(config.home, "redis"), telemetry, clock, onExit });
+  return { address: child.address, close: () => child.stop() };
+}
+
+/** The registry's database. `schema`: bring it to the current schema; without it an old one is refused later. */
+export async function openDatabase(config: Config, schema: "migrate" | "leave"): Promise<OpenDatabase> {
+  const { databaseUrl, home } = config;
+  const database = databaseUrl === null ? await openPglite(join(home, "postgres")) : await connectPostgres(databaseUrl);
+  try {
+    if (schema === "migrate") await migrate(database.db);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+export interface OpenLedger {
+  readonly writer: ClickHouseLedgerWriter;
+  readonly reader: ClickHouseLedgerReader;
+  close(): Promise<void>;
+}
+
+/** The ledger's database. `schema` as for `openDatabase`. */
+export async function openLedger({ config, clock }: StoreContext, schema: "migrate" | "leave"): Promise<OpenLedger> {
+  const target = { database: config.clickhouseDatabase, cluster: config.clickhouseCluster };
+  const server = connectLedger(config);
+  const over = (client: typeof server.writer) => new ClickHouse({ client, clock, timeoutMs: STATEMENT_TIMEOUT_MS });
+  const [writing, reading] = [over(server.writer), over(server.reader)];
+  try {
+    if (schema === "migrate") await migrateLedger(writing, target);
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return {
+    writer: new ClickHouseLedgerWriter(writing, target),
+    reader: new ClickHouseLedgerReader(reading, target),
+    close: () => server.close(),
+  };
+}
+
+function connectLedger({ clickhouseUrl, clickhouseUser, clickhousePassword, home }: Config) {
+  if (clickhouseUrl === null) return openChdb(join(home, "clickhouse"));
+  return connectClickHouse({ url: clickhouseUrl, user: clickhouseUser, password: clickhousePassword ?? "" });
+}

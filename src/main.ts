@@ -1,0 +1,101 @@
+#!/usr/bin/env bun
+import { parseArgs } from "node:util";
+import { version } from "../package.json";
+import { check } from "./commands/check.ts";
+import { HELP } from "./commands/help.ts";
+import { migrate } from "./commands/migrate.ts";
+import { createKey, createTenant } from "./commands/operator.ts";
+import { serve } from "./commands/serve.ts";
+import { UsageError } from "./commands/usage-error.ts";
+import { ConfigurationError, loadConfig } from "./config.ts";
+import { ApiError, UnavailableError } from "./core/errors.ts";
+import { ConfigurationError as RegistryConfigurationError } from "./registry/configuration-error.ts";
+
+const EXIT_FAILURE = 1;
+/** Also for a configuration that does not work. */
+const EXIT_USAGE = 2;
+
+/** Runs the command that the arguments name. Answers the exit code. */
+async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args);
+  if (values.help === true) return print(HELP);
+  if (values.version === true) return print(version);
+  const [command = "serve", action, ...rest] = positionals;
+  const operands = action === undefined ? [] : [action, ...rest];
+  const config = () => loadConfig(process.env);
+  switch (command) {
+    case "serve":
+      refuseOperands(command, operands);
+      return serve(config(), version);
+    case "check":
+      refuseOperands(command, operands);
+      return check(config());
+    case "migrate":
+      refuseOperands(command, operands);
+      return migrate(config());
+    case "tenant":
+      if (action === "create") return createTenant(config(), rest, values);
+      break;
+    case "key":
+      if (action === "create") return createKey(config(), rest);
+      break;
+  }
+  throw new UsageError(`there is no command "${positionals.join(" ")}"`);
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", short: "h" },
+        version: { type: "boolean", short: "v" },
+        id: { type: "string" },
+        plan: { type: "string" },
+        channels: { type: "string" },
+        permissions: { type: "string" },
+        tokens: { type: "string" },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function refuseOperands(command: string, operands: readonly string[]): void {
+  if (operands.length > 0)
+    throw new UsageError(`"${command}" takes no further words, and was given "${operands.join(" ")}"`);
+}
+
+function print(text: string): number {
+  console.log(text);
+  return 0;
+}
+
+function explain(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`waybill: ${error.message}\nSee waybill --help.`);
+    return EXIT_USAGE;
+  }
+  if (error instanceof ConfigurationError || error instanceof RegistryConfigurationError) {
+    for (const line of error.message.split("\n")) console.error(`waybill: ${line}`);
+    return EXIT_USAGE;
+  }
+  const isExpected = error instanceof ApiError || error instanceof UnavailableError || EXPECTED.has(nameOf(error));
+  console.error(`waybill: ${isExpected && error instanceof Error ? error.message : inFull(error)}`);
+  return EXIT_FAILURE;
+}
+
+/** Errors whose message is all that a person needs. */
+const EXPECTED: ReadonlySet<string> = new Set(["FolderInUseError", "RedisChildError", "AddressInUseError"]);
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "";
+}
+
+function inFull(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+process.exit(await run(process.argv.slice(2)).catch(explain));
