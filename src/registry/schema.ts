@@ -141,7 +141,10 @@ export const tokenMovements = pgTable(
   ],
 );
 
-/** Recipients that must not be sent to. The journal keeps an index of this list. */
+/**
+ * Recipients that must not be sent to. The journal keeps an index of this list.
+ * @public
+ */
 export const suppressions = pgTable(
   "suppressions",
   {

@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import type { ChangeFeed } from "../../src/core/change-feed.ts";
 import { ApiError } from "../../src/core/errors.ts";
 import type { Page, Registry } from "../../src/core/registry.ts";
-import type { Telemetry } from "../../src/core/telemetry.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
 import { migrate } from "../../src/registry/migrate.ts";
-import { type OpenRegistry, openRegistry } from "../../src/registry/open-registry.ts";
+import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { keys, registryState, templates } from "../../src/registry/schema.ts";
-import { Vault } from "../../src/registry/vault.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
-import { deadFeed, liveFeed, machineRandom, SkippingClock } from "./machine.ts";
+import { liveFeed } from "./machine.ts";
+import { MASTER_KEY, openTestRegistry, SHARDS } from "./open-test-registry.ts";
 
-const SHARDS = 16;
 const STALE_MS_MAX = 1_000;
-const MASTER_KEY = new Uint8Array(32).fill(7);
 
 /** The database under test. */
 export interface TestDatabase {
@@ -45,8 +41,8 @@ export function registryConformance(name: string, create: () => Promise<TestData
       there = await database.connect();
       await Promise.all([migrate(here.db), migrate(there.db)]);
       await migrate(here.db);
-      first = await open(here);
-      second = await open(there);
+      first = await openTestRegistry(here);
+      second = await openTestRegistry(there);
       registry = first.registry;
       first.start();
       second.start();
@@ -68,7 +64,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
 
     test("another number of shards is refused, and the message says which one fits", async () => {
       const refusal = { name: "ConfigurationError", message: expect.stringContaining("set SHARDS=16") };
-      expect(await rejection(open(here, { shards: 8 }))).toMatchObject(refusal);
+      expect(await rejection(openTestRegistry(here, { shards: 8 }))).toMatchObject(refusal);
     });
 
     test("a later version's database is refused by migrate", async () => {
@@ -267,7 +263,10 @@ export function registryConformance(name: string, create: () => Promise<TestData
 
       test("a message of the feed makes a change visible before the next poll", async () => {
         const [feed, telemetry] = [liveFeed(), new PollCountingTelemetry()];
-        const [writer, reader] = [await open(here, { feed }), await open(there, { feed, telemetry })];
+        const [writer, reader] = [
+          await openTestRegistry(here, { feed }),
+          await openTestRegistry(there, { feed, telemetry }),
+        ];
         const id = await newTenant();
         reader.start();
         await eventually("the first poll is over", () => telemetry.polls > 0);
@@ -363,8 +362,10 @@ export function registryConformance(name: string, create: () => Promise<TestData
         const id = await newTenant();
         await registry.putEmailCredentials(id, { from_address: "a@b.test" });
         const other = new Uint8Array(32).fill(8);
-        expect(await rejection(open(here, { masterKeys: [other] }))).toMatchObject({ name: "ConfigurationError" });
-        await open(here, { masterKeys: [other, MASTER_KEY] });
+        expect(await rejection(openTestRegistry(here, { masterKeys: [other] }))).toMatchObject({
+          name: "ConfigurationError",
+        });
+        await openTestRegistry(here, { masterKeys: [other, MASTER_KEY] });
       });
     });
 
@@ -416,24 +417,11 @@ export function registryConformance(name: string, create: () => Promise<TestData
   });
 }
 
-interface OpenOptions {
-  readonly shards?: number;
-  readonly masterKeys?: readonly Uint8Array[];
-  readonly feed?: ChangeFeed;
-  readonly telemetry?: Telemetry;
-}
-
 class PollCountingTelemetry extends QuietTelemetry {
   polls = 0;
   override gauge(): void {
     this.polls += 1;
   }
-}
-
-function open({ db }: OpenDatabase, options: OpenOptions = {}): Promise<OpenRegistry> {
-  const { shards = SHARDS, masterKeys = [MASTER_KEY], feed = deadFeed, telemetry = new QuietTelemetry() } = options;
-  const vault = new Vault(masterKeys, machineRandom);
-  return openRegistry({ db, shards, vault, clock: new SkippingClock(), random: machineRandom, feed, telemetry });
 }
 
 /** What the promise rejects with. */
