@@ -216,6 +216,13 @@ test("nobody can empty the journal or look into its memory, and its files are fo
   expect(await redis.config("GET", "appendfsync")).toEqual(["appendfsync", "always"]);
 });
 
+test("Ctrl-C on our terminal does not reach the child, which must outlive the drain", async () => {
+  const child = await start(await freshFolder());
+  // proc(5): pid (comm) state ppid pgrp. A terminal signals the foreground process group.
+  const [, group] = /\) \S+ \d+ (\d+) /.exec(await readFile(`/proc/${child.pid}/stat`, "utf8")) ?? [];
+  expect(Number(group)).toBe(child.pid);
+});
+
 test("a folder with odd characters in its name works", async () => {
   const folder = await freshFolder('a "b" \\c ü');
   const child = await start(folder);
