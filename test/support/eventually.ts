@@ -5,10 +5,10 @@ export async function eventually<T>(
   withinMs = 10_000,
 ): Promise<NonNullable<T>> {
   const giveUpAt = performance.now() + withinMs;
-  for (;;) {
+  for (let waitMs = 2; ; waitMs = Math.min(1.5 * waitMs, 100)) {
     const value = await holds();
     if (value) return value;
     if (performance.now() > giveUpAt) throw new Error(`it did not come to pass within ${withinMs} ms: ${why}`);
-    await Bun.sleep(5);
+    await Bun.sleep(waitMs);
   }
 }

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { type Answer, finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let waybill: Waybill;
+
+beforeAll(async () => {
+  home = await temporaryHome();
+  waybill = await startWaybill(home.path);
+}, 60_000);
+
+afterAll(async () => {
+  await waybill.kill();
+  await home.remove();
+});
+
+async function send(to: string): Promise<string> {
+  const body = { to_address: to, subject: "Hello", html: "<p>Hello</p>" };
+  const answer = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", body);
+  expect(answer).toMatchObject({ status: 202, body: { status: "pending" } });
+  return answer.body.job_id;
+}
+
+async function eventsOf(jobId: string): Promise<{ event_type: string; result: unknown }[]> {
+  const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/jobs/${jobId}/events`);
+  return body.events;
+}
+
+function today(): string {
+  return new Date().toISOString().slice(0, 10);
+}
+
+test("the printed curl sends an e-mail, which succeeds and is found in both lists", async () => {
+  const command = /curl [^]*'\n/.exec(waybill.screen)?.[0] ?? "";
+  const curl = Bun.spawn(["sh", "-c", command], { stdout: "pipe", stderr: "ignore" });
+  const accepted: Answer["body"] = await new Response(curl.stdout).json();
+  expect(accepted).toMatchObject({ status: "pending" });
+  const jobId: string = accepted.job_id;
+  expect(await finalJob(waybill, waybill.demoKey, jobId)).toEqual({ job_id: jobId, status: "success", result: {} });
+  await eventually("it is delivered", async () => (await eventsOf(jobId)).length === 2);
+  expect((await eventsOf(jobId)).map((event) => event.event_type)).toEqual(["sent", "delivered"]);
+
+  const listed = await eventually("both are in the tenant's list", async () => {
+    const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/events?from=${today()}&to=${today()}`);
+    return body.events.length === 2 ? body.events : null;
+  });
+  expect(listed).toMatchObject([
+    { job_id: jobId, channel: "email", event_type: "delivered", result: {} },
+    { job_id: jobId, channel: "email", event_type: "sent", result: {} },
+  ]);
+
+  const { body } = await waybill.operator("GET", "/sandbox/messages?to=ann@example.com");
+  expect(body.messages[0]).toMatchObject({ to: "ann@example.com", from: "no-reply@waybill.test", subject: "Hello" });
+  expect(body.messages[0].source).toContain(`Message-ID: <${jobId}.demo@waybill.test>`);
+});
+
+test("a template of the demo tenant is rendered", async () => {
+  const body = { to_address: "bob@example.com", template_id: "welcome", data: { name: "Bob <b>" } };
+  const answer = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", body);
+  await finalJob(waybill, waybill.demoKey, answer.body.job_id);
+  const { messages } = (await waybill.operator("GET", "/sandbox/messages?to=bob@example.com")).body;
+  expect(messages[0].subject).toBe("Welcome, Bob <b>");
+  expect(messages[0].source).toContain("Welcome, Bob &lt;b&gt;");
+});
+
+test("mail that bounces succeeds, is reported, and its recipient is not sent to again", async () => {
+  const jobId = await send("nobody@bounce.test");
+  expect((await finalJob(waybill, waybill.demoKey, jobId)).status).toBe("success");
+  await eventually("it bounces", async () => (await eventsOf(jobId)).length === 2);
+  expect((await eventsOf(jobId))[1]).toMatchObject({
+    event_type: "bounced",
+    result: { code: 550, enhanced_code: "5.1.1", diagnostic: expect.any(String) },
+  });
+  const again = await send("Nobody@BOUNCE.test");
+  expect(await finalJob(waybill, waybill.demoKey, again)).toMatchObject({
+    status: "suppressed",
+    result: { reason: "bounced" },
+  });
+  expect(await eventsOf(again)).toMatchObject([{ event_type: "suppressed", result: { reason: "bounced" } }]);
+});
+
+test("mail that is refused fails, and says what the server said", async () => {
+  const jobId = await send("nobody@reject.test");
+  const job = await finalJob(waybill, waybill.demoKey, jobId);
+  expect(job.status).toBe("failed");
+  expect(job.result.error).toContain("550");
+  expect(await eventsOf(jobId)).toMatchObject([{ event_type: "failed", result: { error: job.result.error } }]);
+});
+
+test("mail that is deferred twice is sent in the end", async () => {
+  const jobId = await send("later@defer.test");
+  expect((await finalJob(waybill, waybill.demoKey, jobId)).status).toBe("success");
+});
+
+test("a server that drops the connection or is slow costs others nothing, and the job waits", async () => {
+  const down = await send("x@down.test");
+  const slow = await send("x@slow.test");
+  const quick = await send("quick@example.com");
+  expect((await finalJob(waybill, waybill.demoKey, quick, 2_000)).status).toBe("success");
+  const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/jobs/${down}`);
+  expect(body).toEqual({ job_id: down, status: "running" });
+  expect((await finalJob(waybill, waybill.demoKey, slow, 20_000)).status).toBe("success");
+}, 30_000);
+
+test("everything is ready, and says so", async () => {
+  for (const path of ["/health", "/ready", "/metrics", "/openapi.json", "/docs"]) {
+    expect((await fetch(waybill.url + path)).status).toBe(200);
+  }
+});

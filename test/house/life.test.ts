@@ -1,0 +1,140 @@
+import { afterEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
+const servers: Waybill[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.kill();
+  for (const home of homes.splice(0)) await home.remove();
+});
+
+async function newHome(): Promise<string> {
+  const home = await temporaryHome();
+  homes.push(home);
+  return home.path;
+}
+
+async function start(home: string, environment?: Record<string, string>): Promise<Waybill> {
+  const server = await startWaybill(home, environment);
+  servers.push(server);
+  return server;
+}
+
+/** Runs the command line to its end. */
+async function run(args: readonly string[], environment: Record<string, string>) {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = Bun.spawn([process.execPath, "src/main.ts", ...args], {
+    cwd: ROOT,
+    env: { PATH, HOME, ...environment },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { code: await child.exited, output, errors };
+}
+
+const HTML = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
+
+test("a second server on the same folder is refused, and the first goes on", async () => {
+  const home = await newHome();
+  const first = await start(home);
+  const second = await run(["serve"], { WAYBILL_HOME: home, PORT: "0" });
+  expect(second.code).toBe(1);
+  expect(second.errors).toContain(`in use by process ${first.pid}`);
+  expect((await fetch(`${first.url}/ready`)).status).toBe(200);
+}, 60_000);
+
+test("a start after kill -9 finds everything, shows no key again, and the old key works", async () => {
+  const home = await newHome();
+  const first = await start(home);
+  const sent = await first.request(first.demoKey, "POST", "/v1/send/email", HTML);
+  await finalJob(first, first.demoKey, sent.body.job_id);
+  await first.kill();
+  const second = await start(home);
+  expect(second.demoKey).toBe("");
+  const job = await second.request(first.demoKey, "GET", `/v1/jobs/${sent.body.job_id}`);
+  expect(job.body).toEqual({ job_id: sent.body.job_id, status: "success", result: {} });
+}, 60_000);
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "%s finishes what is under way and ends with code 0",
+  async (signal) => {
+    const home = await newHome();
+    const server = await start(home);
+    const ids: string[] = [];
+    for (let i = 0; i < 50; i += 1) {
+      const { body } = await server.request(server.demoKey, "POST", "/v1/send/email", HTML);
+      ids.push(body.job_id);
+    }
+    expect(await server.stop(signal)).toBe(0);
+    const next = await start(home);
+    for (const jobId of ids) expect((await finalJob(next, server.demoKey, jobId)).status).toBe("success");
+  },
+  60_000,
+);
+
+test("a configuration that does not work ends with code 2 and a line for each problem", async () => {
+  const home = await newHome();
+  const { code, errors } = await run([], { WAYBILL_HOME: home, PORT: "abc", MASTER_KEY: "short", ROLES: "cook" });
+  expect(code).toBe(2);
+  expect(errors).toContain('waybill: PORT is "abc"; it should be a whole number from 0 to 65535');
+  expect(errors).toContain("waybill: MASTER_KEY is set; it should be 32 bytes in base64");
+  expect(errors).toContain('waybill: ROLES is "cook"; it should be');
+  expect(errors).not.toContain("short");
+  expect(errors.trim().split("\n")).toHaveLength(3);
+});
+
+test("check tries every address, and says which one does not answer", async () => {
+  const home = await newHome();
+  const environment = { WAYBILL_HOME: home, REDIS_URL: "redis://127.0.0.1:1", CLICKHOUSE_URL: "http://127.0.0.1:1" };
+  const bad = await run(["check"], environment);
+  expect(bad.code).toBe(1);
+  expect(bad.output).toMatch(/^Redis: FAILED/m);
+  expect(bad.output).toMatch(/^ClickHouse: FAILED/m);
+  expect(bad.output).toMatch(/^PostgreSQL: embedded/m);
+  const good = await run(["check"], { WAYBILL_HOME: home });
+  expect(good.code).toBe(0);
+}, 20_000);
+
+test("a changed number of shards is refused", async () => {
+  const home = await newHome();
+  expect((await run(["migrate"], { WAYBILL_HOME: home })).code).toBe(0);
+  const created = await run(["tenant", "create", "Acme", "Ltd", "--plan", "pro"], { WAYBILL_HOME: home });
+  expect(JSON.parse(created.output)).toMatchObject({ id: "acme-ltd", name: "Acme Ltd", plan: "pro" });
+  const { code, errors } = await run(["serve"], { WAYBILL_HOME: home, SHARDS: "8", PORT: "0" });
+  expect(code).toBe(2);
+  expect(errors).toContain("SHARDS is 8, but the data was created with 16");
+}, 60_000);
+
+test("the command line makes tenants and keys, beside a running server too", async () => {
+  const home = await newHome();
+  const server = await start(home);
+  const environment = { WAYBILL_HOME: home, PORT: new URL(server.url).port };
+  const tenant = await run(
+    ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html"],
+    environment,
+  );
+  expect(tenant.code).toBe(0);
+  const key = await run(["key", "create", "acme"], environment);
+  const { api_key } = JSON.parse(key.output);
+  expect((await server.request(api_key, "POST", "/v1/send/email", HTML)).status).toBe(202);
+  expect((await run(["key", "create", "nobody"], environment)).code).toBe(1);
+}, 60_000);
+
+test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenant", "create"]]])(
+  "%j is refused with code 2",
+  async (args) => {
+    const { code, errors } = await run(args, { WAYBILL_HOME: await newHome() });
+    expect(code).toBe(2);
+    expect(errors).toContain("waybill --help");
+  },
+);
+
+test("help names every command", async () => {
+  const { code, output } = await run(["--help"], {});
+  expect(code).toBe(0);
+  for (const command of ["serve", "check", "migrate", "tenant create", "key create"]) expect(output).toContain(command);
+});

@@ -1,0 +1,104 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "./eventually.ts";
+
+/** A running Waybill, started by its command line in a process of its own. */
+export interface Waybill {
+  readonly url: string;
+  readonly home: string;
+  readonly pid: number;
+  /** What it printed on standard output. */
+  readonly screen: string;
+  /** The demo tenant's key; "" where this was not the first start. */
+  readonly demoKey: string;
+  kill(): Promise<void>;
+  /** Asks it to end, and answers its exit code. */
+  stop(signal?: "SIGINT" | "SIGTERM"): Promise<number>;
+  operator(method: string, path: string, body?: unknown): Promise<Answer>;
+  request(apiKey: string, method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // A test looks into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: asserted on by the tests
+  readonly body: any;
+}
+
+export async function temporaryHome(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "waybill-home-"));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+const ROOT = join(import.meta.dir, "../..");
+
+export async function startWaybill(home: string, environment: Readonly<Record<string, string>> = {}): Promise<Waybill> {
+  const server = Bun.spawn([process.execPath, "src/main.ts"], {
+    cwd: ROOT,
+    env: { ...basicEnvironment(), WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
+    stdout: "pipe",
+    stderr: environment["SHOW_LOG"] === undefined ? "ignore" : "inherit",
+  });
+  const screen = await readScreen(server.stdout);
+  const url = /API +(http:\S+)/.exec(screen)?.[1];
+  if (url === undefined && !environment["ROLES"])
+    throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
+  const token = environment["OPERATOR_TOKEN"] ?? (await readFile(join(home, "operator-token"), "utf8")).trim();
+  const call = async (path: string, init: RequestInit, body: unknown): Promise<Answer> => {
+    const headers = new Headers(init.headers);
+    if (body !== undefined) headers.set("content-type", "application/json");
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await fetch(`${url}${path}`, { ...init, headers, ...sent });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  };
+  return {
+    url: url ?? "",
+    home,
+    pid: server.pid,
+    screen,
+    demoKey: /wb_\w+/.exec(screen)?.[0] ?? "",
+    async kill() {
+      server.kill("SIGKILL");
+      await server.exited;
+    },
+    async stop(signal = "SIGTERM") {
+      server.kill(signal);
+      return await server.exited;
+    },
+    operator: (method, path, body) =>
+      call(`/dash/api${path}`, { method, headers: { authorization: `Bearer ${token}` } }, body),
+    request: (apiKey, method, path, body) => call(path, { method, headers: { "x-api-key": apiKey } }, body),
+  };
+}
+
+/** Reads until the first screen is complete. The rest stays in the pipe: nothing more is printed there. */
+async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of output) {
+    text += decoder.decode(chunk, { stream: true });
+    if (/Waybill is ready[^]*(curl[^]*-d |Roles +dispatcher\n[^]*\n\n)/.test(text)) break;
+  }
+  return text;
+}
+
+function basicEnvironment(): Record<string, string> {
+  const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
+  return { PATH, HOME, ...(TMPDIR === "" ? {} : { TMPDIR }) };
+}
+
+/** Waits until the job has ended, and answers it. */
+export function finalJob(waybill: Waybill, apiKey: string, jobId: string, withinMs = 15_000): Promise<Answer["body"]> {
+  return eventually(
+    `job ${jobId} ends`,
+    async () => {
+      const { body } = await waybill.request(apiKey, "GET", `/v1/jobs/${jobId}`);
+      return ["success", "failed", "suppressed"].includes(body.status) ? body : null;
+    },
+    withinMs,
+  );
+}
