@@ -22,32 +22,47 @@ export class Exchange {
   }
 
   /** An answer whose body is JSON text already. */
-  jsonText(status: number, body: string, headers?: Readonly<Record<string, string>>): Response {
-    return this.body(status, body, { "content-type": "application/json", "cache-control": "no-store", ...headers });
-  }
-
-  json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Response {
-    return this.jsonText(status, JSON.stringify(body), headers);
-  }
-
-  error(error: ApiError): Response {
-    const headers: Record<string, string> = {};
-    if (error.status === 401) headers["www-authenticate"] = this.challenge;
-    if (error.status === 429 && this.rate !== null) headers["retry-after"] = String(this.rate.resetSeconds);
-    return this.json(error.status, { error: error.message, ...error.members }, headers);
-  }
-
-  body(status: number, body: string | Bun.BunFile | null, headers: Readonly<Record<string, string>>): Response {
-    const all: Record<string, string> = {
-      ...headers,
+  jsonText(status: number, body: string, extra?: AnswerHeaders): Response {
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "cache-control": "no-store",
       "x-content-type-options": "nosniff",
       "x-request-id": this.requestId,
     };
+    return this.finish(status, body, headers, extra);
+  }
+
+  json(status: number, body: unknown, extra?: AnswerHeaders): Response {
+    return this.jsonText(status, JSON.stringify(body), extra);
+  }
+
+  error(error: ApiError): Response {
+    const extra: Record<string, string> = {};
+    if (error.status === 401) extra["www-authenticate"] = this.challenge;
+    if (error.status === 429 && this.rate !== null) extra["retry-after"] = String(this.rate.resetSeconds);
+    return this.json(error.status, { error: error.message, ...error.members }, extra);
+  }
+
+  /** An answer that is not JSON, or has no body. */
+  body(status: number, body: string | Bun.BunFile | null, extra: AnswerHeaders): Response {
+    const headers = { "x-content-type-options": "nosniff", "x-request-id": this.requestId };
+    return this.finish(status, body, headers, extra);
+  }
+
+  private finish(
+    status: number,
+    body: string | Bun.BunFile | null,
+    headers: Record<string, string>,
+    extra?: AnswerHeaders,
+  ): Response {
+    if (extra !== undefined) Object.assign(headers, extra);
     if (this.rate !== null) {
-      all["ratelimit-limit"] = String(this.rate.limit);
-      all["ratelimit-remaining"] = String(this.rate.remaining);
-      all["ratelimit-reset"] = String(this.rate.resetSeconds);
+      headers["ratelimit-limit"] = String(this.rate.limit);
+      headers["ratelimit-remaining"] = String(this.rate.remaining);
+      headers["ratelimit-reset"] = String(this.rate.resetSeconds);
     }
-    return new Response(body, { status, headers: all });
+    return new Response(body, { status, headers });
   }
 }
+
+export type AnswerHeaders = Readonly<Record<string, string>>;

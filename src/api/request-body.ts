@@ -61,7 +61,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   const length = headers.get("content-length");
   if (length !== null && Number(length) > limits.requestBodyBytesMax) throw tooLarge();
   try {
-    if (length !== null && !headers.has("transfer-encoding")) return new Uint8Array(await request.arrayBuffer());
+    if (length !== null && !headers.has("transfer-encoding")) return await request.bytes();
     return body === null ? new Uint8Array() : await readStream(body);
   } catch (error) {
     if (error instanceof ApiError) throw error;

@@ -100,10 +100,10 @@ function toJob(body: JsonObject): EmailAcceptance {
   if (to === null) return refuse("to_address is required");
   const payload: EmailPayload = {
     to,
-    ...(typeof to_name === "string" && to_name !== "" ? { toName: to_name } : null),
-    ...(typeof subject === "string" ? { subject } : null),
-    ...(typeof html === "string" ? { html } : typeof template_id === "string" ? { template: template_id } : null),
-    ...(isJsonObject(data) ? { data } : null),
+    ...(typeof to_name === "string" && to_name !== "" && { toName: to_name }),
+    ...(typeof subject === "string" && { subject }),
+    ...(typeof html === "string" ? { html } : typeof template_id === "string" && { template: template_id }),
+    ...(isJsonObject(data) && { data }),
   };
   return { ok: true, job: { recipient: normaliseAddress(to), payload: JSON.stringify(payload) } };
 }

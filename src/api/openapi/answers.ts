@@ -20,11 +20,6 @@ export const headers: JsonObject = {
     description: "Present when this is the answer to an earlier request with the same key.",
     schema: { type: "string", const: "true" },
   },
-  Allow: {
-    description: "The methods that the address takes.",
-    schema: { type: "string" },
-    example: "GET, HEAD, OPTIONS",
-  },
   Challenge: { description: "How to authenticate.", schema: { type: "string" } },
 };
 

@@ -27,7 +27,7 @@ const DESCRIPTION = `Every send is asynchronous: a request answers 202 with a \`
 \`GET /v1/jobs/{job_id}\` says what became of it.
 
 **Errors** have one shape, \`{"error": "<a sentence>"}\`. The checks run in this order: 401, 429, 403 (channel), 400,
-403 (permission), 422, 402, 500.
+403 (permission), 422, 402, 500. An unknown address is 404; a method that an address does not take is 405 with \`Allow\`.
 
 **Rate limit.** Never more than the plan's number of \`/v1\` requests in any 60 seconds; every authenticated request
 counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`.

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Front } from "./support/front.ts";
+
+type Node = Readonly<Record<string, unknown>>;
+
+let front: Front;
+let document: Node;
+beforeAll(async () => {
+  front = await Front.start({ publicUrl: "https://api.example.com" });
+  document = (await front.fetch("/openapi.json")).body;
+});
+afterAll(() => front.stop());
+
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null;
+}
+
+function nodeAt(root: Node, ...path: readonly string[]): Node {
+  let node = root;
+  for (const name of path) {
+    const next = node[name];
+    if (!isNode(next)) throw new Error(`the document has no ${path.join(" / ")}`);
+    node = next;
+  }
+  return node;
+}
+
+/** Every object in the document, with where it is. */
+function* walk(node: unknown, at = "#"): Generator<[string, Node]> {
+  if (!isNode(node)) return;
+  yield [at, node];
+  for (const [name, child] of Object.entries(node)) yield* walk(child, `${at}/${name}`);
+}
+
+function operations(): [string, Node][] {
+  return Object.entries(nodeAt(document, "paths")).flatMap(([path, item]) =>
+    Object.entries(isNode(item) ? item : {}).map(([method, call]): [string, Node] => [
+      `${method.toUpperCase()} ${path}`,
+      isNode(call) ? call : {},
+    ]),
+  );
+}
+
+describe("the API document", () => {
+  test("names exactly the routes that are served", () => {
+    const served = front.server.routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+    expect(
+      operations()
+        .map(([name]) => name)
+        .toSorted(),
+    ).toEqual(served.toSorted());
+  });
+
+  test("is OpenAPI 3.1 and names its server and version", () => {
+    expect(document["openapi"]).toBe("3.1.0");
+    expect(document["servers"]).toEqual([{ url: "https://api.example.com" }]);
+    expect(nodeAt(document, "info")["version"]).toBe("0.0.0-test");
+  });
+
+  test("refers only to what it holds, and holds nothing that is not referred to", () => {
+    const referred = new Set<string>();
+    for (const [, node] of walk(document)) {
+      const reference = node["$ref"];
+      if (typeof reference !== "string") continue;
+      nodeAt(document, ...reference.replace(/^#\//, "").split("/"));
+      referred.add(reference);
+    }
+    for (const kind of ["schemas", "responses", "headers"]) {
+      for (const name of Object.keys(nodeAt(document, "components", kind))) {
+        expect(referred).toContain(`#/components/${kind}/${name}`);
+      }
+    }
+  });
+
+  test("gives every operation its own id, a summary, its security, its parameters and a described answer", () => {
+    const ids = new Set<unknown>();
+    for (const [name, call] of operations()) {
+      ids.add(call["operationId"]);
+      expect([name, typeof call["summary"], Array.isArray(call["security"])]).toEqual([name, "string", true]);
+      const parameters = Array.isArray(call["parameters"]) ? call["parameters"] : [];
+      const inPath = parameters.filter((parameter) => isNode(parameter) && parameter["in"] === "path");
+      expect([name, inPath.length]).toEqual([name, name.split("{").length - 1]);
+      const answers = Object.entries(nodeAt(call, "responses"));
+      expect(answers.some(([status]) => status.startsWith("2"))).toBe(true);
+    }
+    expect(ids.size).toBe(operations().length);
+  });
+
+  test("says of every authenticated call what 401 and 500 look like, and of every /v1 call what 429 does", () => {
+    for (const [name, call] of operations()) {
+      const statuses = Object.keys(nodeAt(call, "responses"));
+      if (JSON.stringify(call["security"]) === "[]") continue;
+      expect([name, statuses]).toEqual([name, expect.arrayContaining(["401", "500"])]);
+      if (name.includes("/v1/")) expect([name, statuses]).toEqual([name, expect.arrayContaining(["429"])]);
+    }
+  });
+
+  test("shows examples of sends that the service takes", async () => {
+    const send = nodeAt(
+      document,
+      "paths",
+      "/v1/send/email",
+      "post",
+      "requestBody",
+      "content",
+      "application/json",
+      "examples",
+    );
+    for (const name of Object.keys(send)) {
+      const answer = await front.send(nodeAt(send, name, "value"));
+      expect([name, answer.status]).toEqual([name, 202]);
+    }
+  });
+
+  test("shows examples of operators' bodies that the service takes", async () => {
+    for (const [name, call] of operations()) {
+      if (call["requestBody"] === undefined || !name.includes("/dash/api/")) continue;
+      const schema = nodeAt(call, "requestBody", "content", "application/json", "schema");
+      const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [];
+      const [method = "", path = ""] = name.split(" ");
+      const body = isNode(example) && "id" in example ? { ...example, id: "from-example" } : example;
+      const address = path
+        .replace("/dash/api", "")
+        .replace("{id}", "acme")
+        .replace("{slug}", "x")
+        .replace("{name}", "x");
+      const { status } = await front.operate(method, address, body);
+      expect([name, Object.keys(nodeAt(call, "responses")).filter((code) => code < "300")]).toEqual([
+        name,
+        [String(status)],
+      ]);
+    }
+  });
+
+  test("is to be had without a key, and names no other host than its own", async () => {
+    const { text } = await front.fetch("/openapi.json");
+    const hosts = [...text.matchAll(/https?:\/\/([a-z0-9.-]+)/g)].map(([, host]) => host);
+    expect(new Set(hosts)).toEqual(new Set(["api.example.com"]));
+  });
+});
+
+describe("the rendered document", () => {
+  test("loads nothing from other hosts, and everything that it loads is there", async () => {
+    const page = await front.fetch("/docs");
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const policy = page.headers.get("content-security-policy") ?? "";
+    expect(policy).toStartWith("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toContain("unsafe");
+    expect(page.text).not.toMatch(/https?:\/\//);
+    expect(page.text).not.toMatch(/<script>|<style>| on\w+=/);
+    const loaded = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? "");
+    expect(loaded).toHaveLength(4);
+    for (const path of loaded) {
+      const asset = await front.fetch(path);
+      expect([path, asset.status]).toEqual([path, 200]);
+      expect(asset.text.length).toBeGreaterThan(50);
+    }
+    expect((await front.fetch("/docs/start.js")).text).toContain('"/openapi.json"');
+  });
+});
