@@ -84,6 +84,8 @@ class Listener {
       // Bun answers its own 413 without a body and closes the connection; the routes keep the limit themselves.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
+      // Said aloud, because without it a port that another process has is shared in silence.
+      reusePort: false,
       development: false,
       error: (error) => this.lastResort(error),
     });
