@@ -34,7 +34,7 @@ export class FrontDoor {
     } catch (error) {
       response = exchange.error(this.toApiError(route, exchange, error));
     }
-    telemetry.count("http_requests", { route, status: String(response.status) });
+    telemetry.count("http_requests", { route, method: request.method, status: String(response.status) });
     telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
     return response;
   }
