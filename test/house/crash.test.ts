@@ -26,7 +26,7 @@ afterAll(async () => {
   await waybill.kill();
   await sink.stop();
   await home.remove();
-});
+}, 30_000);
 
 test("whatever is answered with 202 is sent and recorded once, however often the server is killed", async () => {
   const accepted = new Map<LoadTenant, string[]>(tenants.map((tenant) => [tenant, []]));

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "./free-port.ts";
 
 const BINARIES = "/usr/lib/postgresql/15/bin";
 
@@ -66,17 +66,4 @@ async function run(command: string[]): Promise<string> {
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}: ${errors}${output}`);
   return output;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === "object" && address ? resolve(address.port) : reject(new Error("no port")),
-      );
-    });
-  });
 }

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 
 export interface RedisServer {
   readonly path: string;
+  /** The same server on loopback. */
+  readonly url: string;
   readonly client: Redis;
   /** Ends the process as a power cut of its machine would, without the loss of the disk's cache. */
   kill(): Promise<void>;
@@ -18,10 +21,11 @@ export interface RedisServer {
 export async function startRedis(extra: readonly string[] = []): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-redis-"));
   const path = join(folder, "redis.sock");
+  const port = await freePort();
   const spawn = () =>
     Bun.spawn(
       // biome-ignore format: a command line
-      ["redis-server", "--port", "0", "--unixsocket", path, "--dir", folder, "--appendonly", "yes",
+      ["redis-server", "--port", String(port), "--unixsocket", path, "--dir", folder, "--appendonly", "yes",
         "--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction", ...extra],
       { stdout: "ignore", stderr: "ignore" },
     );
@@ -36,6 +40,7 @@ export async function startRedis(extra: readonly string[] = []): Promise<RedisSe
   await eventually("redis answers", isUp);
   return {
     path,
+    url: `redis://127.0.0.1:${port}`,
     client,
     async kill() {
       server.kill("SIGKILL");

@@ -15,6 +15,7 @@ export async function startSmtpSink(): Promise<SmtpSink> {
     disableReverseLookup: true,
     maxClients: 1000,
     logger: false,
+    closeTimeout: 100,
     onData(stream, _session, callback) {
       let head = "";
       stream.on("data", (chunk: Buffer) => {

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
+import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let waybill: Waybill;
+let tenants: readonly LoadTenant[];
+
+beforeAll(async () => {
+  home = await temporaryHome();
+  waybill = await startWaybill(home.path);
+  tenants = await createTenants(waybill, 10);
+}, 60_000);
+
+afterAll(async () => {
+  await waybill.kill();
+  await home.remove();
+}, 30_000);
+
+/** The redis-server that this server started. */
+async function redisPid(): Promise<number> {
+  const children = await Bun.file(`/proc/${waybill.pid}/task/${waybill.pid}/children`).text();
+  for (const pid of children.trim().split(" ")) {
+    if ((await Bun.file(`/proc/${pid}/comm`).text()).trim() === "redis-server") return Number(pid);
+  }
+  throw new Error(`no redis-server among ${children}`);
+}
+
+test("kill -9 of redis-server under load loses no job that was answered, and the server goes on by itself", async () => {
+  const accepted = new Map<LoadTenant, string[]>(tenants.map((tenant) => [tenant, []]));
+  let count = 0;
+  let asked = 0;
+  const sendUntilEnough = async (): Promise<void> => {
+    while (count < 2000) {
+      const tenant = tenants[asked++ % tenants.length];
+      if (tenant === undefined) return;
+      const body = { to_address: `u${asked}@example.com`, subject: "Hello", html: "<p>Hello</p>" };
+      const answer = await waybill.request(tenant.apiKey, "POST", "/v1/send/email", body);
+      // Whatever cannot be queued while Redis is away is answered with an error, never with a 202.
+      if (answer.status !== 202) continue;
+      accepted.get(tenant)?.push(answer.body.job_id);
+      count += 1;
+    }
+  };
+  const senders = Array.from({ length: 16 }, sendUntilEnough);
+  for (const enough of [500, 1200]) {
+    while (count < enough) await Bun.sleep(2);
+    process.kill(await redisPid(), "SIGKILL");
+  }
+  await Promise.all(senders);
+  for (const [tenant, jobIds] of accepted) {
+    const { byJob } = await finishedEvents(waybill, tenant, jobIds, 60_000);
+    for (const jobId of jobIds) expect(byJob.get(jobId)?.filter((type) => type === "sent")).toEqual(["sent"]);
+  }
+  expect((await fetch(`${waybill.url}/ready`)).status).toBe(200);
+}, 120_000);
