@@ -14,7 +14,9 @@ if [ ! -e "$policy" ]; then
   chmod 755 "$policy"
 fi
 
-install() { apt-get install --yes --quiet=2 --no-install-recommends -o DPkg::Lock::Timeout=120 "$@"; }
+install() {
+  apt-get install --yes --quiet=2 --no-install-recommends -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
 
 # A fresh machine has no package lists yet, an old one has lists that name versions long gone.
 install "$@" 2>/dev/null || { apt-get update --quiet=2 && install "$@"; }

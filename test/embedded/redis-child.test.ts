@@ -133,6 +133,22 @@ test("a socket that a killed server left does not stop a start", async () => {
   expect(await connect(child.address).ping()).toBe("PONG");
 });
 
+test("a server that answers on the child's socket is ended in order, wherever it works", async () => {
+  const folder = await freshFolder();
+  await (await start(folder)).stop();
+  const socket = join(folder, "redis.sock");
+  const elsewhere = await mkdtemp(join(tmpdir(), "waybill-redis-"));
+  cleanups.push(() => rm(elsewhere, { recursive: true, force: true }));
+  const stranger = Bun.spawn(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", elsewhere], {
+    stdout: "ignore",
+  });
+  cleanups.push(() => stranger.kill("SIGKILL"));
+  await connect({ kind: "socket", path: socket }).ping();
+  const child = await start(folder);
+  expect(await stranger.exited).toBe(0);
+  expect(await connect(child.address).ping()).toBe("PONG");
+});
+
 test("a tail of zero bytes is cut off, with a copy kept, and everything before it is there", async () => {
   const folder = await freshFolder();
   const first = await start(folder);
