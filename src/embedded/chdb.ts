@@ -4,7 +4,7 @@ import { createChdbConnection } from "chdb/connection";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 
-/** ClickHouse inside this process, behind the official client: one connection writes, another reads. */
+/** ClickHouse inside this process, behind the official client: some connections write, others read. */
 export interface Chdb {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
@@ -17,12 +17,12 @@ export interface Chdb {
  * folder; it throws where either is broken. Opening an existing folder blocks the event loop for up to a second.
  *
  * Settings belong into the SQL text: as `clickhouse_settings` they would stay with the connection, and a deduplication
- * token that stays makes the engine drop the next insert without a word. `SerialConnection` refuses them.
+ * token that stays makes the engine drop the next insert without a word. A `Lane` refuses them.
  */
 export function openChdb(path: string): Chdb {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  const writer = openClient(path);
-  const reader = openClient(path);
+  const writer = openClient(path, WRITERS);
+  const reader = openClient(path, READERS);
   let closed: Promise<void> | null = null;
   return {
     writer,
@@ -34,14 +34,43 @@ export function openChdb(path: string): Chdb {
   };
 }
 
-function openClient(path: string): ClickHouseClient {
+/**
+ * How many statements of a kind run at once. An insert waits for the disk half of its time. Measured on two busy cores with
+ * sixteen busy shards: events are visible within 0.8 s with two writers, 2 s with one, and no sooner with four.
+ */
+const WRITERS = 2;
+const READERS = 2;
+
+function openClient(path: string, lanes: number): ClickHouseClient {
+  return createClient({ connection: new Lanes(Array.from({ length: lanes }, () => openLane(path))) });
+}
+
+function openLane(path: string): Lane {
   // The driver implements this very interface, but against its own copy of the client's declarations.
-  const connection = createChdbConnection({ path }) as unknown as Connection;
-  return createClient({ connection: new SerialConnection(connection) });
+  return new Lane(createChdbConnection({ path }) as unknown as Connection);
+}
+
+/** Connections that share the statements: each goes to the one with the fewest before it. */
+class Lanes implements Connection {
+  constructor(private readonly lanes: readonly Lane[]) {}
+
+  ping: Connection["ping"] = (params) => this.next().ping(params);
+  query: Connection["query"] = (params) => this.next().query(params);
+  insert: Connection["insert"] = (params) => this.next().insert(params);
+  command: Connection["command"] = (params) => this.next().command(params);
+  exec: Connection["exec"] = (params) => this.next().exec(params);
+
+  async close(): Promise<void> {
+    await Promise.all(this.lanes.map((lane) => lane.close()));
+  }
+
+  private next(): Lane {
+    return this.lanes.reduce((best, lane) => (lane.waiting < best.waiting ? lane : best));
+  }
 }
 
 /**
- * Runs one statement at a time, in order of arrival.
+ * A connection that runs one statement at a time, in order of arrival.
  *
  * The engine serialises a connection's statements anyway, but in no order, and each of those that wait holds a thread
  * of the process's pool; a few slow inserts would then stop the reading connection, too.
@@ -52,7 +81,8 @@ function openClient(path: string): ClickHouseClient {
  *     when the engine does, so a caller with a deadline races it.
  * C3. The connection closes after its last statement: the engine aborts the process when it is closed in the midst of one.
  */
-class SerialConnection implements Connection {
+class Lane implements Connection {
+  waiting = 0;
   private tail: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly inner: Connection) {}
@@ -78,7 +108,8 @@ class SerialConnection implements Connection {
       signal?.throwIfAborted();
       return run(own);
     });
-    this.tail = result.catch(() => undefined);
+    this.waiting += 1;
+    this.tail = result.catch(() => undefined).finally(() => (this.waiting -= 1));
     return result;
   }
 }

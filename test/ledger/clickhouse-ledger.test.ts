@@ -184,6 +184,17 @@ for (const by of ["process", "http"] as const) {
       expect(await count("jobs", tenantId)).toBe(3);
     });
 
+    test("a batch that is repeated while its first insert is still under way is stored once", async () => {
+      const tenantId = newTenant();
+      const finished = { status: "success", attempts: 1, result: {} } as const;
+      for (let n = 0; n < 20; n += 1) {
+        const rows = [ledgerRow(eventIdAt(n), { tenantId, finished })];
+        const token = newToken();
+        await Promise.all([1, 2, 3, 4].map(() => ledger.writer.write(token, rows)));
+      }
+      expect([await count("events", tenantId), await count("jobs", tenantId)]).toEqual([20, 20]);
+    });
+
     test("a batch of which only the events were stored is completed by its repeat", async () => {
       const tenantId = newTenant();
       const finished = { status: "success", attempts: 1, result: {} } as const;
@@ -312,12 +323,14 @@ test("an answer that does not come in time is given up; what was asked behind it
   const hasty = new ClickHouse({ client: engine.chdb.writer, clock: systemClock, timeoutMs: 100 });
   const patient = new ClickHouse({ client: engine.chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   const { database } = (await engine.ledger("given_up", "process")).target;
+  // More than there are connections, so that nothing else gets its turn.
+  const slow = Array.from({ length: 8 }, () => hasty.rows("SELECT sleep(1)"));
   const givenUp = await Promise.allSettled([
-    hasty.rows("SELECT sleep(1)"),
+    ...slow,
     hasty.insert(`INSERT INTO ${database}.migrations (version, name) FORMAT JSONCompactEachRow`, '[99, "late"]\n'),
   ]);
   expect(givenUp).toMatchObject([
-    { status: "rejected", reason: expect.any(UnavailableError) },
+    ...slow.map(() => ({ status: "rejected", reason: expect.any(UnavailableError) })),
     { status: "rejected", reason: expect.any(TransportError) },
   ]);
   expect(await patient.rows(`SELECT version FROM ${database}.migrations`)).toEqual([[1]]);
