@@ -3,11 +3,12 @@ import { finished } from "node:stream/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Clock } from "../core/clock.ts";
 import { TransportError, UnavailableError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 
 export interface ClickHouseOptions {
   readonly client: ClickHouseClient;
   readonly clock: Clock;
-  /** How long a statement may take before its caller hears that there is no answer. */
+  /** How long any statement may take before its caller hears that there is no answer; inserts and reads have less. */
   readonly timeoutMs: number;
 }
 
@@ -21,6 +22,7 @@ export class ClickHouse {
   /** Runs a statement that returns nothing. Rejects with `TransportError`. */
   async command(sql: string): Promise<void> {
     await this.answer(
+      this.options.timeoutMs,
       (signal) => this.options.client.command({ query: sql, abort_signal: signal }),
       (cause) => new TransportError(`clickhouse did not confirm a statement: ${String(cause)}`, { cause }),
     );
@@ -32,6 +34,7 @@ export class ClickHouse {
    */
   async insert(sql: string, body: string): Promise<void> {
     await this.answer(
+      Math.min(this.options.timeoutMs, limits.ledgerInsertTimeoutMs),
       async (signal) => {
         const values = Readable.from([Buffer.from(body)], { objectMode: false });
         const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
@@ -46,6 +49,7 @@ export class ClickHouse {
   /** The rows of a SELECT, an array of column values each. Rejects with `UnavailableError`. */
   rows(sql: string): Promise<readonly (readonly unknown[])[]> {
     return this.answer(
+      Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
       async (signal) => {
         // One JSON document, not a line a row: an answer that breaks off then never passes for a short one.
         const result = await this.options.client.query({ query: sql, format: "JSONCompact", abort_signal: signal });
@@ -57,11 +61,14 @@ export class ClickHouse {
   }
 
   /** The call's answer. A call that ignores its signal is left behind at the deadline. */
-  private async answer<T>(call: (signal: AbortSignal) => Promise<T>, failure: (cause: unknown) => Error): Promise<T> {
-    const { clock, timeoutMs } = this.options;
+  private async answer<T>(
+    timeoutMs: number,
+    call: (signal: AbortSignal) => Promise<T>,
+    failure: (cause: unknown) => Error,
+  ): Promise<T> {
     const caller = new AbortController();
     return new Promise<T>((resolve, reject) => {
-      const timer = clock.setTimer(timeoutMs, () => {
+      const timer = this.options.clock.setTimer(timeoutMs, () => {
         reject(failure(new Error(`no answer in ${timeoutMs} ms`)));
         caller.abort();
       });
