@@ -35,7 +35,7 @@ export class Acceptor {
     private readonly shardsPerCall: "all" | "one",
   ) {
     this.commits = new GroupCommit({
-      callsMax: 1,
+      callsMax: 4,
       itemsMax: limits.acceptBatchJobsMax,
       bytesMax: limits.acceptBatchBytesMax,
       bytesOf: (entrant) => entrant.job?.payload.length ?? 0,

@@ -23,12 +23,15 @@ export async function createTenants(waybill: Waybill, count: number): Promise<re
 export interface TenantEvents {
   readonly byJob: ReadonlyMap<string, readonly string[]>;
   readonly ids: readonly number[];
+  /** The id of each job's `sent`. */
+  readonly sentIds: ReadonlyMap<string, number>;
 }
 
 /** All of a tenant's events of these days, page by page: the types that each job has. */
 export async function readAllEvents(waybill: Waybill, tenant: LoadTenant): Promise<TenantEvents> {
   const byJob = new Map<string, string[]>();
   const ids: number[] = [];
+  const sentIds = new Map<string, number>();
   const from = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
   const to = new Date().toISOString().slice(0, 10);
   for (let cursor = 0; ; ) {
@@ -37,9 +40,10 @@ export async function readAllEvents(waybill: Waybill, tenant: LoadTenant): Promi
     if (status !== 200) throw new Error(JSON.stringify(body));
     for (const event of body.events) {
       ids.push(event.event_id);
+      if (event.event_type === "sent") sentIds.set(event.job_id, event.event_id);
       byJob.set(event.job_id, [...(byJob.get(event.job_id) ?? []), event.event_type]);
     }
-    if (!body.has_more) return { byJob, ids };
+    if (!body.has_more) return { byJob, ids, sentIds };
     cursor = body.next_cursor;
   }
 }

@@ -1,0 +1,84 @@
+import { createTenants } from "../../test/support/load.ts";
+import type { RedisServer } from "../../test/support/redis.ts";
+import { startWaybill, temporaryHome } from "../../test/support/waybill.ts";
+import { startBenchRedis, usedBytes } from "./bench-redis.ts";
+import { SEND_BODY } from "./bench-world.ts";
+import { cpuMsOf, startChild } from "./child.ts";
+import { drive, type LoadResult } from "./driver.ts";
+
+const TENANTS = 50;
+const CONNECTIONS = 64;
+
+export interface AcceptRound extends LoadResult {
+  /** CPU of the server process for a request, in microseconds; Redis and the driver not counted. */
+  readonly serverMicros: number;
+  /** Growth of Redis's memory for a job that waits; null where nothing is queued. */
+  readonly bytesPerJob: number | null;
+}
+
+export interface AcceptTarget {
+  readonly name: "waybill" | "bullmq" | "plain";
+  round(seconds: number, rate: number | null): Promise<AcceptRound>;
+}
+
+/** The same request against three servers, each round in a fresh process on an empty, durable Redis. */
+export async function acceptTargets(): Promise<{ targets: readonly AcceptTarget[]; stop(): Promise<void> }> {
+  const redis = await startBenchRedis();
+  const home = await temporaryHome();
+  const keys = Array.from({ length: TENANTS }, (_, i) => `key-${i}`);
+  const baseline = (name: "bullmq" | "plain", args: readonly string[]): AcceptTarget => ({
+    name,
+    async round(seconds, rate) {
+      const child = await startChild(`bench/baseline/${name}-server.ts`, [...args, keys.join(",")]);
+      const result = await measure({ redis, url: child.firstLine, pid: child.pid, keys, seconds, rate });
+      await child.stop();
+      return name === "plain" ? { ...result, bytesPerJob: null } : result;
+    },
+  });
+  const waybill: AcceptTarget = {
+    name: "waybill",
+    async round(seconds, rate) {
+      const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url });
+      const tenants = tenantKeys ?? (await createTenants(server, TENANTS)).map((tenant) => tenant.apiKey);
+      tenantKeys = tenants;
+      const result = await measure({ redis, url: server.url, pid: server.pid, keys: tenants, seconds, rate });
+      await server.kill();
+      return result;
+    },
+  };
+  let tenantKeys: readonly string[] | null = null;
+  return {
+    targets: [waybill, baseline("bullmq", [redis.url]), baseline("plain", [])],
+    async stop() {
+      await redis.stop();
+      await home.remove();
+    },
+  };
+}
+
+interface Measurement {
+  readonly redis: RedisServer;
+  readonly url: string;
+  readonly pid: number;
+  readonly keys: readonly string[];
+  readonly seconds: number;
+  readonly rate: number | null;
+}
+
+async function measure({ redis, url, pid, keys, seconds, rate }: Measurement): Promise<AcceptRound> {
+  await redis.client.flushall();
+  const { hostname, port } = new URL(url);
+  const load = { host: hostname, port: Number(port), path: "/v1/send/email", body: SEND_BODY, apiKeys: keys };
+  const timing = { connections: CONNECTIONS, seconds, rate, warmUpSeconds: Math.min(2, seconds) };
+  // The first requests of a process are compiled, not measured.
+  await drive({ ...load, ...timing, seconds: 0.2, rate: null });
+  await redis.client.flushall();
+  const bytesBefore = await usedBytes(redis);
+  const cpuBefore = await cpuMsOf(pid);
+  const result = await drive({ ...load, ...timing });
+  const cpuAfter = await cpuMsOf(pid);
+  const queued = (result.accepted * (timing.seconds + timing.warmUpSeconds)) / timing.seconds;
+  const bytesPerJob = Math.round(((await usedBytes(redis)) - bytesBefore) / queued);
+  await redis.client.flushall();
+  return { ...result, serverMicros: Math.round(((cpuAfter - cpuBefore) * 1000) / queued), bytesPerJob };
+}

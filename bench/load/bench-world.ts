@@ -1,0 +1,38 @@
+import type { Telemetry } from "../../src/core/telemetry.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
+
+export const JOURNAL_SHARDS = 16;
+
+/** The body of every send: about 300 bytes, as in a confirmation. */
+export const SEND_BODY = JSON.stringify({
+  to_address: "ann.example@customer.example.com",
+  to_name: "Ann Example",
+  subject: "Your order 4711 is on its way",
+  html: "<h1>On its way</h1><p>Hello {{.name}}, your order {{.order}} has left us and arrives {{.day}}.</p>",
+  data: { name: "Ann", order: "4711", day: "on Tuesday" },
+});
+
+/** The same send as its job's payload. */
+export const SEND_PAYLOAD = JSON.stringify({
+  to: "ann.example@customer.example.com",
+  toName: "Ann Example",
+  subject: "Your order 4711 is on its way",
+  html: "<h1>On its way</h1><p>Hello {{.name}}, your order {{.order}} has left us and arrives {{.day}}.</p>",
+  data: { name: "Ann", order: "4711", day: "on Tuesday" },
+});
+
+export function benchTenants(count: number): readonly Tenant[] {
+  return Array.from({ length: count }, (_, i) => ({
+    tenantId: `bench-${i}`,
+    shard: i % JOURNAL_SHARDS,
+    name: `Bench ${i}`,
+    plan: { name: "bench", requestsPerMinute: 1_000_000_000, deliveriesPerSecond: null },
+    channels: new Set(["email"] as const),
+    permissions: new Set(["allow_raw_html"] as const),
+    allowCustom: new Set<never>(),
+    emailTemplates: new Map(),
+    emailSender: null,
+  }));
+}
+
+export const noTelemetry: Telemetry = { count() {}, gauge() {}, time() {}, log() {} };

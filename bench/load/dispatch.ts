@@ -1,0 +1,77 @@
+import { Queue } from "bullmq";
+import { JobIds } from "../../src/core/ids.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import type { RedisServer } from "../../test/support/redis.ts";
+import { startBenchRedis } from "./bench-redis.ts";
+import { benchTenants, noTelemetry, SEND_PAYLOAD } from "./bench-world.ts";
+import { startChild } from "./child.ts";
+
+const TENANTS = 50;
+
+export interface DispatchTarget {
+  readonly name: string;
+  /** Jobs a second, from the worker's start (its connection and, for Waybill, its leases included) to the last job. */
+  round(jobs: number): Promise<number>;
+}
+
+/** Queued jobs and a worker that does nothing with them, each round in a fresh process on the same durable Redis. */
+export async function dispatchTargets(): Promise<{ targets: readonly DispatchTarget[]; stop(): Promise<void> }> {
+  const redis = await startBenchRedis();
+  const bullmq = (concurrency: number): DispatchTarget => ({
+    name: `bullmq, concurrency ${concurrency}`,
+    async round(jobs) {
+      await fillBullmq(redis, jobs);
+      return rateOf(jobs, "bench/baseline/bullmq-worker.ts", [redis.url, String(concurrency), String(jobs)]);
+    },
+  });
+  const waybill: DispatchTarget = {
+    name: "waybill",
+    async round(jobs) {
+      await fillWaybill(redis, jobs);
+      return rateOf(jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(TENANTS)]);
+    },
+  };
+  return { targets: [waybill, bullmq(50), bullmq(100), bullmq(200)], stop: () => redis.stop() };
+}
+
+async function rateOf(jobs: number, script: string, args: readonly string[]): Promise<number> {
+  const child = await startChild(script, args);
+  await child.stop();
+  return Math.round((jobs * 1000) / Number(child.firstLine));
+}
+
+async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
+  await redis.client.flushall();
+  const address = { kind: "url", url: redis.url } as const;
+  const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
+  await journal.start();
+  const tenants = benchTenants(TENANTS);
+  const ids = new JobIds(systemClock, systemRandom);
+  const accepts: Promise<unknown>[] = [];
+  for (let i = 0; i < jobs; i += 1) {
+    const tenant = tenants[i % TENANTS];
+    if (tenant === undefined) continue;
+    const recipient = "ann.example@customer.example.com";
+    const job = { jobId: ids.next(), channel: "email", recipient, payload: SEND_PAYLOAD, idempotency: null } as const;
+    accepts.push(journal.accept(tenant, tenant.plan.requestsPerMinute, job));
+    // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
+    if (i % 200 === 0) await Bun.sleep(1);
+  }
+  await Promise.all(accepts);
+  await journal.stop();
+}
+
+async function fillBullmq(redis: RedisServer, jobs: number): Promise<void> {
+  await redis.client.flushall();
+  const { hostname, port } = new URL(redis.url);
+  const queue = new Queue("email", { connection: { host: hostname, port: Number(port) } });
+  const data = JSON.parse(SEND_PAYLOAD);
+  const opts = { attempts: 12, backoff: { type: "exponential", delay: 1000 } } as const;
+  for (let at = 0; at < jobs; at += 500) {
+    const count = Math.min(500, jobs - at);
+    await queue.addBulk(Array.from({ length: count }, () => ({ name: "email", data, opts: { ...opts } })));
+  }
+  await queue.close();
+}

@@ -1,0 +1,174 @@
+/**
+ * The load driver, a process of its own: `bun bench/load/driver.ts '<Load as JSON>'` prints a `LoadResult` as JSON.
+ *
+ * It speaks HTTP/1.1 over plain sockets with prepared requests, so that it takes as little of the shared cores as it can.
+ * With a rate the loop is open: a request is due at its time whether or not earlier ones were answered, and its latency
+ * is counted from then. Without a rate each connection sends as soon as it has its answer (a closed loop).
+ */
+import { type LatencySummary, round, summarise } from "./latency.ts";
+
+export interface Load {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  readonly body: string;
+  /** Requests take turns with them. */
+  readonly apiKeys: readonly string[];
+  readonly connections: number;
+  readonly seconds: number;
+  /** Requests a second, or null: as many as are answered. */
+  readonly rate: number | null;
+  /** Not counted, at the beginning. */
+  readonly warmUpSeconds: number;
+}
+
+export interface LoadResult {
+  readonly accepted: number;
+  readonly refused: number;
+  readonly perSecond: number;
+  readonly latencyMs: LatencySummary;
+}
+
+class Connection {
+  private socket: Bun.Socket<undefined> | null = null;
+  private received = "";
+  private dueAtMs = 0;
+  isFree = true;
+
+  constructor(private readonly run: Run) {}
+
+  async open(host: string, port: number): Promise<void> {
+    this.socket = await Bun.connect({
+      hostname: host,
+      port,
+      socket: {
+        data: (_socket, chunk) => this.read(chunk),
+        close: () => this.run.broke(),
+        error: () => this.run.broke(),
+      },
+    });
+  }
+
+  send(request: Uint8Array, dueAtMs: number): void {
+    this.isFree = false;
+    this.dueAtMs = dueAtMs;
+    this.socket?.write(request);
+  }
+
+  close(): void {
+    this.socket?.end();
+  }
+
+  private read(chunk: Uint8Array): void {
+    this.received += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
+    const headEnd = this.received.indexOf("\r\n\r\n");
+    if (headEnd === -1) return;
+    const length = Number(/content-length: (\d+)/i.exec(this.received)?.[1] ?? 0);
+    if (this.received.length < headEnd + 4 + length) return;
+    const status = this.received.slice(9, 12);
+    this.received = "";
+    this.isFree = true;
+    this.run.answered(this, status, this.dueAtMs);
+  }
+}
+
+class Run {
+  private readonly requests: readonly Uint8Array[];
+  private readonly latenciesMs: number[] = [];
+  private readonly connections: Connection[];
+  private readonly free: Connection[] = [];
+  private next = 0;
+  private accepted = 0;
+  private refused = 0;
+  private startedMs = 0;
+  private countFromMs = 0;
+  private endMs = 0;
+  private unanswered = 0;
+
+  constructor(private readonly load: Load) {
+    this.requests = load.apiKeys.map((key) =>
+      new TextEncoder().encode(
+        `POST ${load.path} HTTP/1.1\r\nHost: ${load.host}:${load.port}\r\nX-API-Key: ${key}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
+      ),
+    );
+    this.connections = Array.from({ length: load.connections }, () => new Connection(this));
+  }
+
+  async result(): Promise<LoadResult> {
+    const { host, port, seconds, warmUpSeconds, rate } = this.load;
+    for (const connection of this.connections) await connection.open(host, port);
+    this.startedMs = performance.now();
+    this.countFromMs = this.startedMs + warmUpSeconds * 1000;
+    this.endMs = this.countFromMs + seconds * 1000;
+    if (rate === null) for (const connection of this.connections) this.sendOn(connection, performance.now());
+    else this.free.push(...this.connections);
+    if (rate !== null) await this.sendAtRate(rate);
+    while (performance.now() < this.endMs || this.unanswered > 0) await Bun.sleep(5);
+    for (const connection of this.connections) connection.close();
+    const perSecond = Math.round(this.accepted / seconds);
+    return { accepted: this.accepted, refused: this.refused, perSecond, latencyMs: summarise(this.latenciesMs) };
+  }
+
+  answered(connection: Connection, status: string, dueAtMs: number): void {
+    const nowMs = performance.now();
+    this.unanswered -= 1;
+    if (nowMs >= this.countFromMs && nowMs < this.endMs) {
+      if (status === "202") this.accepted += 1;
+      else this.refused += 1;
+      this.latenciesMs.push(nowMs - dueAtMs);
+    }
+    if (this.load.rate !== null) this.free.push(connection);
+    else if (nowMs < this.endMs) this.sendOn(connection, nowMs);
+  }
+
+  broke(): void {
+    if (performance.now() < this.endMs) throw new Error("the server closed a connection");
+  }
+
+  private sendOn(connection: Connection, dueAtMs: number): void {
+    const request = this.requests[this.next++ % this.requests.length];
+    if (request === undefined) return;
+    this.unanswered += 1;
+    connection.send(request, dueAtMs);
+  }
+
+  /** Requests that find no connection free wait, and their wait counts. */
+  private async sendAtRate(rate: number): Promise<void> {
+    for (let sent = 0; ; ) {
+      const nowMs = performance.now();
+      if (nowMs >= this.endMs) return;
+      for (; this.dueAt(sent, rate) <= nowMs && this.free.length > 0; sent += 1) {
+        const connection = this.free.pop();
+        if (connection !== undefined) this.sendOn(connection, this.dueAt(sent, rate));
+      }
+      await Bun.sleep(1);
+    }
+  }
+
+  private dueAt(index: number, rate: number): number {
+    return this.startedMs + (index * 1000) / rate;
+  }
+}
+
+/** Runs a load in a process of its own. */
+export async function drive(load: Load): Promise<LoadResult> {
+  const child = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(load)], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const text = await child.stdout.text();
+  if ((await child.exited) !== 0) throw new Error("the load driver failed");
+  // The child prints a result of this form.
+  return JSON.parse(text) as LoadResult;
+}
+
+if (import.meta.main) {
+  // `drive` passes a load of this form.
+  const load = JSON.parse(process.argv[2] ?? "{}") as Load;
+  console.log(JSON.stringify(await new Run(load).result()));
+}
+
+export function describeLatency({ p50, p99 }: LatencySummary): string {
+  return `${round(p50)} / ${round(p99)} ms`;
+}

@@ -1,0 +1,47 @@
+/**
+ * The dispatcher on a channel that does nothing: `bun bench/load/waybill-worker.ts <redis url> <jobs> <tenants>`
+ * prints the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
+ */
+import { Dispatcher } from "../../src/actors/dispatcher.ts";
+import type { Settlement } from "../../src/core/journal.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { benchTenants, JOURNAL_SHARDS, noTelemetry } from "./bench-world.ts";
+
+const [, , redisUrl = "", jobs = "0", tenantCount = "50"] = process.argv;
+const tenants = new Map(benchTenants(Number(tenantCount)).map((tenant) => [tenant.tenantId, tenant]));
+const { promise, resolve } = Promise.withResolvers<void>();
+let settled = 0;
+
+class CountingJournal extends RedisJournal {
+  override async settle(lease: Parameters<RedisJournal["settle"]>[0], settlements: readonly Settlement[]) {
+    const answer = await super.settle(lease, settlements);
+    settled += settlements.length;
+    if (settled >= Number(jobs)) resolve();
+    return answer;
+  }
+}
+
+const startedMs = performance.now();
+const journal = new CountingJournal({
+  address: { kind: "url", url: redisUrl },
+  clock: systemClock,
+  random: systemRandom,
+  telemetry: noTelemetry,
+});
+await journal.start();
+const dispatcher = new Dispatcher({
+  journal,
+  directory: { byApiKey: () => null, byId: (id) => tenants.get(id) ?? null },
+  channels: [{ name: "email", slots: 512, deliver: async () => ({ kind: "delivered", result: {} }) }],
+  owner: "bench",
+  shards: JOURNAL_SHARDS,
+  clock: systemClock,
+  random: systemRandom,
+  telemetry: noTelemetry,
+});
+dispatcher.start();
+await promise;
+console.log(performance.now() - startedMs);
+process.exit(0);
