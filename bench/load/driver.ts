@@ -60,6 +60,7 @@ class Connection {
   }
 
   private read(chunk: Uint8Array): void {
+    if (this.received === "" && isWholeAccept(chunk)) return this.settle("202");
     this.received += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
     const headEnd = this.received.indexOf("\r\n\r\n");
     if (headEnd === -1) return;
@@ -67,9 +68,18 @@ class Connection {
     if (this.received.length < headEnd + 4 + length) return;
     const status = this.received.slice(9, 12);
     this.received = "";
+    this.settle(status);
+  }
+
+  private settle(status: string): void {
     this.isFree = true;
     this.run.answered(this, status, this.dueAtMs);
   }
+}
+
+/** Whether the piece is all of a 202 with a JSON object, as it nearly always comes: "HTTP/1.1 202 …}". */
+function isWholeAccept(chunk: Uint8Array): boolean {
+  return chunk[9] === 0x32 && chunk[10] === 0x30 && chunk[11] === 0x32 && chunk.at(-1) === 0x7d;
 }
 
 class Run {

@@ -57,12 +57,13 @@ function isJsonType(contentType: string | null): boolean {
 }
 
 async function readBytes(request: Request): Promise<Uint8Array> {
-  const { headers, body } = request;
+  const { headers } = request;
   const length = headers.get("content-length");
   if (length !== null && Number(length) > limits.requestBodyBytesMax) throw tooLarge();
   try {
     if (length !== null && !headers.has("transfer-encoding")) return await request.bytes();
-    return body === null ? new Uint8Array() : await readStream(body);
+    // Looked at only here: it makes a stream of the body.
+    return request.body === null ? new Uint8Array() : await readStream(request.body);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     // The caller went away or broke the transfer coding: nothing that it can still be told.

@@ -78,8 +78,13 @@ export const limits = {
   /** First and longest wait before a batch that could not be recorded is tried again. */
   recordRetryMs: 250,
   recordRetryMsMax: 5_000,
+  recordBytesMax: 8 * 1024 * 1024,
   /** How long a job stays readable in Redis once it is final and in the ledger. */
   jobKeptMs: 15 * 60 * 1000,
+  /** A bucket of job records gets its jobs within this time, but for stragglers, which keep it from expiring. */
+  bucketFilledMs: 10_000,
+  /** Not before this age does a bucket expire. */
+  bucketClosesMs: 30_000,
 
   /** How long a provider's report waits for our own note that the message was handed over. */
   reportHoldMs: 5_000,
@@ -97,6 +102,7 @@ export const limits = {
 assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one lost renewal must not lose the lease");
 assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead owner is replaced in time");
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
+assert(limits.bucketFilledMs < limits.bucketClosesMs, "no bucket expires that still gets jobs without notice");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
 assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");

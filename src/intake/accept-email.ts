@@ -24,16 +24,17 @@ export type EmailAcceptance =
  */
 export function acceptEmail(tenant: Tenant, body: unknown): EmailAcceptance {
   if (!isJsonObject(body)) return refuse("the body must be a JSON object");
+  const to = readAddress(body["to_address"]);
   const refusal =
     wrongType(body) ??
-    badAddress(body["to_address"]) ??
+    badAddress(body["to_address"], to) ??
     badHeaderText(body, "to_name") ??
     badHeaderText(body, "subject") ??
     noContent(body) ??
     unknownTemplate(tenant, body) ??
     rawHtmlNotPermitted(tenant, body) ??
     unsoundHtml(body);
-  return refusal === null ? toJob(body) : { ok: false, refusal };
+  return refusal === null ? toJob(body, to) : { ok: false, refusal };
 }
 
 const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"] as const;
@@ -51,10 +52,14 @@ function wrongType(body: JsonObject): Refusal | null {
   return data === undefined || isJsonObject(data) ? null : malformed("data must be an object");
 }
 
-function badAddress(address: Json | undefined): Refusal | null {
+function readAddress(address: Json | undefined): string | null {
+  return typeof address === "string" ? parseAddress(address) : null;
+}
+
+function badAddress(address: Json | undefined, read: string | null): Refusal | null {
+  if (read !== null) return null;
   if (typeof address !== "string" || address === "") return malformed("to_address is required");
   if (CONTROL.test(address)) return malformed("to_address must not contain control characters");
-  if (parseAddress(address) !== null) return null;
   return malformed(
     `to_address must be one e-mail address in ASCII of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,
   );
@@ -94,19 +99,22 @@ function unsoundHtml(body: JsonObject): Refusal | null {
 }
 
 /** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
-function toJob(body: JsonObject): EmailAcceptance {
-  const { to_address, to_name, subject, template_id, html, data } = body;
-  const to = typeof to_address === "string" ? parseAddress(to_address) : null;
+function toJob(body: JsonObject, to: string | null): EmailAcceptance {
+  const { to_name, subject, template_id, html, data } = body;
   if (to === null) return refuse("to_address is required");
-  const payload: EmailPayload = {
+  // What is undefined is left out of the text.
+  const payload: WireForm<EmailPayload> = {
     to,
-    ...(typeof to_name === "string" && to_name !== "" && { toName: to_name }),
-    ...(typeof subject === "string" && { subject }),
-    ...(typeof html === "string" ? { html } : typeof template_id === "string" && { template: template_id }),
-    ...(isJsonObject(data) && { data }),
+    toName: typeof to_name === "string" && to_name !== "" ? to_name : undefined,
+    subject: typeof subject === "string" ? subject : undefined,
+    html: typeof html === "string" ? html : undefined,
+    template: typeof template_id === "string" && typeof html !== "string" ? template_id : undefined,
+    data: isJsonObject(data) ? data : undefined,
   };
   return { ok: true, job: { recipient: normaliseAddress(to), payload: JSON.stringify(payload) } };
 }
+
+type WireForm<T> = { readonly [K in keyof T]: T[K] | undefined };
 
 function malformed(message: string): Refusal {
   return { status: 400, message };

@@ -19,11 +19,11 @@ export function parseAddress(text: string): string | null {
 }
 
 const LOCAL_BYTES_MAX = 64;
-const LABEL_BYTES_MAX = 63;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/;
-const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
+/** Labels of at most 63 letters, digits and inner hyphens (RFC 1035, 2.3.1). */
+const DOMAIN = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
 function withoutNeedlessQuotes(quoted: string): string {
   const content = quoted.slice(1, -1).replace(/\\(.)/g, "$1");
@@ -32,7 +32,7 @@ function withoutNeedlessQuotes(quoted: string): string {
 
 function isDomain(domain: string): boolean {
   if (domain.startsWith("[")) return domain.endsWith("]") && isAddressLiteral(domain.slice(1, -1));
-  return domain.split(".").every((label) => label.length <= LABEL_BYTES_MAX && LABEL.test(label));
+  return DOMAIN.test(domain);
 }
 
 /** RFC 5321, 4.1.3, without the general form: no tag but `IPv6` has ever been registered. */

@@ -54,7 +54,9 @@ export class DeliveryReports {
         if (result !== "early") return result;
       } catch (error) {
         const expected = error instanceof TransportError || error instanceof UnavailableError;
-        telemetry.log(expected ? "warn" : "error", "a report was not recorded and is repeated", { error: String(error) });
+        telemetry.log(expected ? "warn" : "error", "a report was not recorded and is repeated", {
+          error: String(error),
+        });
       }
       if (this.stopping.signal.aborted) return "given up";
       await sleep(clock, waitMs, this.stopping.signal);

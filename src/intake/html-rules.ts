@@ -25,6 +25,7 @@ const MESSAGES: Readonly<Record<HtmlRule, string>> = {
 export function checkHtml(html: string, bytes: number = Buffer.byteLength(html)): Violation[] {
   const rules: HtmlRule[] = [];
   const tooLarge = bytes > limits.inlineHtmlBytesMax;
+  if (!tooLarge && PLAIN_START.test(html) && !MAY_BE_SCRIPT.test(html)) return [];
   if (!VISIBLE.test(html)) rules.push("empty");
   if (tooLarge) rules.push("too_large");
   const seen = inspect(tooLarge ? html.slice(0, limits.inlineHtmlBytesMax) : html);
@@ -33,6 +34,14 @@ export function checkHtml(html: string, bytes: number = Buffer.byteLength(html))
   if (seen.script) rules.push("script");
   return rules.map((rule) => ({ rule, message: MESSAGES[rule] }));
 }
+
+/**
+ * Most HTML settles both questions without being read through: it begins with text, perhaps inside of plain elements,
+ * and holds nothing that could be read as a script.
+ */
+const PLAIN_START =
+  /^\s*(?:<(?:body|center|div|em|h[1-6]|html|li|main|ol|p|span|strong|table|tbody|td|tr|ul|b|i)>\s*)*[a-z0-9]/i;
+const MAY_BE_SCRIPT = /script|<[^\s/><{]*\{\{/i;
 
 /** A character that leaves a mark: no white space, control or format character, filler or braille blank. */
 const VISIBLE = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u;

@@ -1,116 +1,129 @@
 -- Counts requests in their tenants' rate windows and queues jobs.
 -- KEYS: the prefix of each shard in the call.
 -- ARGV: repeated (1 when an earlier try of this call may have landed), window in slices, slice ms, idempotency ttl ms,
---       then for each shard: its number, how many items, and nine values an item:
---       tenant, requests per minute, job id ("" only counts), channel, status, recipient, payload, idempotency key,
---       fingerprint.
--- Returns four values an item: accepted | replayed | conflict | limited | admitted, job id, remaining, reset seconds.
+--       age from which a bucket may be closing (ms), then for each shard: its number and how many tenants; for each
+--       tenant: its id, requests per minute and how many items; for each item: the box entry ("" only counts) and
+--       "<fingerprint> <idempotency key>" ("" none).
+-- Returns a text an item: a letter, the requests that remain, and what the letter calls for: a accepted, n only counted,
+--       c idempotency conflict, "r<remaining> <job id>" replayed, "l<remaining> <seconds until there is room>" limited.
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
 
+local call = redis.call
 local repeated, slices, slice_ms, idem_ttl = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local now = now_ms()
-local out, at = {}, 5
+local young_from, slice_now = now - tonumber(ARGV[5]), math.floor(now / slice_ms)
+local out, at = {}, 6
 
--- A tenant's window, read once a call: counts of whole slices, the oldest counted whole, so that no 60 seconds ever
--- hold more than the limit.
-local function open_window(key)
-  local slice = math.floor(now / slice_ms)
-  local state = redis.call('HMGET', key, 'b', 't', slice)
-  local first, total, here = tonumber(state[1] or slice), tonumber(state[2] or '0'), tonumber(state[3] or '0')
-  if slice < first - slices then -- the clock was set back: a new window rather than one that never moves
-    redis.call('DEL', key)
-    first, total, here = slice, 0, 0
-  elseif slice < first then
-    slice, here = first, tonumber(redis.call('HGET', key, first) or '0')
+-- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
+-- limit. At most once a second and tenant.
+local function roll(window, key)
+  if slice_now < window.slice - slices then -- the clock was set back: a new window rather than one that never moves
+    call('DEL', key)
+    window.first, window.total = slice_now, 0
+  elseif slice_now < window.slice then
+    return
+  elseif slice_now > window.slice + slices then -- all of it is past, and the key has expired or will
+    window.first, window.total = slice_now, 0
+  else
+    if window.here > 0 then
+      call('HSET', key, window.slice, window.here)
+      call('PEXPIRE', key, (slices + 2) * slice_ms)
+    end
+    local expired = {}
+    for old = window.first, math.min(slice_now - slices - 1, window.slice) do expired[#expired + 1] = old end
+    if #expired > 0 then
+      for _, count in ipairs(call('HMGET', key, unpack(expired))) do
+        window.total = window.total - tonumber(count or '0')
+      end
+      call('HDEL', key, unpack(expired))
+      window.first = math.min(slice_now, window.first + #expired)
+    end
   end
-  local expired = {}
-  for old = first, math.min(slice - slices, first + 2 * slices) - 1 do expired[#expired + 1] = old end
-  if #expired > 0 then
-    for _, count in ipairs(redis.call('HMGET', key, unpack(expired))) do total = total - tonumber(count or '0') end
-    redis.call('HDEL', key, unpack(expired))
-    first = slice - slices
-  end
-  return { key = key, slice = slice, first = first, total = total, here = here, changed = #expired > 0 }
+  window.slice, window.here, window.changed = slice_now, 0, true
 end
 
-local function seconds_until_room(window)
-  local every = {}
-  for slice = window.first, window.slice do every[#every + 1] = slice end
-  local counts = redis.call('HMGET', window.key, unpack(every))
+local function open_window(key, state)
+  if not state then return { first = slice_now, total = 0, slice = slice_now, here = 0 } end
+  local first, total, slice, here = state:match('^(%d+) (%d+) (%d+) (%d+)$')
+  local window = { first = tonumber(first), total = tonumber(total), slice = tonumber(slice), here = tonumber(here) }
+  if window.slice ~= slice_now then roll(window, key) end
+  return window
+end
+
+local function seconds_until_room(window, key)
   local oldest = window.slice
-  for i, slice in ipairs(every) do
-    if tonumber(counts[i] or '0') > 0 then oldest = slice break end
+  for slice = window.first, window.slice - 1 do
+    if tonumber(call('HGET', key, slice) or '0') > 0 then oldest = slice break end
   end
   return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
 end
 
 for k = 1, #KEYS do
-  local prefix, shard, items = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
+  local prefix, shard, tenants = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
-  local windows, buckets, counts, ready, is_ready = {}, {}, {}, {}, {}
+  local rate = prefix .. ':rate'
+  local windows, ready, is_ready, buckets, old_buckets = {}, {}, {}, {}, {}
 
-  for _ = 1, items do
-    local tenant, limit, job, idem = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 7]
-    local window = windows[tenant]
-    if not window then
-      window = open_window(prefix .. ':rate:' .. tenant)
-      windows[tenant] = window
-    end
-    local idem_key = idem ~= '' and prefix .. ':idem:' .. tenant .. ':' .. idem
-    local kind
-    if job ~= '' and repeated and redis.call('HEXISTS', bucket_key(prefix, job), bucket_field(job)) == 1 then
-      kind = 'accepted'
-    elseif window.total >= limit then
-      kind = 'limited'
-    else
-      window.total, window.here, window.changed = window.total + 1, window.here + 1, true
-      local known = idem_key and redis.call('GET', idem_key)
-      if job == '' then
-        kind = 'admitted'
-      elseif known then
-        kind = known:sub(38) == ARGV[at + 8] and 'replayed' or 'conflict'
-        job = known:sub(1, 36)
+  for _ = 1, tenants do
+    local tenant, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    at = at + 3
+    local window_key = rate .. ':' .. tenant
+    local window = open_window(window_key, call('HGET', rate, tenant))
+
+    for item = at, at + 2 * items - 2, 2 do
+      local entry, idem = ARGV[item], ARGV[item + 1]
+      local job = entry:sub(1, 36)
+      local answer
+      if entry ~= '' and repeated and call('HEXISTS', bucket_key(prefix, job), bucket_field(job)) == 1 then
+        answer = 'a' .. math.max(0, limit - window.total)
+      elseif window.total >= limit then
+        answer = 'l0 ' .. seconds_until_room(window, window_key)
       else
-        kind = 'accepted'
-        local channel, status, recipient = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
-        local box = tenant .. '/' .. channel
-        local entry = redis.call('XADD', prefix .. ':box:' .. box, '*', 'p',
-          job .. ' ' .. channel .. '0 ' .. recipient .. '\n' .. ARGV[at + 6])
-        if idem_key then redis.call('SET', idem_key, job .. ' ' .. ARGV[at + 8], 'PX', idem_ttl) end
-        local bucket = bucket_key(prefix, job)
-        local fields = buckets[bucket]
-        if not fields then
-          fields = {}
-          buckets[bucket], counts[bucket] = fields, 0
+        window.total, window.here, window.changed = window.total + 1, window.here + 1, true
+        local remaining = limit - window.total
+        local fingerprint, idem_key, known
+        if idem ~= '' then
+          local space = idem:find(' ', 1, true)
+          fingerprint, idem_key = idem:sub(1, space - 1), prefix .. ':idem:' .. tenant .. ':' .. idem:sub(space + 1)
+          known = call('GET', idem_key)
         end
-        fields[#fields + 1] = bucket_field(job)
-        fields[#fields + 1] = tenant .. ' ' .. channel .. status .. '0 ' .. entry
-        counts[bucket] = counts[bucket] + 1
-        if not is_ready[box] then
-          is_ready[box] = true
-          ready[#ready + 1] = box
+        if entry == '' then
+          answer = 'n' .. remaining
+        elseif known then
+          answer = known:sub(38) == fingerprint and 'r' .. remaining .. ' ' .. known:sub(1, 36) or 'c' .. remaining
+        else
+          answer = 'a' .. remaining
+          local channel = entry:sub(38, 38)
+          local box = tenant .. '/' .. channel
+          local id = call('XADD', prefix .. ':box:' .. box, '*', 'p', entry)
+          if idem_key then call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ttl) end
+          local bucket = bucket_key(prefix, job)
+          local fields = buckets[bucket]
+          if not fields then
+            fields = {}
+            buckets[bucket] = fields
+            if bucket_ms(job) < young_from then old_buckets[#old_buckets + 1] = bucket end
+          end
+          fields[#fields + 1] = bucket_field(job)
+          fields[#fields + 1] = tenant .. ' ' .. channel .. 'p0 ' .. id
+          if not is_ready[box] then
+            is_ready[box] = true
+            ready[#ready + 1] = box
+          end
         end
       end
+      out[#out + 1] = answer
     end
-    out[#out + 1] = kind
-    out[#out + 1] = job
-    out[#out + 1] = math.max(0, limit - window.total)
-    out[#out + 1] = kind == 'limited' and seconds_until_room(window) or math.floor(slices * slice_ms / 1000)
-    at = at + 9
+    at = at + 2 * items
+    if window.changed then
+      windows[#windows + 1] = tenant
+      windows[#windows + 1] = window.first .. ' ' .. window.total .. ' ' .. window.slice .. ' ' .. window.here
+    end
   end
 
-  for bucket, fields in pairs(buckets) do
-    redis.call('HSET', bucket, unpack(fields))
-    keep_bucket(bucket, counts[bucket])
-  end
-  for _, window in pairs(windows) do
-    if window.changed then
-      redis.call('HSET', window.key, 'b', window.first, 't', window.total, window.slice, window.here)
-      redis.call('PEXPIRE', window.key, (slices + 2) * slice_ms)
-    end
-  end
-  if #ready > 0 and redis.call('SADD', prefix .. ':ready', unpack(ready)) > 0 then
-    redis.call('PUBLISH', 'wb:mail', shard)
-  end
+  for bucket, fields in pairs(buckets) do call('HSET', bucket, unpack(fields)) end
+  for _, bucket in ipairs(old_buckets) do call('PERSIST', bucket) end
+  if #windows > 0 then call('HSET', rate, unpack(windows)) end
+  if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', 'wb:mail', shard) end
 end
 return out

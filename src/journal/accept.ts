@@ -5,12 +5,11 @@ import type { AcceptResult, NewJob, RateState } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { TenantRef } from "../core/tenant.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
-import { CHANNEL_LETTER, STATUS_LETTER } from "./codec.ts";
+import { encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
-import { byShard } from "./shard-groups.ts";
 
 const script = new Script(acceptLua, "refuse");
 const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
@@ -35,7 +34,7 @@ export class Acceptor {
     private readonly shardsPerCall: "all" | "one",
   ) {
     this.commits = new GroupCommit({
-      callsMax: 4,
+      callsMax: 1,
       itemsMax: limits.acceptBatchJobsMax,
       bytesMax: limits.acceptBatchBytesMax,
       bytesOf: (entrant) => entrant.job?.payload.length ?? 0,
@@ -48,30 +47,31 @@ export class Acceptor {
   }
 
   private async send(entrants: readonly Entrant[]): Promise<Admission[]> {
-    const answers = new Array<Admission>(entrants.length);
-    const groups = byShard(entrants, (entrant) => entrant.tenant.shard);
-    const calls = this.shardsPerCall === "all" ? [groups] : groups.map((group) => [group]);
+    const shards = byShardAndTenant(entrants);
+    const calls = this.shardsPerCall === "all" ? [shards] : shards.map((shard) => [shard]);
+    const answers = new Map<Entrant, Admission>();
     await Promise.all(
-      calls.map(async (shards) => {
-        const reply = await this.callUntilAnswered(shards);
-        const indexes = shards.flatMap((group) => group.indexes);
-        indexes.forEach((index, i) => {
-          const entrant = entrants[index];
-          if (entrant) answers[index] = decodeAnswer(reply.slice(4 * i, 4 * i + 4), entrant.requestsPerMinute);
-        });
+      calls.map(async (call) => {
+        const reply = await this.callUntilAnswered(call);
+        let at = 0;
+        for (const { tenants } of call) {
+          for (const tenant of tenants) {
+            for (const entrant of tenant.entrants) answers.set(entrant, decodeAnswer(reply[at++] ?? "", entrant));
+          }
+        }
       }),
     );
-    return answers;
+    return entrants.flatMap((entrant) => answers.get(entrant) ?? []);
   }
 
   /** A call whose effect is unknown is repeated for a while: the script recognises the jobs that it has. */
-  private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<unknown[]> {
+  private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
     const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
     const keys = shards.map((group) => shardPrefix(group.shard));
     for (let repeated = false; ; ) {
       try {
-        // The script answers four values an item.
-        return (await script.run(this.connection, keys, encodeCall(shards, repeated))) as unknown[];
+        // The script answers a text an item.
+        return (await script.run(this.connection, keys, encodeCall(shards, repeated))) as string[];
       } catch (error) {
         const canRepeat = error instanceof TransportError || (error instanceof UnavailableError && !isFull(error));
         if (!canRepeat || this.clock.monotonicMs() >= giveUpAt) throw error;
@@ -84,8 +84,33 @@ export class Acceptor {
 
 interface ShardEntrants {
   readonly shard: number;
-  readonly items: readonly Entrant[];
-  readonly indexes: readonly number[];
+  readonly tenants: TenantEntrants[];
+}
+
+interface TenantEntrants {
+  readonly tenantId: string;
+  readonly requestsPerMinute: number;
+  readonly entrants: Entrant[];
+}
+
+/** A tenant's window is opened once a call; within a tenant the order stays. */
+function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[] {
+  const shards = new Map<number, ShardEntrants>();
+  const tenants = new Map<string, TenantEntrants>();
+  for (const entrant of entrants) {
+    const { tenantId, shard: number } = entrant.tenant;
+    const known = tenants.get(tenantId);
+    if (known !== undefined) {
+      known.entrants.push(entrant);
+      continue;
+    }
+    const tenant = { tenantId, requestsPerMinute: entrant.requestsPerMinute, entrants: [entrant] };
+    tenants.set(tenantId, tenant);
+    const shard = shards.get(number);
+    if (shard === undefined) shards.set(number, { shard: number, tenants: [tenant] });
+    else shard.tenants.push(tenant);
+  }
+  return [...shards.values()];
 }
 
 /** Out of memory does not pass within a request's time; loading and failing over may. */
@@ -94,33 +119,48 @@ function isFull(error: UnavailableError): boolean {
 }
 
 function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): ScriptArgument[] {
-  const args: ScriptArgument[] = [repeated ? 1 : 0, RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs];
-  for (const { shard, items } of shards) {
-    args.push(shard, items.length);
-    for (const { tenant, requestsPerMinute, job } of items) {
-      args.push(tenant.tenantId, requestsPerMinute);
-      if (job === null) args.push("", "", "", "", "", "", "");
-      else {
-        args.push(job.jobId, CHANNEL_LETTER[job.channel], STATUS_LETTER.pending, job.recipient, job.payload);
-        args.push(job.idempotency?.key ?? "", job.idempotency?.fingerprint ?? "");
+  const args: ScriptArgument[] = [
+    repeated ? 1 : 0,
+    RATE_SLICES,
+    limits.rateSliceMs,
+    limits.idempotencyKeptMs,
+    limits.bucketFilledMs,
+  ];
+  for (const { shard, tenants } of shards) {
+    args.push(shard, tenants.length);
+    for (const { tenantId, requestsPerMinute, entrants } of tenants) {
+      args.push(tenantId, requestsPerMinute, entrants.length);
+      for (const { job } of entrants) {
+        if (job === null) args.push("", "");
+        else args.push(encodeEntry(job), encodeIdempotency(job.idempotency));
       }
     }
   }
   return args;
 }
 
-function decodeAnswer(reply: readonly unknown[], limit: number): Admission {
-  const [kind, jobId, remaining, resetSeconds] = reply;
-  const rate: RateState = { limit, remaining: Number(remaining), resetSeconds: Number(resetSeconds) };
-  switch (kind) {
-    case "accepted":
-    case "replayed":
-      return { kind, jobId: String(jobId), rate };
-    case "conflict":
-    case "limited":
-    case "admitted":
-      return { kind, rate };
+function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
+  return idempotency === null ? "" : `${idempotency.fingerprint} ${idempotency.key}`;
+}
+
+/** A letter, the requests that remain, and what the letter calls for, as accept.lua describes it. */
+function decodeAnswer(answer: string, { requestsPerMinute: limit, job }: Entrant): Admission {
+  const space = answer.indexOf(" ");
+  const remaining = Number(space === -1 ? answer.slice(1) : answer.slice(1, space));
+  const detail = space === -1 ? "" : answer.slice(space + 1);
+  const rate: RateState = { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 };
+  switch (answer.charAt(0)) {
+    case "a":
+      return { kind: "accepted", jobId: job?.jobId ?? "", rate };
+    case "r":
+      return { kind: "replayed", jobId: detail, rate };
+    case "c":
+      return { kind: "conflict", rate };
+    case "n":
+      return { kind: "admitted", rate };
+    case "l":
+      return { kind: "limited", rate: { ...rate, resetSeconds: Number(detail) } };
     default:
-      throw new Error(`accept.lua answered ${String(kind)}`);
+      throw new Error(`accept.lua answered ${answer}`);
   }
 }

@@ -1,7 +1,7 @@
 import type { DeliveryEvent, EventType } from "../core/event.ts";
 import type { ChannelName, FinalStatus, JobRecord, JobStatus, QueuedJob, SuppressionReason } from "../core/job.ts";
 import { isFinal, SUPPRESSION_REASONS } from "../core/job.ts";
-import type { Mailbox } from "../core/journal.ts";
+import type { Mailbox, NewJob } from "../core/journal.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
 import type { LedgerRow } from "../core/ledger.ts";
 
@@ -109,6 +109,11 @@ export function encodeBox({ tenantId, channel }: Mailbox): string {
 
 export function decodeBox(box: string): Mailbox {
   return { tenantId: box.slice(0, -2), channel: channelOf(box.slice(-1)) };
+}
+
+/** The box entry of a new job. */
+export function encodeEntry({ jobId, channel, recipient, payload }: NewJob): string {
+  return `${jobId} ${CHANNEL_LETTER[channel]}0 ${recipient}\n${payload}`;
 }
 
 /** `entry` is `<job id> <channel><attempts> <recipient>\n<payload>`. */

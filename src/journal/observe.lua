@@ -22,7 +22,8 @@ for k = 1, #KEYS do
   for _ = 1, items do
     local tenant, job, type, result = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
-    local record = redis.call('HGET', bucket, field) or ARGV[at + 6]
+    local stored = redis.call('HGET', bucket, field)
+    local record = stored or ARGV[at + 6]
     local owner, channel, status = record:match('^(%S+) (%a)(%a)')
     if owner ~= tenant then
       out[#out + 1] = 'unknown'
@@ -35,7 +36,9 @@ for k = 1, #KEYS do
       local line = '\n' .. type .. id
       if result ~= '' then line = line .. ' ' .. result end
       redis.call('HSET', bucket, field, record .. line)
-      keep_bucket(bucket, 1)
+      -- A job that comes back from the ledger is complete but for this event.
+      if stored then redis.call('HINCRBY', bucket, 'r', -1) end
+      redis.call('PERSIST', bucket)
       if ARGV[at + 4] ~= '' then
         redis.call('HSET', prefix .. ':suppressed:' .. tenant, ARGV[at + 4], ARGV[at + 5])
       end

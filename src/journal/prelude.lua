@@ -14,7 +14,9 @@
 --   P:lease:<role>         hash    owner, token
 --   P:epoch                string  counter behind the tokens
 --   P:suppressed:<tenant>  hash    recipient -> reason
---   P:rate:<tenant>        hash    b = first slice, t = total, <slice> = count
+--   P:rate                 hash    tenant -> "<first slice> <total> <slice> <requests in that slice>" of its rate window
+--   P:rate:<tenant>        hash    <earlier slice of the window> -> requests
+--   P:closing              list    buckets that got rows recorded, until they are old enough to expire
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><attempts> <box entry>". Then a line an event:
@@ -22,7 +24,9 @@
 -- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
 -- failed f, suppressed x. Events: see codec.ts.
 --
--- Bucket rule: field n = jobs of the bucket that are not final + its rows in the outbox. A bucket expires only at n = 0.
+-- Bucket rule: field r = its rows that are in the ledger, less its events beyond the one that ended a job. A bucket is
+-- complete when r is the number of its jobs: all are final and all is recorded. Only a complete bucket that is too old
+-- to get new jobs expires (record.lua), so that accepting a job costs it nothing.
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -49,10 +53,8 @@ local function holds_lease(prefix, role, token)
   return redis.call('HGET', prefix .. ':lease:' .. role, 'token') == token
 end
 
--- Keeps the bucket while `count` more of its things are unfinished or unrecorded.
-local function keep_bucket(bucket, count)
-  if redis.call('HINCRBY', bucket, 'n', count) == count then redis.call('PERSIST', bucket) end
-end
+-- When the first jobs of the bucket were made (unix ms): its name is their time in steps of 16 ms.
+local function bucket_ms(job) return tonumber(job:sub(1, 8) .. job:sub(10, 12), 16) * 16 end
 
 local function or_empty(json)
   if json == '' then return '{}' end

@@ -22,7 +22,9 @@ export async function record(
     lease.token,
     limits.recordRowsMax,
     limits.recordEntriesMax,
+    limits.recordBytesMax,
     limits.jobKeptMs,
+    limits.bucketClosesMs,
     first,
     last,
   ];

@@ -61,6 +61,10 @@ function newJob(overrides: Partial<NewJob> = {}): NewJob {
   };
 }
 
+function idMadeBefore(ms: number): string {
+  return new JobIds({ ...systemClock, nowMs: () => Date.now() - ms }, systemRandom).next();
+}
+
 async function accept(tenant: TenantRef, overrides: Partial<NewJob> = {}): Promise<string> {
   const answer = await journal.accept(tenant, PER_MINUTE, newJob(overrides));
   if (answer.kind !== "accepted") throw new Error(`not accepted: ${answer.kind}`);
@@ -123,6 +127,24 @@ describe("accept", () => {
     expect(limited[0]?.rate.resetSeconds).toBeGreaterThanOrEqual(60);
     expect(limited[0]?.rate.resetSeconds).toBeLessThanOrEqual(61);
     expect((await journal.admit(tenant, 5)).limited).toBe(true);
+  });
+
+  test("what has left the window of sixty seconds counts no more, what is in it does", async () => {
+    const { tenant, prefix } = await world();
+    const slice = async () => Math.floor(Number((await redis.client.time())[0]));
+    const remaining = async () => (await journal.admit(tenant, 100)).rate.remaining;
+    await redis.client.hset(`${prefix}:rate`, "acme", `${(await slice()) - 200} 30 ${(await slice()) - 100} 5`);
+    expect(await remaining()).toBe(99);
+    // Two slices apart from the edges: the clock goes on while the test runs.
+    const now = await slice();
+    await redis.client.hset(`${prefix}:rate:acme`, now - 70, 3, now - 63, 4, now - 50, 2);
+    await redis.client.hset(`${prefix}:rate`, "acme", `${now - 70} 10 ${now - 20} 1`);
+    expect(await remaining()).toBe(100 - 2 - 1 - 1);
+    // A clock that was set back a little goes on counting, one that was set back far begins anew.
+    await redis.client.hset(`${prefix}:rate`, "acme", `${now + 3} 7 ${now + 10} 7`);
+    expect(await remaining()).toBe(92);
+    await redis.client.hset(`${prefix}:rate`, "acme", `${now + 3000} 7 ${now + 3000} 7`);
+    expect(await remaining()).toBe(99);
   });
 
   test("answers a repeated idempotency key with the first job, and another body with a conflict", async () => {
@@ -312,7 +334,14 @@ describe("observe", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    const delivered = { jobId, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" } as const;
+    const delivered = {
+      jobId,
+      type: "delivered",
+      result: {},
+      suppress: null,
+      known: null,
+      whenUnfinished: "record",
+    } as const;
     expect(await journal.observe(tenant, delivered)).toBe("recorded");
     expect(await journal.observe(tenant, delivered)).toBe("duplicate");
     const bounced = { ...delivered, type: "bounced", result: { code: 550 } } as const;
@@ -331,7 +360,14 @@ describe("observe", () => {
     const { tenant } = await world();
     const jobId = await accept(tenant);
     const click = (url: string) =>
-      journal.observe(tenant, { jobId, type: "clicked", result: { url }, suppress: null, known: null, whenUnfinished: "record" });
+      journal.observe(tenant, {
+        jobId,
+        type: "clicked",
+        result: { url },
+        suppress: null,
+        known: null,
+        whenUnfinished: "record",
+      });
     expect([await click("https://a.test"), await click("https://a.test"), await click("https://b.test")]).toEqual([
       "recorded",
       "duplicate",
@@ -343,7 +379,14 @@ describe("observe", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" });
+    await journal.observe(tenant, {
+      jobId,
+      type: "delivered",
+      result: {},
+      suppress: null,
+      known: null,
+      whenUnfinished: "record",
+    });
     await journal.settle(lease, [sent(job)]);
     const types = (await journal.job(tenant, jobId))?.events.map((event) => event.type);
     expect(types).toEqual(["delivered", "sent"]);
@@ -396,7 +439,14 @@ describe("record", () => {
         finished: { status: "success", attempts: 1 },
       },
     ]);
-    await journal.observe(tenant, { jobId: one, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" });
+    await journal.observe(tenant, {
+      jobId: one,
+      type: "delivered",
+      result: {},
+      suppress: null,
+      known: null,
+      whenUnfinished: "record",
+    });
     expect(await record(recorder, null)).toEqual({ token: batch?.token ?? "", rows: batch?.rows ?? [], more: true });
     const next = await record(recorder, batch);
     expect(next?.rows.map((row) => [row.type, row.finished])).toEqual([["delivered", null]]);
@@ -408,17 +458,44 @@ describe("record", () => {
 
   test("a finished job leaves redis some time after its last event is recorded, an unfinished one never", async () => {
     const { tenant, lease, recorder, prefix } = await world();
-    const jobId = await accept(tenant);
+    const jobId = await accept(tenant, { jobId: idMadeBefore(limits.bucketClosesMs + 1000) });
     const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
     expect(await redis.client.pttl(bucket)).toBe(-1);
     await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     expect(await redis.client.pttl(bucket)).toBe(-1);
     await record(recorder, await record(recorder, null));
     expect(await redis.client.pttl(bucket)).toBeGreaterThan(limits.jobKeptMs - 10_000);
-    await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null, whenUnfinished: "record" });
+    await journal.observe(tenant, {
+      jobId,
+      type: "delivered",
+      result: {},
+      suppress: null,
+      known: null,
+      whenUnfinished: "record",
+    });
     expect(await redis.client.pttl(bucket)).toBe(-1);
     await record(recorder, await record(recorder, null));
     expect(await redis.client.pttl(bucket)).toBeGreaterThan(0);
+  });
+
+  test("a bucket that may still get jobs does not expire, however complete it is", async () => {
+    const { tenant, lease, recorder, prefix } = await world();
+    const jobId = await accept(tenant);
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await record(recorder, await record(recorder, null));
+    expect(await redis.client.pttl(`${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`)).toBe(-1);
+    expect(await redis.client.llen(`${prefix}:closing`)).toBe(1);
+  });
+
+  test("a straggler keeps its old bucket from expiring", async () => {
+    const { tenant, lease, recorder, prefix } = await world();
+    const jobId = await accept(tenant, { jobId: idMadeBefore(limits.bucketClosesMs + 1000) });
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await record(recorder, await record(recorder, null));
+    const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
+    expect(await redis.client.pttl(bucket)).toBeGreaterThan(0);
+    await accept(tenant, { jobId: `${jobId.slice(0, -4)}ffff` });
+    expect(await redis.client.pttl(bucket)).toBe(-1);
   });
 
   test("carries results that hold anything JSON can hold", async () => {
