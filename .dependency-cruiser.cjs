@@ -20,7 +20,6 @@ const MAY_IMPORT = {
 // A driver is known to the folders named here alone, so that it can be replaced there.
 const DRIVERS = {
   elysia: ["api"],
-  "@elysiajs/openapi": ["api"],
   "@sinclair/typebox": ["api"],
   "swagger-ui-dist": ["api"],
   ioredis: ["journal", "embedded"],

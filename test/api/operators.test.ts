@@ -128,7 +128,7 @@ describe("keys", () => {
     const listed = await front.operate("GET", "/tenants/acme/keys");
     expect(listed.text).toContain(String(key_id));
     expect(listed.text).not.toContain(String(api_key));
-    const revoked = await front.operate("DELETE", `/tenants/acme/keys/${key_id}`);
+    const revoked = await front.operate("DELETE", `/tenants/acme/keys/${String(key_id)}`);
     expect([revoked.status, revoked.text]).toEqual([204, ""]);
     expect(await read()).toBe(401);
     for (const id of [String(key_id), "%zz", "a%20b"]) {

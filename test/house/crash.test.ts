@@ -70,7 +70,7 @@ test("whatever is answered with 202 is sent and recorded once, however often the
   expect(ended).toBe(count);
   let repeats = 0;
   for (const times of sink.received.values()) repeats += times - 1;
-  console.log(`${count} accepted, ${sink.received.size} sent, ${repeats} sent twice over ${KILLS} kills`);
+  process.stderr.write(`${count} accepted, ${sink.received.size} sent, ${repeats} repeats over ${KILLS} kills\n`);
   expect(sink.received.size).toBeGreaterThanOrEqual(count);
   expect(repeats).toBeLessThanOrEqual(KILLS * IN_FLIGHT_MAX);
 }, 240_000);
