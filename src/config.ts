@@ -45,10 +45,15 @@ export function loadConfig(environment: Environment): Config {
 
 /** The settings as a table in Markdown, for the documentation. */
 export function configTable(): string {
-  const rows = Object.values<Setting<unknown>>(SETTINGS).map(
-    (setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${setting.meaning} |`,
-  );
+  const settings = Object.values<Setting<unknown>>(SETTINGS).filter((setting) => setting.planned === undefined);
+  const rows = settings.map((setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${setting.meaning} |`);
   return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Variables that are set, are in order, and change nothing yet. */
+export function withoutEffect(environment: Environment): readonly string[] {
+  const settings = Object.values<Setting<unknown>>(SETTINGS);
+  return settings.filter((one) => one.planned && textOf(environment, one) !== null).map(({ name }) => name);
 }
 
 /** Reads settings one by one and collects what is wrong with them. */
@@ -90,9 +95,6 @@ class SettingsReader {
 /** Settings that are right by themselves and wrong together. */
 function contradictions(config: Config): readonly string[] {
   const problems: string[] = [];
-  if (config.roles.includes("maillog") && config.mailLog === null) {
-    problems.push("MAIL_LOG is unset; with the role maillog it should be the path of the MTA's log");
-  }
   if (config.providers === "live" && config.smtpUrl === null) {
     problems.push("SMTP_URL is unset; with PROVIDERS=live it should be the MTA that mail is submitted to");
   }
@@ -108,10 +110,9 @@ function contradictions(config: Config): readonly string[] {
 
 /** What some settings mean for others that are unset. */
 function withConsequences(config: Config): Config {
-  const { roles, mailLog, outboundAllow, providers } = config;
+  const { outboundAllow, providers } = config;
   return {
     ...config,
-    roles: mailLog === null || roles.includes("maillog") ? roles : [...roles, "maillog"],
     outboundAllow: outboundAllow ?? (providers === "sandbox" ? ["127.0.0.0/8", "::1/128"] : []),
   };
 }

@@ -7,7 +7,7 @@ import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
 import { UsageError } from "./commands/usage-error.ts";
-import { ConfigurationError, loadConfig } from "./config.ts";
+import { ConfigurationError, loadConfig, withoutEffect } from "./config.ts";
 import { ApiError, UnavailableError } from "./core/errors.ts";
 import { ConfigurationError as RegistryConfigurationError } from "./registry/configuration-error.ts";
 
@@ -26,7 +26,7 @@ async function run(args: readonly string[]): Promise<number> {
   switch (command) {
     case "serve":
       refuseOperands(command, operands);
-      return serve(config(), version);
+      return serve({ config: config(), version, withoutEffect: withoutEffect(process.env) });
     case "check":
       refuseOperands(command, operands);
       return check(config());

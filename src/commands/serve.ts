@@ -6,9 +6,17 @@ import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 /** Nothing takes longer than this to stop; what does is cut off. */
 const STOP_MS_MAX = 10_000;
 
+export interface ServeOptions {
+  readonly config: Config;
+  readonly version: string;
+  /** Variables that are set and change nothing yet. */
+  readonly withoutEffect: readonly string[];
+}
+
 /** Runs the roles until a signal asks for the end, or a part breaks. */
-export async function serve(config: Config, version: string): Promise<number> {
+export async function serve({ config, version, withoutEffect }: ServeOptions): Promise<number> {
   const telemetry = new ProcessTelemetry({ level: config.logLevel, isTerminal: process.stderr.isTTY === true });
+  for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   const signalled = nextSignal();
   const house = await startHouse({ config, telemetry, version });
   console.log(firstScreen(config, house));

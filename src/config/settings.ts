@@ -29,13 +29,15 @@ export interface Setting<T> {
   readonly default: string | null;
   /** What the documentation says in place of a default. */
   readonly unset?: string;
+  /** Checked already, but what it sets is not built yet. */
+  readonly planned?: true;
   /** The value is never shown. */
   readonly secret?: true;
   /** An unset variable is made up once and kept in this file of WAYBILL_HOME. */
   readonly generated?: { readonly file: string; make(): string };
 }
 
-const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
+const ROLES = ["api", "dispatcher", "recorder"] as const;
 const PROVIDERS = ["sandbox", "live"] as const;
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
@@ -67,7 +69,7 @@ export const SETTINGS = {
   roles: {
     name: "ROLES",
     default: "api,dispatcher,recorder",
-    meaning: "which roles this process plays; `maillog` follows an MTA's log (on by itself where `MAIL_LOG` is set)",
+    meaning: "which roles this process plays",
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
     parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
   },
@@ -138,6 +140,7 @@ export const SETTINGS = {
   },
   clickhouseHttpPort: {
     name: "CLICKHOUSE_HTTP_PORT",
+    planned: true,
     default: "0",
     meaning: "embedded only: serves the ledger, read-only, over ClickHouse's HTTP protocol on loopback; `0` is off",
     ...wholeNumber(0, 65_535),
@@ -162,6 +165,7 @@ export const SETTINGS = {
   },
   webhookSecret: {
     name: "WEBHOOK_SECRET",
+    planned: true,
     default: null,
     generated: { file: "webhook-secret", make: () => randomBytes(32).toString("base64url") },
     secret: true,
@@ -178,6 +182,7 @@ export const SETTINGS = {
   },
   outboundAllow: {
     name: "OUTBOUND_ALLOW",
+    planned: true,
     default: null,
     unset: "none; with the sandbox: loopback",
     meaning:
@@ -196,6 +201,7 @@ export const SETTINGS = {
   },
   mailLog: {
     name: "MAIL_LOG",
+    planned: true,
     default: null,
     unset: "none",
     meaning: "path of the MTA's log, which is followed for `delivered` and `bounced`",
@@ -211,6 +217,7 @@ export const SETTINGS = {
   },
   whatsappApiUrl: {
     name: "WHATSAPP_API_URL",
+    planned: true,
     default: null,
     unset: "the provider's public one",
     meaning: "address of the WhatsApp Cloud API",
@@ -218,6 +225,7 @@ export const SETTINGS = {
   },
   googleWalletApiUrl: {
     name: "GOOGLE_WALLET_API_URL",
+    planned: true,
     default: null,
     unset: "the provider's public one",
     meaning: "address of the Google Wallet API",
@@ -225,6 +233,7 @@ export const SETTINGS = {
   },
   googleTokenUrl: {
     name: "GOOGLE_TOKEN_URL",
+    planned: true,
     default: null,
     unset: "the provider's public one",
     meaning: "where Google access tokens come from",
@@ -232,6 +241,7 @@ export const SETTINGS = {
   },
   apnsUrl: {
     name: "APNS_URL",
+    planned: true,
     default: null,
     unset: "the provider's public one",
     meaning: "address of the Apple Push Notification service",
@@ -239,6 +249,7 @@ export const SETTINGS = {
   },
   saveUrlBase: {
     name: "SAVE_URL_BASE",
+    planned: true,
     default: null,
     unset: "the provider's public one",
     meaning: "base of Google Wallet save links",
@@ -246,6 +257,7 @@ export const SETTINGS = {
   },
   whatsappPhoneNumberId: {
     name: "WHATSAPP_PHONE_NUMBER_ID",
+    planned: true,
     default: null,
     unset: "none",
     meaning: "the platform's own sender, for tenants without credentials of their own",
@@ -254,6 +266,7 @@ export const SETTINGS = {
   },
   whatsappAccessToken: {
     name: "WHATSAPP_ACCESS_TOKEN",
+    planned: true,
     default: null,
     unset: "none",
     secret: true,
@@ -263,6 +276,7 @@ export const SETTINGS = {
   },
   spamFilter: {
     name: "SPAM_FILTER",
+    planned: true,
     default: "builtin",
     meaning: "`off`, `builtin` or the URL of an rspamd worker",
     expected: "off, builtin or the URL of an rspamd worker like http://127.0.0.1:11333",
@@ -270,6 +284,7 @@ export const SETTINGS = {
   },
   spamThreshold: {
     name: "SPAM_THRESHOLD",
+    planned: true,
     default: "5",
     meaning: "an inline-HTML e-mail that scores above it fails",
     expected: "a number from 0 to 1000",
@@ -277,6 +292,7 @@ export const SETTINGS = {
   },
   dnsServers: {
     name: "DNS_SERVERS",
+    planned: true,
     default: null,
     unset: "the system's",
     meaning: "resolvers that domain verification asks, comma-separated",

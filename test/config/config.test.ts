@@ -80,7 +80,7 @@ test("each well-formed value becomes a typed one", () => {
     port: 0,
     host: "::1",
     publicUrl: "https://send.example.com/base",
-    roles: ["api", "recorder", "maillog"],
+    roles: ["api", "recorder"],
     redis: { kind: "cluster", urls: ["redis://a:1", "redis://b:2"] },
     databaseUrl: "postgres://u:p@db/waybill",
     operatorToken: "0123456789abcdef",
@@ -178,7 +178,6 @@ test("all problems are named at once, and nothing is written while there is one"
 });
 
 test.each([
-  [{ ROLES: "maillog" }, "MAIL_LOG is unset"],
   [{ PROVIDERS: "live" }, "SMTP_URL is unset"],
   [{ CLICKHOUSE_CLUSTER: "main" }, "CLICKHOUSE_URL is unset"],
   [{ WHATSAPP_PHONE_NUMBER_ID: "123" }, "WHATSAPP_ACCESS_TOKEN is unset"],
