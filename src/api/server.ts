@@ -70,6 +70,9 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
 class Listener {
   private server: Bun.Server<undefined> | null = null;
   private stopped: Promise<void> | null = null;
+  /** Requests that have no answer yet. */
+  private unanswered = 0;
+  private onAnswered: (() => void) | null = null;
 
   constructor(
     private readonly ports: ApiPorts,
@@ -80,7 +83,7 @@ class Listener {
     const server = Bun.serve({
       hostname: at.host,
       port: at.port,
-      fetch: this.answer,
+      fetch: (request) => this.answerCounted(request),
       // Bun answers its own 413 without a body and closes the connection; the routes keep the limit themselves.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
@@ -103,9 +106,28 @@ class Listener {
   private async drain(): Promise<void> {
     if (this.server === null) return;
     const drained = new AbortController();
-    await Promise.race([this.server.stop(false), sleep(this.ports.clock, limits.drainMs, drained.signal)]);
+    const late = sleep(this.ports.clock, limits.drainMs, drained.signal);
+    // Bun waits for every connection in use, also for one whose caller never finishes a body that was refused.
+    await Promise.race([this.server.stop(false), this.allAnswered(drained.signal), late]);
     drained.abort();
     await this.server.stop(true);
+  }
+
+  private async answerCounted(request: Request): Promise<Response> {
+    this.unanswered += 1;
+    try {
+      return await this.answer(request);
+    } finally {
+      this.unanswered -= 1;
+      if (this.unanswered === 0) this.onAnswered?.();
+    }
+  }
+
+  /** Resolves when no request is without an answer, and the last answers had time to leave. */
+  private async allAnswered(signal: AbortSignal): Promise<void> {
+    while (this.unanswered > 0) await new Promise<void>((resolve) => (this.onAnswered = resolve));
+    await sleep(this.ports.clock, LAST_ANSWERS_MS, signal);
+    if (this.unanswered > 0) await this.allAnswered(signal);
   }
 
   /** For what the routes cannot answer for, which would be a mistake of ours. */
@@ -125,3 +147,4 @@ class Listener {
 }
 
 const IDLE_TIMEOUT_SECONDS = 60;
+const LAST_ANSWERS_MS = 250;

@@ -8,7 +8,7 @@ let connection: RawConnection;
 beforeAll(async () => {
   front = await Front.start();
 });
-afterAll(() => front.stop());
+afterAll(() => front.stop(), 15_000);
 afterEach(() => connection.close());
 
 const MIB = 1024 * 1024;

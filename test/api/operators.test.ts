@@ -18,7 +18,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start({ sandbox });
 });
-afterAll(() => front.stop());
+afterAll(() => front.stop(), 15_000);
 
 function expectRefused(answer: Answer, status: number, error: string): void {
   expect([answer.status, answer.body]).toEqual([status, { error }]);

@@ -8,7 +8,7 @@ beforeAll(async () => {
   front = await Front.start();
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
 });
-afterAll(() => front.stop());
+afterAll(() => front.stop(), 15_000);
 
 const anything = fc.jsonValue({ maxDepth: 3 });
 const body = fc.record(

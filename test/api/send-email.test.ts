@@ -8,7 +8,7 @@ beforeAll(async () => {
   front = await Front.start();
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
 });
-afterAll(() => front.stop());
+afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
   front.journal.failure = null;
   front.registry.failure = null;
