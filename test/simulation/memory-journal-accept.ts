@@ -1,0 +1,114 @@
+import type { AcceptResult, NewJob, RateState } from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
+import type { TenantRef } from "../../src/core/tenant.ts";
+import {
+  alive,
+  append,
+  boxOf,
+  bucketMs,
+  bucketOf,
+  emptyStream,
+  type RateWindow,
+  type ShardState,
+  storedBucket,
+} from "./memory-journal-shard.ts";
+
+const SLICES = limits.rateWindowMs / limits.rateSliceMs;
+
+export interface Request {
+  readonly tenant: TenantRef;
+  readonly requestsPerMinute: number;
+  readonly nowMs: number;
+}
+
+export interface Accepting extends Request {
+  readonly job: NewJob;
+  /** An earlier try of this very call may have landed. */
+  readonly isRepeated: boolean;
+}
+
+/** Counts the request, or says when there is room again. */
+export function admit(shard: ShardState, request: Request): { limited: boolean; rate: RateState } {
+  const { requestsPerMinute: limit, nowMs } = request;
+  const window = openWindow(shard, request);
+  const total = totalOf(window);
+  if (total >= limit) {
+    const rate = { limit, remaining: 0, resetSeconds: secondsUntilRoom(window, nowMs) };
+    return { limited: true, rate };
+  }
+  window.counts.set(window.slice, (window.counts.get(window.slice) ?? 0) + 1);
+  return { limited: false, rate: { limit, remaining: limit - total - 1, resetSeconds: limits.rateWindowMs / 1000 } };
+}
+
+/** `hint` is called when a box became ready that was not. */
+export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
+  const { tenant, requestsPerMinute: limit, nowMs, job, isRepeated } = request;
+  const name = bucketOf(job.jobId);
+  const known = alive(shard.buckets.get(name), nowMs)?.jobs.has(job.jobId) ?? false;
+  if (isRepeated && known) {
+    const remaining = Math.max(0, limit - totalOf(openWindow(shard, request)));
+    return { kind: "accepted", jobId: job.jobId, rate: { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 } };
+  }
+  const { limited, rate } = admit(shard, request);
+  if (limited) return { kind: "limited", rate };
+  const idempotencyKey = `${tenant.tenantId}:${job.idempotency?.key}`;
+  if (job.idempotency !== null) {
+    const { fingerprint } = job.idempotency;
+    const earlier = alive(shard.idempotency.get(idempotencyKey), nowMs)?.value;
+    if (earlier?.fingerprint === fingerprint) return { kind: "replayed", jobId: earlier.jobId, rate };
+    if (earlier !== undefined) return { kind: "conflict", rate };
+    const value = { jobId: job.jobId, fingerprint };
+    shard.idempotency.set(idempotencyKey, { value, expiresMs: nowMs + limits.idempotencyKeptMs });
+  }
+  queue(shard, request, hint);
+  return { kind: "accepted", jobId: job.jobId, rate };
+}
+
+function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
+  const { jobId, channel, recipient, payload } = job;
+  const box = boxOf({ tenantId: tenant.tenantId, channel });
+  const stream = shard.boxes.get(box) ?? emptyStream();
+  shard.boxes.set(box, stream);
+  const entryId = append(stream, nowMs, { jobId, channel, attempts: 0, recipient, payload });
+  const name = bucketOf(jobId);
+  const bucket = storedBucket(shard, name, nowMs);
+  bucket.jobs.set(jobId, {
+    tenantId: tenant.tenantId,
+    channel,
+    status: "pending",
+    isHeldPending: false,
+    attempts: 0,
+    entryId,
+    events: [],
+    result: null,
+  });
+  if (bucketMs(name) < nowMs - limits.bucketFilledMs) bucket.expiresMs = null;
+  if (!shard.ready.has(box)) {
+    shard.ready.add(box);
+    hint();
+  }
+}
+
+/** The tenant's window as of now: what has left it is dropped, in whole slices. */
+function openWindow(shard: ShardState, { tenant, nowMs }: Request): RateWindow {
+  const now = Math.floor(nowMs / limits.rateSliceMs);
+  const window = shard.windows.get(tenant.tenantId) ?? { slice: now, counts: new Map<number, number>() };
+  shard.windows.set(tenant.tenantId, window);
+  const wasSetFarBack = now < window.slice - SLICES;
+  if (wasSetFarBack) window.counts.clear();
+  // A clock that was set back a little goes on counting where it was.
+  if (wasSetFarBack || now > window.slice) window.slice = now;
+  for (const slice of window.counts.keys()) if (slice < window.slice - SLICES) window.counts.delete(slice);
+  return window;
+}
+
+function totalOf(window: RateWindow): number {
+  let total = 0;
+  for (const count of window.counts.values()) total += count;
+  return total;
+}
+
+function secondsUntilRoom(window: RateWindow, nowMs: number): number {
+  const oldest = Math.min(window.slice, ...window.counts.keys());
+  return Math.max(1, Math.ceil(((oldest + SLICES + 1) * limits.rateSliceMs - nowMs) / 1000));
+}

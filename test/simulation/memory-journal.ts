@@ -1,0 +1,66 @@
+import type { JobRecord } from "../../src/core/job.ts";
+import type {
+  AcceptResult,
+  Fenced,
+  Journal,
+  Lease,
+  LeaseRole,
+  NewJob,
+  Observation,
+  ObserveResult,
+  PullRequest,
+  PullResult,
+  RateState,
+  RecordBatch,
+  Settlement,
+} from "../../src/core/journal.ts";
+import type { TenantRef } from "../../src/core/tenant.ts";
+import type { JournalState } from "./memory-journal-state.ts";
+
+/** The journal in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
+export class MemoryJournal implements Journal {
+  constructor(readonly state: JournalState) {}
+
+  async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    return this.state.admitNow(tenant, requestsPerMinute);
+  }
+  async accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+    return this.state.acceptNow(tenant, requestsPerMinute, job);
+  }
+  async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    return this.state.jobNow(tenant, jobId);
+  }
+  async observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    return this.state.observeNow(tenant, observation);
+  }
+
+  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
+    return this.state.acquireNow(shard, role, owner, ttlMs);
+  }
+  async renew(lease: Lease, ttlMs: number): Promise<boolean> {
+    return this.state.renewNow(lease, ttlMs);
+  }
+  async release(lease: Lease): Promise<void> {
+    this.state.releaseNow(lease);
+  }
+  async heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
+    return this.state.heartbeatNow(role, owner, ttlMs);
+  }
+  async resign(role: LeaseRole, owner: string): Promise<void> {
+    this.state.resignNow(role, owner);
+  }
+
+  async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    return this.state.pullNow(lease, request);
+  }
+  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+    return this.state.settleNow(lease, settlements);
+  }
+  async record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
+    return this.state.recordNow(lease, done);
+  }
+
+  onMail(listener: (shard: number) => void): () => void {
+    return this.state.onMail(listener);
+  }
+}
