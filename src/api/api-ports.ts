@@ -23,6 +23,8 @@ export interface ApiPorts {
   readonly probes: readonly ReadinessProbe[];
   /** Null: real providers are in use. */
   readonly sandbox: SandboxMailbox | null;
+  /** The files of the operators' page. */
+  readonly dashboard: readonly { readonly path: string; readonly contentType: string; readonly file: Bun.BunFile }[];
   /** Bearer token of `/dash/api`. */
   readonly operatorToken: string;
   /** Base address that the documentation names; by default the address a request came to. */

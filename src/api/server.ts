@@ -9,6 +9,7 @@ import { sandboxRoutes } from "./dash/sandbox.ts";
 import { templateRoutes } from "./dash/templates.ts";
 import { tenantRoutes } from "./dash/tenants.ts";
 import { tokenRoutes } from "./dash/tokens.ts";
+import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./events.ts";
 import { FrontDoor } from "./front-door.ts";
@@ -57,6 +58,7 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   eventRoutes,
   serviceRoutes,
   docsRoutes,
+  dashboardRoutes,
   tenantRoutes,
   keyRoutes,
   credentialRoutes,

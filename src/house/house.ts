@@ -6,6 +6,7 @@ import { UnavailableError } from "../core/errors.ts";
 import { JobIds } from "../core/ids.ts";
 import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
+import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
@@ -94,6 +95,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: mailbox,
+    dashboard: DASHBOARD_PAGES,
     operatorToken: config.operatorToken,
     ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
     version,

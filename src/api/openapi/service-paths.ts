@@ -42,5 +42,8 @@ export const servicePaths: JsonObject = {
   "/docs/start.js": page("docsStart", "Part of the rendered document", "text/javascript"),
   "/docs/swagger-ui-bundle.js": page("docsScript", "Part of the rendered document", "text/javascript"),
   "/docs/swagger-ui.css": page("docsStyle", "Part of the rendered document", "text/css"),
+  "/dash": page("dashboard", "The operators' page", "text/html"),
+  "/dash/dashboard.js": page("dashboardScript", "Part of the operators' page", "text/javascript"),
+  "/dash/dashboard.css": page("dashboardStyle", "Part of the operators' page", "text/css"),
   "/docs/favicon.png": page("docsIcon", "Part of the rendered document", "image/png"),
 };

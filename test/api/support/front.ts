@@ -5,6 +5,7 @@ import { JobIds } from "../../../src/core/ids.ts";
 import type { Random } from "../../../src/core/random.ts";
 import type { Telemetry } from "../../../src/core/telemetry.ts";
 import type { Permission } from "../../../src/core/tenant.ts";
+import { DASHBOARD_PAGES } from "../../../src/dashboard/dashboard-pages.ts";
 import { FakeJournal } from "./fake-journal.ts";
 import { FakeLedger } from "./fake-ledger.ts";
 import { FakeRegistry } from "./fake-registry.ts";
@@ -53,6 +54,7 @@ export class Front {
       metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
       probes: [],
       sandbox: null,
+      dashboard: DASHBOARD_PAGES,
       operatorToken: OPERATOR_TOKEN,
       version: "0.0.0-test",
       ...changes,
