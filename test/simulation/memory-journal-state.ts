@@ -19,7 +19,7 @@ import {
 import type { Random } from "../../src/core/random.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import { accept, admit } from "./memory-journal-accept.ts";
-import { observe } from "./memory-journal-observe.ts";
+import { observe, type Sighting } from "./memory-journal-observe.ts";
 import { pull } from "./memory-journal-pull.ts";
 import { record } from "./memory-journal-record.ts";
 import { settle } from "./memory-journal-settle.ts";
@@ -74,7 +74,12 @@ export class JournalState {
   }
 
   observeNow(tenant: TenantRef, observation: Observation): ObserveResult {
-    return observe(this.shard(tenant.shard), { tenant, observation, nowMs: this.clock.nowMs() });
+    return this.observeTogetherNow(tenant.shard, [{ tenant, observation }])[0] ?? "unknown";
+  }
+
+  /** What came in one call: its events are one entry of the shard's outbox. */
+  observeTogetherNow(shard: number, sightings: readonly Sighting[]): ObserveResult[] {
+    return observe(this.shard(shard), sightings, this.clock.nowMs());
   }
 
   acquireNow(shardNumber: number, role: LeaseRole, _owner: string, ttlMs: number): Lease | null {
@@ -140,8 +145,13 @@ export class JournalState {
     for (const [role, living] of members) this.members.set(role, new Map(living));
   }
 
+  /** What it holds of a shard, to be looked at. */
+  look(shard: number): ShardState {
+    return this.shard(shard);
+  }
+
   /** The token of the lease that is in force, or null. */
-  private holder(shardNumber: number, role: LeaseRole): string | null {
+  holder(shardNumber: number, role: LeaseRole): string | null {
     return alive(this.shard(shardNumber).leases.get(role), this.clock.nowMs())?.value ?? null;
   }
 
