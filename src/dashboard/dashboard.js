@@ -86,7 +86,7 @@ element("entry").addEventListener("submit", (event) => {
   event.preventDefault();
   token = element("token").value.trim();
   element("problem").textContent = "";
-  refresh();
+  void refresh();
 });
 
 await refresh();
