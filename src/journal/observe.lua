@@ -9,7 +9,8 @@ local out, at = {}, 1
 
 local function has_event(record, type, result)
   if type ~= 'c' then return record:find('\n' .. type .. '%d') ~= nil end
-  for known in record:gmatch('\nc%d+ ([^\n]*)') do
+  -- An empty result is left out of its line, and the space before it.
+  for known in record:gmatch('\nc%d+ ?([^\n]*)') do
     if known == result then return true end
   end
   return false

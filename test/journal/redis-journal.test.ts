@@ -375,6 +375,14 @@ describe("observe", () => {
     ]);
   });
 
+  test("a click that names no link counts once", async () => {
+    const { tenant } = await world();
+    const jobId = await accept(tenant);
+    const click = { jobId, type: "clicked", result: {}, suppress: null, known: null } as const;
+    expect(await journal.observe(tenant, { ...click, whenUnfinished: "record" })).toBe("recorded");
+    expect(await journal.observe(tenant, { ...click, whenUnfinished: "record" })).toBe("duplicate");
+  });
+
   test("an event before the settlement is kept, and the settlement keeps it", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
