@@ -48,19 +48,15 @@ local function read_box(box, after, entries_max)
   return read, more
 end
 
--- A new owner reads a box from its start: what was running stays so, the cursor never goes back.
-local function advance_cursor(box, entry)
-  local cursor = redis.call('HGET', prefix .. ':cursor', box)
-  if cursor then
-    local ms, seq = entry:match('^(%d+)-(%d+)$')
-    local cursor_ms, cursor_seq = cursor:match('^(%d+)-(%d+)$')
-    ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
-    if ms < cursor_ms or (ms == cursor_ms and tonumber(seq) <= tonumber(cursor_seq)) then return end
-  end
-  redis.call('HSET', prefix .. ':cursor', box, entry)
+local function is_beyond(entry, cursor)
+  if not cursor then return true end
+  local ms, seq = entry:match('^(%d+)-(%d+)$')
+  local cursor_ms, cursor_seq = cursor:match('^(%d+)-(%d+)$')
+  ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
+  return ms > cursor_ms or (ms == cursor_ms and tonumber(seq) > tonumber(cursor_seq))
 end
 
--- What is suppressed has never been running: its record says that it is pending although it was pulled.
+-- What is suppressed when it is first pulled never runs: its record says that it is pending although it was pulled.
 local function mark_suppressed(entry)
   local job = entry:sub(1, 36)
   local bucket, field = bucket_key(prefix, job), bucket_field(job)
@@ -74,16 +70,19 @@ for at = 6, #ARGV, 3 do
   local read, more = read_box(box, ARGV[at + 1], tonumber(ARGV[at + 2]))
   local suppressed = prefix .. ':suppressed:' .. box:match('^[^/]+')
   local has_suppressed = #read > 0 and redis.call('EXISTS', suppressed) == 1
+  -- A new owner reads a box from its start: what was running stays so, the cursor never goes back.
+  local cursor = #read > 0 and redis.call('HGET', prefix .. ':cursor', box)
   local cells = { more and 1 or 0 }
   for _, entry in ipairs(read) do
     local value = entry[2][2]
     local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\n]*)')) or ''
-    if reason ~= '' then mark_suppressed(value) end
+    if reason ~= '' and is_beyond(entry[1], cursor) then mark_suppressed(value) end
     cells[#cells + 1] = entry[1]
     cells[#cells + 1] = value
     cells[#cells + 1] = reason
   end
-  if #read > 0 then advance_cursor(box, read[#read][1]) end
+  local last = read[#read]
+  if last and is_beyond(last[1], cursor) then redis.call('HSET', prefix .. ':cursor', box, last[1]) end
   boxes[#boxes + 1] = cells
 end
 

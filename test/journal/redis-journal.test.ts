@@ -228,6 +228,17 @@ describe("pull", () => {
     for (const jobId of ids) expect((await journal.job(tenant, jobId))?.status).toBe("running");
   });
 
+  test("what was running does not look pending again when its recipient has been suppressed since", async () => {
+    const { tenant, lease, prefix } = await world();
+    const jobId = await accept(tenant);
+    await pullOne(lease, "acme");
+    await redis.client.hset(`${prefix}:suppressed:acme`, "ann@example.com", "bounced");
+    await journal.release(lease);
+    const next = await acquire(tenant.shard, "dispatcher");
+    expect(first(await pullOne(next, "acme")).suppressed).toBe("bounced");
+    expect((await journal.job(tenant, jobId))?.status).toBe("running");
+  });
+
   test("a tenant's channels have boxes of their own", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
