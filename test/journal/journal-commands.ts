@@ -1,0 +1,187 @@
+import fc from "fast-check";
+import type { EventType } from "../../src/core/event.ts";
+import type { ChannelName } from "../../src/core/job.ts";
+import type { LeaseRole } from "../../src/core/journal.ts";
+
+/** Whom a call concerns. Numbers pick from what there is when the command runs, so that any part of a list can run. */
+export type Command =
+  | { readonly kind: "accept"; readonly limit: number; readonly orders: readonly Order[] }
+  | { readonly kind: "accept lost"; readonly limit: number; readonly order: Order; readonly way: "there" | "back" }
+  | { readonly kind: "admit"; readonly tenant: number; readonly limit: number }
+  | { readonly kind: "pull"; readonly lease: LeasePick; readonly survey: boolean; readonly boxes: readonly BoxPick[] }
+  | { readonly kind: "settle"; readonly lease: LeasePick; readonly outcomes: readonly OutcomePick[] }
+  | { readonly kind: "observe"; readonly reports: readonly Report[] }
+  | { readonly kind: "record"; readonly lease: LeasePick; readonly done: "none" | "last" | "earlier" }
+  | { readonly kind: "acquire"; readonly shard: number; readonly role: LeaseRole; readonly ttlMs: number }
+  | { readonly kind: "renew" | "release"; readonly role: LeaseRole; readonly lease: LeasePick }
+  | { readonly kind: "member"; readonly role: LeaseRole; readonly owner: string; readonly leaves: boolean }
+  | { readonly kind: "wait"; readonly ms: number };
+
+export interface Order {
+  readonly tenant: number;
+  readonly channel: ChannelName;
+  readonly recipient: string;
+  readonly payload: string;
+  /** How long before the call its id was made. */
+  readonly ageMs: number;
+  readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
+}
+
+export interface LeasePick {
+  readonly shard: number;
+  /** 0: the latest lease, 1: the one before. */
+  readonly age: number;
+}
+
+export interface BoxPick {
+  readonly tenant: number;
+  readonly channel: ChannelName;
+  readonly goesOn: boolean;
+  readonly entriesMax: number;
+}
+
+export interface OutcomePick {
+  /** Counted from the job that was pulled last. */
+  readonly job: number;
+  readonly outcome: "sent" | "failed" | "suppressed" | "retry";
+  readonly delayMs: number;
+}
+
+export interface Report {
+  /** Counted from the job that was accepted last; beyond the first one: a job that never was. */
+  readonly job: number;
+  readonly isForeign: boolean;
+  readonly type: EventType;
+  readonly url: string | null;
+  readonly suppresses: boolean;
+  readonly isKnownToLedger: boolean;
+  readonly whenUnfinished: "hold" | "record";
+}
+
+export const TENANTS = [
+  { tenantId: "acme", shard: 0 },
+  { tenantId: "bolt", shard: 0 },
+  { tenantId: "cove", shard: 1 },
+] as const;
+
+export const SHARDS = [0, 1] as const;
+
+const tenant = fc.nat({ max: TENANTS.length - 1 });
+const limit = fc.constantFrom(1_000, 1_000, 1_000, 6, 2);
+const channel = fc.constantFrom<ChannelName>("email", "email", "email", "whatsapp");
+const recipient = fc.constantFrom("ann@example.com", "böb with space@example.com");
+const lease = fc.record({
+  shard: fc.constantFrom(0, 0, 0, 1),
+  age: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
+});
+const role = fc.constantFrom<LeaseRole>("dispatcher", "recorder");
+
+const order: fc.Arbitrary<Order> = fc.record({
+  tenant,
+  channel,
+  recipient,
+  payload: fc.constantFrom("{}", '{"é":"line\\n  =r1"}'),
+  ageMs: fc.constantFrom(0, 0, 0, 3, 40, 15_000, 40_000, -60_000),
+  idempotency: fc.option(
+    fc.record({ key: fc.constantFrom("order 7", "k"), fingerprint: fc.constantFrom("aa", "bb") }),
+    { freq: 3 },
+  ),
+});
+
+const report: fc.Arbitrary<Report> = fc.record({
+  job: fc.nat({ max: 8 }),
+  isForeign: fc.constantFrom(false, false, false, false, false, true),
+  type: fc.constantFrom<EventType>("delivered", "opened", "clicked", "clicked", "bounced"),
+  url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
+  suppresses: fc.boolean(),
+  isKnownToLedger: fc.boolean(),
+  whenUnfinished: fc.constantFrom("hold", "record", "record"),
+});
+
+const outcome: fc.Arbitrary<OutcomePick> = fc.record({
+  job: fc.nat({ max: 5 }),
+  outcome: fc.constantFrom("sent", "sent", "failed", "suppressed", "retry", "retry"),
+  delayMs: fc.constantFrom(0, 0, 1_500.4, 3_600_000),
+});
+
+const box: fc.Arbitrary<BoxPick> = fc.record({
+  tenant,
+  channel,
+  goesOn: fc.boolean(),
+  entriesMax: fc.constantFrom(1, 2, 64),
+});
+
+const several = <T>(items: fc.Arbitrary<T>, maxLength: number) => fc.array(items, { minLength: 1, maxLength });
+
+/** Lists of commands, most of them about work, some about leases, a few that let much time pass. */
+export const commands: fc.Arbitrary<Command[]> = fc.array(
+  fc.oneof(
+    { weight: 10, arbitrary: fc.record({ kind: fc.constant("accept" as const), limit, orders: several(order, 4) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant("accept lost" as const),
+        limit,
+        order,
+        way: fc.constantFrom("there" as const, "back" as const),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("admit" as const), tenant, limit }) },
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        kind: fc.constant("pull" as const),
+        lease,
+        survey: fc.boolean(),
+        boxes: fc.array(box, { maxLength: 3 }),
+      }),
+    },
+    {
+      weight: 12,
+      arbitrary: fc.record({ kind: fc.constant("settle" as const), lease, outcomes: several(outcome, 4) }),
+    },
+    { weight: 8, arbitrary: fc.record({ kind: fc.constant("observe" as const), reports: several(report, 3) }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        kind: fc.constant("record" as const),
+        lease,
+        done: fc.constantFrom("last" as const, "last" as const, "none" as const, "earlier" as const),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant("acquire" as const),
+        shard: fc.constantFrom(0, 0, 1),
+        role,
+        ttlMs: fc.constantFrom(3_600_000, 20_000),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constantFrom("renew" as const, "release" as const), role, lease }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("member" as const),
+        role,
+        owner: fc.constantFrom("one", "two"),
+        leaves: fc.boolean(),
+      }),
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        kind: fc.constant("wait" as const),
+        ms: fc.oneof(
+          { weight: 6, arbitrary: fc.integer({ min: 1, max: 2_000 }) },
+          { weight: 5, arbitrary: fc.integer({ min: 2_000, max: 62_500 }) },
+          { weight: 1, arbitrary: fc.constantFrom(16 * 60_000, 25 * 3_600_000) },
+        ),
+      }),
+    },
+  ),
+  { maxLength: 60, size: "max" },
+);

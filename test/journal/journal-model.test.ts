@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { SeededRandom } from "../support/seeded-random.ts";
+import { type Command, commands } from "./journal-commands.ts";
+import { JournalPair } from "./journal-pair.ts";
+import { TimedRedis } from "./timed-redis.ts";
+
+/** One more seed to run: JOURNAL_MODEL_SEED, and how many lists of commands a seed stands for: JOURNAL_MODEL_RUNS. */
+const { JOURNAL_MODEL_SEED: wantedSeed, JOURNAL_MODEL_PATH: wantedPath, JOURNAL_MODEL_RUNS: runs } = Bun.env;
+const RUNS = Number(runs ?? 120);
+const SEEDS = wantedPath === undefined ? [1, 2] : [];
+
+let tokenChance = new SeededRandom(1);
+let redis: TimedRedis;
+
+beforeAll(async () => {
+  redis = await TimedRedis.start({ next: () => tokenChance.next(), fill: (bytes) => tokenChance.fill(bytes) });
+});
+
+afterAll(async () => {
+  await redis.stop();
+});
+
+async function runOnBoth(list: readonly Command[]): Promise<void> {
+  tokenChance = new SeededRandom(1);
+  const pair = await JournalPair.start(redis, new SeededRandom(1));
+  for (const command of list) await pair.run(command);
+}
+
+for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wantedSeed)])]) {
+  test(`Redis and memory answer the same, and hold the same, after every call (seed ${seed})`, async () => {
+    const path = wantedPath === undefined ? {} : { path: wantedPath };
+    const property = fc.asyncProperty(commands, runOnBoth);
+    const details = await fc.check(property, { seed, numRuns: RUNS, ...path });
+    expect(details.failed ? reportOf(details, seed) : "").toBe("");
+  }, 120_000);
+}
+
+function reportOf(details: fc.RunDetails<[readonly Command[]]>, seed: number): string {
+  const replay = `JOURNAL_MODEL_SEED=${seed} JOURNAL_MODEL_PATH=${details.counterexamplePath}`;
+  const list = details.counterexample?.[0].map((command) => JSON.stringify(command)).join("\n");
+  return `${String(details.errorInstance)}\nafter the last of:\n${list}\nReplay: ${replay} bun test ${import.meta.path}`;
+}
