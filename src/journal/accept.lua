@@ -25,10 +25,9 @@ local function roll(window, key)
   elseif slice_now > window.slice + slices then -- all of it is past, and the key has expired or will
     window.first, window.total = slice_now, 0
   else
-    if window.here > 0 then
-      call('HSET', key, window.slice, window.here)
-      call('PEXPIRE', key, (slices + 2) * slice_ms)
-    end
+    if window.here > 0 then call('HSET', key, window.slice, window.here) end
+    -- Also when nothing was let through: what is counted in the total must not be gone when its time to leave has come.
+    call('PEXPIRE', key, (slices + 2) * slice_ms)
     local expired = {}
     for old = window.first, math.min(slice_now - slices - 1, window.slice) do expired[#expired + 1] = old end
     if #expired > 0 then

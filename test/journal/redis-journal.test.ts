@@ -147,6 +147,16 @@ describe("accept", () => {
     expect(await remaining()).toBe(99);
   });
 
+  test("what a window has counted is kept for as long as it counts, also while nothing is let through", async () => {
+    const { tenant, prefix } = await world();
+    const now = Math.floor(Number((await redis.client.time())[0]));
+    await redis.client.hset(`${prefix}:rate:acme`, now - 30, 5);
+    await redis.client.pexpire(`${prefix}:rate:acme`, 32_000);
+    await redis.client.hset(`${prefix}:rate`, "acme", `${now - 30} 5 ${now - 10} 0`);
+    expect((await journal.admit(tenant, 5)).limited).toBe(true);
+    expect(await redis.client.pttl(`${prefix}:rate:acme`)).toBeGreaterThan(limits.rateWindowMs);
+  });
+
   test("answers a repeated idempotency key with the first job, and another body with a conflict", async () => {
     const { tenant } = await world();
     const idempotency = { key: "order 7", fingerprint: "aa" };
