@@ -1,0 +1,61 @@
+import { isFinal } from "../../src/core/job.ts";
+import type { World } from "./world.ts";
+
+/** Compares the journal, the outbox and the ledger as a whole. Costs more than a step, so it comes less often. */
+export function auditBooks(world: World): void {
+  const { state, jobs, ledger, watch, drawn } = world;
+  const inFlight = new Set<string>();
+  const inOutbox = new Set<string>();
+  for (let number = 0; number < drawn.shards; number += 1) {
+    const shard = state.look(number);
+    const boxed = [...shard.boxes.values()].flatMap((box) => [...box.entries.values()]);
+    for (const { jobId } of [...boxed, ...[...shard.parked.values()].map(({ entry }) => entry)]) {
+      watch.demand(!inFlight.has(jobId), "booksBalance", () => `${jobId} waits twice`);
+      inFlight.add(jobId);
+    }
+    const rows = [...shard.outbox.entries.values()].flatMap((entry) => entry.rows);
+    for (const { tenantId, eventId } of rows) inOutbox.add(`${tenantId}#${eventId}`);
+  }
+  for (const { jobId, status, isForgotten } of jobs.jobs.values()) {
+    const isRight = isForgotten || inFlight.has(jobId) !== isFinal(status);
+    watch.demand(isRight, "booksBalance", () => `${jobId} is ${status}, waiting: ${inFlight.has(jobId)}`);
+  }
+  for (const key of jobs.events.keys()) {
+    const isKept = jobs.forgottenEvents.has(key) || inOutbox.has(key) || ledger.hasKey(key);
+    watch.demand(isKept, "booksBalance", () => `event ${key} is neither in the outbox nor in the ledger`);
+  }
+}
+
+/** Whether all that was accepted has ended and is recorded, and nobody waits for anything. */
+export function isSettled(world: World): boolean {
+  const { state, jobs, load, drawn } = world;
+  if (load.underWay > 0 || world.hasReportsUnderWay) return false;
+  for (const { status, isForgotten } of jobs.jobs.values()) if (!isFinal(status) && !isForgotten) return false;
+  for (let shard = 0; shard < drawn.shards; shard += 1) {
+    const { boxes, parked, outbox, mark } = state.look(shard);
+    if (boxes.size > 0 || parked.size > 0 || outbox.entries.size > 0 || mark !== null) return false;
+  }
+  return true;
+}
+
+/** What must hold when all is settled and every process has stopped. */
+export function auditEnd(world: World): void {
+  auditBooks(world);
+  const { state, jobs, ledger, watch, drawn } = world;
+  for (const truth of jobs.jobs.values()) {
+    if (truth.isForgotten) continue;
+    const recorded = ledger.job(truth.tenant.tenantId, truth.jobId);
+    const agrees = recorded?.status === truth.status && (recorded.events.length === truth.events || truth.isExcused);
+    watch.demand(agrees, "booksBalance", () => `${truth.jobId} is ${truth.status}, in the ledger ${recorded?.status}`);
+  }
+  for (let number = 0; number < drawn.shards; number += 1) {
+    const { boxes, cursors, ready, held, later, parked, outbox } = state.look(number);
+    const left = [boxes, cursors, ready, held, later, parked, outbox.entries].map(({ size }) => size);
+    const isEmpty = left.every((size) => size === 0);
+    watch.demand(isEmpty, "memory", () => `shard ${number} still holds ${left.join(" ")} in its seven lists`);
+    for (const role of ["dispatcher", "recorder"] as const) {
+      const holder = state.holder(number, role);
+      watch.demand(holder === null, "cleanEnd", () => `shard ${number} is still leased to a ${role}`);
+    }
+  }
+}

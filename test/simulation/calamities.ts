@@ -1,0 +1,95 @@
+import { limits } from "../../src/core/limits.ts";
+import type { Dice } from "./dice.ts";
+import type { JournalSnapshot } from "./memory-journal-state.ts";
+import type { SimClock } from "./sim-clock.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { Weather } from "./weather.ts";
+
+/** What a calamity can befall. */
+export interface Exposed {
+  readonly clock: SimClock;
+  readonly dice: Dice;
+  readonly weather: Weather;
+  drainOne(): void;
+  stepClockOfOne(byMs: number): void;
+  stepJournalClock(byMs: number): void;
+  setJournalUp(isUp: boolean): void;
+  setLedgerUp(isUp: boolean): void;
+  snapshot(): JournalSnapshot;
+  /** The journal comes back as it was then. */
+  forgetSince(snapshot: JournalSnapshot): void;
+}
+
+/** Brings the faults that come from time to time, until `end`. */
+export class Calamities {
+  private isOver = false;
+
+  constructor(private readonly exposed: Exposed) {}
+
+  begin(): void {
+    const { exposed } = this;
+    const { weather, dice } = exposed;
+    this.every(weather.drainEveryMs, () => exposed.drainOne());
+    this.every(weather.clockStepEveryMs, () => exposed.stepClockOfOne(this.step(3_600_000)));
+    this.every(weather.journalClockStepEveryMs, () => exposed.stepJournalClock(this.step(60_000)));
+    this.every(weather.ledgerAwayEveryMs, () => this.ledgerAway(dice.between(500, 20_000)));
+    this.every(weather.journalRestartEveryMs, () => this.journalRestart(dice.between(100, 8_000)));
+  }
+
+  end(): void {
+    this.isOver = true;
+    this.exposed.setJournalUp(true);
+    this.exposed.setLedgerUp(true);
+  }
+
+  private every(meanMs: number, strike: () => void): void {
+    const { clock, dice } = this.exposed;
+    if (meanMs === 0) return;
+    clock.at(2 * meanMs * dice.next(), () => {
+      if (this.isOver) return;
+      strike();
+      this.every(meanMs, strike);
+    });
+  }
+
+  /** Mostly seconds, sometimes as much as `mostMs`. */
+  private step(mostMs: number): number {
+    const { dice } = this.exposed;
+    const size = dice.chance(0.8) ? dice.between(1, 5_000) : dice.between(1, mostMs);
+    return dice.chance(0.5) ? size : -size;
+  }
+
+  private ledgerAway(forMs: number): void {
+    this.exposed.setLedgerUp(false);
+    this.exposed.clock.at(forMs, () => this.exposed.setLedgerUp(true));
+  }
+
+  private journalRestart(forMs: number): void {
+    const { exposed } = this;
+    const goDown = (then: () => void) => {
+      if (this.isOver) return;
+      exposed.setJournalUp(false);
+      then();
+      exposed.clock.at(forMs, () => exposed.setJournalUp(true));
+    };
+    if (!exposed.weather.journalForgets) return goDown(() => {});
+    const snapshot = exposed.snapshot();
+    exposed.clock.at(exposed.dice.between(0, 1_000), () => goDown(() => exposed.forgetSince(snapshot)));
+  }
+}
+
+/** Crashes and pauses come between any two steps of a process. */
+export function hazardOf(
+  process: SimProcess,
+  parts: Pick<Exposed, "dice"> & { now(): Weather; crash(): void; paused(): void },
+): () => void {
+  const { dice } = parts;
+  return () => {
+    const { crash, pause } = parts.now();
+    if (crash > 0 && dice.chance(crash)) parts.crash();
+    else if (pause > 0 && dice.chance(pause)) {
+      parts.paused();
+      process.pause(dice.between(10, 3 * limits.leaseTtlMs));
+    }
+  };
+}

@@ -1,0 +1,79 @@
+import { limits } from "../../src/core/limits.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
+import type { Watch } from "./promises.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+/** Twice what the scheduler lets a tenant spend in one turn. */
+const SHARE = 8;
+
+interface Standing {
+  waiting: number;
+  underWay: number;
+  /** Hand-overs of each other tenant since this one began to wait with nothing under way. */
+  readonly passedBy: Map<string, number>;
+}
+
+/** What each tenant has under way and waiting in each process, and who was served meanwhile. */
+export class FairnessBooks {
+  private readonly standings = new Map<SimProcess, Map<string, Standing>>();
+  /** What a step's answer brings waits for its turn from the next step on. */
+  private arriving: (() => void)[] = [];
+
+  constructor(
+    private readonly watch: Watch,
+    private readonly slots: number,
+    /** Whether nothing but the scheduler can make a tenant wait in this run. */
+    private readonly isComparable: boolean,
+  ) {}
+
+  /** A step is over. */
+  stepped(): void {
+    if (this.arriving.length === 0) return;
+    for (const arrive of this.arriving.splice(0)) arrive();
+  }
+
+  pulled(process: SimProcess, tenantId: string, jobs: number): void {
+    if (jobs > 0) this.arriving.push(() => (this.standing(process, tenantId).waiting += jobs));
+  }
+
+  started(process: SimProcess, tenant: Tenant): void {
+    const { watch } = this;
+    const all = this.ofProcess(process);
+    const own = this.standing(process, tenant.tenantId);
+    own.waiting -= 1;
+    own.underWay += 1;
+    own.passedBy.clear();
+    const isInWindow = own.underWay <= limits.tenantWindowMax;
+    watch.demand(isInWindow, "memory", () => `${own.underWay} deliveries of ${tenant.tenantId}`);
+    let used = 0;
+    for (const { underWay } of all.values()) used += underWay;
+    watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);
+    if (this.isComparable) this.countPassed(all, tenant.tenantId);
+  }
+
+  ended(process: SimProcess, tenant: Tenant): void {
+    this.standing(process, tenant.tenantId).underWay -= 1;
+  }
+
+  private countPassed(all: ReadonlyMap<string, Standing>, tenantId: string): void {
+    for (const [other, standing] of all) {
+      if (other === tenantId || standing.waiting <= 0 || standing.underWay > 0) continue;
+      const count = (standing.passedBy.get(tenantId) ?? 0) + 1;
+      standing.passedBy.set(tenantId, count);
+      this.watch.demand(count <= SHARE, "fairShare", () => `${tenantId} passed ${other} ${count} times`);
+    }
+  }
+
+  private standing(process: SimProcess, tenantId: string): Standing {
+    const all = this.ofProcess(process);
+    const known = all.get(tenantId) ?? { waiting: 0, underWay: 0, passedBy: new Map() };
+    all.set(tenantId, known);
+    return known;
+  }
+
+  private ofProcess(process: SimProcess): Map<string, Standing> {
+    const all = this.standings.get(process) ?? new Map<string, Standing>();
+    this.standings.set(process, all);
+    return all;
+  }
+}

@@ -1,0 +1,159 @@
+import type { EventType } from "../../src/core/event.ts";
+import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/core/job.ts";
+import type { NewJob } from "../../src/core/journal.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
+import type { Watch } from "./promises.ts";
+
+/** What is true of a job, whoever knows it. */
+export interface JobTruth {
+  readonly jobId: string;
+  readonly tenant: Tenant;
+  readonly recipient: string;
+  /** Its place among all that were accepted. */
+  readonly place: number;
+  status: JobStatus;
+  events: number;
+  readonly types: Set<EventType>;
+  /** The term in which its process heard that the provider has it. */
+  answeredIn: string | null;
+  handOvers: number;
+  /** The journal forgot something of it: it may be missing, and what was known may happen again. */
+  isExcused: boolean;
+  /** The journal forgot that it was accepted. */
+  isForgotten: boolean;
+}
+
+const ENDING: Readonly<Record<string, EventType | undefined>> = {
+  success: "sent",
+  failed: "failed",
+  suppressed: "suppressed",
+};
+const ENDING_TYPES: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
+
+/** The truth about jobs and their events, kept beside the journal and compared with it wherever a job is touched. */
+export class JobBooks {
+  readonly jobs = new Map<string, JobTruth>();
+  /** Every event that the journal ever held, with the job that it belongs to. */
+  readonly events = new Map<string, { readonly jobId: string; readonly index: number }>();
+  /** Those of them that it forgot. */
+  readonly forgottenEvents = new Set<string>();
+  private readonly lastEventIds = new Map<string, number>();
+  private readonly suppressed = new Set<string>();
+
+  constructor(
+    private readonly watch: Watch,
+    private readonly read: (tenant: Tenant, jobId: string) => JobRecord | null,
+    /** The journal never both forgets and goes back in time: then even its event clock could repeat itself. */
+    private readonly isClockSound: boolean,
+  ) {}
+
+  landed(tenant: Tenant, job: NewJob): void {
+    const known = this.jobs.get(job.jobId);
+    this.watch.demand(known === undefined || known.isForgotten, "repeats", () => `${job.jobId} was accepted twice`);
+    this.jobs.set(job.jobId, {
+      jobId: job.jobId,
+      tenant,
+      recipient: job.recipient,
+      place: this.jobs.size,
+      status: "pending",
+      events: 0,
+      types: new Set(),
+      answeredIn: known?.answeredIn ?? null,
+      handOvers: known?.handOvers ?? 0,
+      isExcused: known?.isExcused ?? false,
+      isForgotten: false,
+    });
+    this.touch(job.jobId);
+  }
+
+  suppress(tenantId: string, recipient: string): void {
+    this.suppressed.add(`${tenantId} ${recipient}`);
+  }
+
+  isSuppressed({ tenant, recipient }: JobTruth): boolean {
+    return this.suppressed.has(`${tenant.tenantId} ${recipient}`);
+  }
+
+  hasEvent({ tenantId, eventId }: { readonly tenantId: string; readonly eventId: number }): boolean {
+    return this.events.has(`${tenantId}#${eventId}`);
+  }
+
+  /** Compares what the journal says of a job with what it said before. */
+  touch(jobId: string): void {
+    const truth = this.jobs.get(jobId);
+    if (truth === undefined) return;
+    const record = this.read(truth.tenant, jobId);
+    if (record === null) {
+      // A final job leaves the journal once the ledger has it; the audit looks for its events there.
+      const isKept = isFinal(truth.status) || truth.isForgotten;
+      this.watch.demand(isKept, "nothingLost", () => `${jobId} was ${truth.status} and is gone`);
+      return;
+    }
+    // A process that had it in hand has written it down again.
+    truth.isForgotten = false;
+    this.checkStatus(truth, record);
+    this.checkEnding(record);
+    this.takeEvents(truth, record);
+  }
+
+  /** The journal went back in time: what it says now is the truth, and what differs is excused. */
+  rewind(suppressed: Iterable<readonly [tenantId: string, recipient: string]>): void {
+    this.suppressed.clear();
+    for (const [tenantId, recipient] of suppressed) this.suppress(tenantId, recipient);
+    for (const truth of this.jobs.values()) this.rewindJob(truth);
+    for (const [key, { jobId, index }] of this.events) {
+      if (index >= (this.jobs.get(jobId)?.events ?? 0)) this.forgottenEvents.add(key);
+    }
+  }
+
+  private rewindJob(truth: JobTruth): void {
+    const record = this.read(truth.tenant, truth.jobId);
+    const isChanged = record?.status !== truth.status || record.events.length !== truth.events;
+    // A message that was under way may have been handed over in the time that is forgotten.
+    if (isChanged || !isFinal(truth.status)) truth.isExcused = true;
+    truth.isForgotten = record === null;
+    truth.status = record?.status ?? "pending";
+    truth.events = record?.events.length ?? 0;
+  }
+
+  private checkStatus(truth: JobTruth, record: JobRecord): void {
+    // The table's keys are its type's.
+    const steps = Object.keys(TRANSITIONS[truth.status]) as JobStep[];
+    const mayBecome = steps.some((step) => TRANSITIONS[truth.status][step] === record.status);
+    this.watch.demand(
+      record.status === truth.status || mayBecome,
+      "transitions",
+      () => `${truth.jobId} went from ${truth.status} to ${record.status}`,
+    );
+    truth.status = record.status;
+  }
+
+  private checkEnding({ jobId, status, events, result, attempts }: JobRecord): void {
+    const endings = events.filter(({ type }) => ENDING_TYPES.has(type)).map(({ type }) => type);
+    const expected = ENDING[status];
+    const agrees = expected === undefined ? endings.length === 0 : endings.length === 1 && endings[0] === expected;
+    this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${endings.join(", ")}]`);
+    const isComplete = isFinal(status) ? result !== null && attempts > 0 : result === null;
+    this.watch.demand(isComplete, "eventAndStatus", () => `${jobId} is ${status} after ${attempts} attempts`);
+  }
+
+  private takeEvents(truth: JobTruth, { events, jobId }: JobRecord): void {
+    const { watch } = this;
+    const { tenantId } = truth.tenant;
+    watch.demand(events.length >= truth.events, "nothingLost", () => `${jobId} lost an event`);
+    for (const [index, { eventId, type }] of events.entries()) {
+      if (index < truth.events) continue;
+      truth.types.add(type);
+      const newest = this.lastEventIds.get(tenantId) ?? 0;
+      watch.demand(
+        eventId > newest || !this.isClockSound,
+        "eventOrder",
+        () => `event ${eventId} of ${jobId} after ${newest}`,
+      );
+      this.lastEventIds.set(tenantId, Math.max(newest, eventId));
+      this.events.set(`${tenantId}#${eventId}`, { jobId, index });
+      this.forgottenEvents.delete(`${tenantId}#${eventId}`);
+    }
+    truth.events = events.length;
+  }
+}

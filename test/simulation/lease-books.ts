@@ -1,0 +1,67 @@
+import type { Lease, LeaseRole } from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
+import type { SimClock } from "./sim-clock.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+/** One lease from its acquisition on, as seen from outside. */
+export interface TermTruth {
+  readonly lease: Lease;
+  readonly process: SimProcess;
+  /** When the last call that the journal answered with yes was sent; null while the process knows of none. */
+  sentAtMs: number | null;
+  /** Given back by its own process: all its work was over. */
+  isReleased: boolean;
+  /** Its process was told to give up what it could not finish. */
+  isAbandoned: boolean;
+}
+
+/** Who holds, and who believes to hold, which lease. */
+export class LeaseBooks {
+  private readonly terms = new Map<string, TermTruth>();
+  /** The newest term of a shard and role for each process, by when its process heard of it. */
+  private readonly heard = new Map<string, TermTruth>();
+
+  constructor(private readonly clock: SimClock) {}
+
+  acquired(lease: Lease, process: SimProcess): void {
+    this.terms.set(lease.token, { lease, process, sentAtMs: null, isReleased: false, isAbandoned: false });
+  }
+
+  released(lease: Lease): void {
+    const term = this.terms.get(lease.token);
+    if (term !== undefined) term.isReleased = true;
+  }
+
+  /** The process heard that the call which it sent at `sentAtMs` succeeded. */
+  confirmed(lease: Lease, sentAtMs: number): void {
+    const term = this.terms.get(lease.token);
+    if (term === undefined) return;
+    const isNew = term.sentAtMs === null;
+    // What is answered too late extends nothing.
+    if (isNew || this.isSurelyHeld(term)) term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
+    if (isNew) this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
+  }
+
+  abandonAllOf(process: SimProcess): void {
+    for (const term of this.terms.values()) if (term.process === process) term.isAbandoned = true;
+  }
+
+  /** The term that the process acts in, as far as it knows. */
+  termOf(process: SimProcess, shard: number, role: LeaseRole): TermTruth | null {
+    return this.heard.get(keyOf(process, shard, role)) ?? null;
+  }
+
+  isSurelyHeld({ sentAtMs }: TermTruth): boolean {
+    return sentAtMs !== null && this.clock.nowMs < sentAtMs + limits.leaseTtlMs - limits.leaseMarginMs;
+  }
+
+  /** Whether everything that the term began was finished and written down. */
+  hasEndedWell(token: string): boolean {
+    const term = this.terms.get(token);
+    return term !== undefined && term.isReleased && !term.isAbandoned;
+  }
+}
+
+function keyOf(process: SimProcess, shard: number, role: LeaseRole): string {
+  return `${process.name} ${shard} ${role}`;
+}

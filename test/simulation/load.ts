@@ -1,0 +1,67 @@
+import type { AcceptResult } from "../../src/core/journal.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
+import type { Dice } from "./dice.ts";
+import type { Network } from "./network.ts";
+import type { SimClock } from "./sim-clock.ts";
+import type { SendRequest, SimHouse } from "./sim-house.ts";
+
+const PATIENCE_MS = 8_000;
+const TRIES_MAX = 6;
+
+export interface LoadParts {
+  readonly clock: SimClock;
+  readonly dice: Dice;
+  readonly network: Network;
+  /** A process that takes requests, or null where all are gone. */
+  aHouse(): SimHouse | null;
+  /** A client has read that its message is accepted. */
+  acknowledged(request: SendRequest, jobId: string): void;
+}
+
+/** The tenants' programs: they send, and where they named a key they send again what was not answered. */
+export class Load {
+  /** Sends that are not answered and not given up. */
+  underWay = 0;
+  acknowledgedCount = 0;
+  private keys = 0;
+
+  constructor(private readonly parts: LoadParts) {}
+
+  send(tenant: Tenant, recipient: string, afterMs = 0): void {
+    const { dice, clock } = this.parts;
+    const body: JsonObject = { to_address: recipient, html: dice.chance(0.1) ? LONG_HTML : SHORT_HTML };
+    const idempotencyKey = dice.chance(0.3) ? `key-${(this.keys += 1)}` : null;
+    this.underWay += 1;
+    clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));
+  }
+
+  private attempt(request: SendRequest, triesLeft: number): void {
+    const { clock, network, aHouse } = this.parts;
+    const house = aHouse();
+    let isOver = false;
+    const end = (result: AcceptResult | null) => {
+      if (isOver) return;
+      isOver = true;
+      patience.cancel();
+      if (result?.kind === "accepted" || result?.kind === "replayed") {
+        this.acknowledgedCount += 1;
+        this.parts.acknowledged(request, result.jobId);
+      } else if (request.idempotencyKey !== null && triesLeft > 1) {
+        clock.at(1_000, () => this.attempt(request, triesLeft - 1));
+        return;
+      }
+      this.underWay -= 1;
+    };
+    const patience = clock.at(PATIENCE_MS, () => end(null));
+    if (house === null) return;
+    const answer = (result: AcceptResult | null) => clock.at(network.legMs(), () => end(result));
+    house.process.enter(() => {
+      house.send(request).then(answer, () => answer(null));
+    }, "answer");
+  }
+}
+
+const SHORT_HTML = "<p>Hello</p>";
+/** Costs its tenant more than one turn's worth of a slot. */
+const LONG_HTML = `<p>${"Hello ".repeat(7_000)}</p>`;

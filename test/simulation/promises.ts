@@ -1,0 +1,45 @@
+/** What is checked after every step, a sentence each. */
+export const PROMISES = {
+  nothingLost: "nothing that was accepted is lost",
+  everyJobEnds: "every accepted job ends, and everything is recorded, once the faults are over",
+  booksBalance: "the books balance: a job is in flight or final, its events are in the outbox or in the ledger",
+  eventOnce: "each event is in the ledger once, and none that did not happen",
+  eventOrder: "a tenant's event ids rise, and become visible in their order",
+  tokenFrozen: "a batch's token names the same rows for ever",
+  recordedFirst: "nothing leaves the outbox before the ledger has it",
+  transitions: "a status follows the table and never goes back",
+  eventAndStatus: "a final status and the event that tells of it come together",
+  suppressed: "a suppressed recipient is never sent to",
+  leaseHeld: "a process without a surely held lease calls no provider",
+  shardOwnedOnce: "a process acts for a shard in one term at a time",
+  repeats: "a message is handed over again only after an answer that was not heard, or a term that broke off",
+  order: "without faults a tenant's messages are handed over in the order in which they were accepted",
+  fairShare: "no tenant with nothing under way is passed by another more often than its share",
+  memory: "what is held is bounded by the work in flight",
+  reportKept: "a report about a message that was taken for recorded is in its job's history",
+  idempotency: "an idempotency key names one job",
+  cleanEnd: "a process that is told to stop stops in time and leaves no lease behind",
+  noDefect: "the engine meets no error that it did not expect",
+} as const;
+
+export type PromiseName = keyof typeof PROMISES;
+
+/** A promise that was not kept. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+  constructor(
+    readonly promise: PromiseName,
+    readonly detail: string,
+  ) {
+    super(`broken: ${PROMISES[promise]} (${detail})`);
+  }
+}
+
+/** Takes note of the first promise that is broken. It does not throw: the engine would catch that and go on. */
+export class Watch {
+  violation: Violation | null = null;
+
+  demand(isKept: boolean, promise: PromiseName, detail: () => string): void {
+    if (!isKept) this.violation ??= new Violation(promise, detail());
+  }
+}

@@ -1,0 +1,129 @@
+import { Dispatcher } from "../../src/actors/dispatcher.ts";
+import { UnavailableError } from "../../src/core/errors.ts";
+import { JobIds } from "../../src/core/ids.ts";
+import type { AcceptResult, NewJob } from "../../src/core/journal.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { LedgerReader, LedgerWriter } from "../../src/core/ledger.ts";
+import type { Telemetry } from "../../src/core/telemetry.ts";
+import type { Tenant, TenantDirectory } from "../../src/core/tenant.ts";
+import { acceptEmail } from "../../src/intake/accept-email.ts";
+import { DeliveryReports } from "../../src/intake/delivery-reports.ts";
+import { Recorder } from "../../src/ledger/recorder.ts";
+import type { Dice } from "./dice.ts";
+import type { Network, Server } from "./network.ts";
+import type { Watch } from "./promises.ts";
+import type { Provider } from "./provider.ts";
+import { SimJournal } from "./sim-journal.ts";
+import type { SimLedger } from "./sim-ledger.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { WatchedJournal } from "./watched-journal.ts";
+
+/** What all processes share. */
+export interface Surroundings {
+  readonly network: Network;
+  readonly watch: Watch;
+  readonly journal: WatchedJournal;
+  readonly journalServer: Server;
+  readonly ledger: SimLedger;
+  readonly ledgerServer: Server;
+  readonly provider: Provider;
+  readonly tenants: ReadonlyMap<string, Tenant>;
+  readonly shards: number;
+}
+
+export interface SendRequest {
+  readonly tenant: Tenant;
+  readonly body: JsonObject;
+  readonly idempotencyKey: string | null;
+}
+
+/** One process with all the roles of the production engine, on simulated ports. */
+export class SimHouse {
+  readonly reports: DeliveryReports;
+  private readonly dispatcher: Dispatcher;
+  private readonly recorder: Recorder;
+  private readonly jobIds: JobIds;
+  private readonly journal: SimJournal;
+
+  constructor(
+    readonly process: SimProcess,
+    private readonly around: Surroundings,
+    private readonly dice: Dice,
+  ) {
+    const { network, journalServer, tenants, shards, provider } = around;
+    const { clock, name: owner } = process;
+    const journal = new SimJournal(process, network, journalServer, around.journal, tenants);
+    const telemetry = this.telemetry();
+    const directory = this.directory();
+    const { writer, reader } = this.ledger();
+    const common = { journal, clock, random: dice, telemetry, owner, shards };
+    this.journal = journal;
+    this.jobIds = new JobIds(clock, dice);
+    this.dispatcher = new Dispatcher({ ...common, directory, channels: [provider.channelOf(process)] });
+    this.recorder = new Recorder({ ...common, ledger: writer });
+    this.reports = new DeliveryReports({ journal, directory, ledger: reader, clock, telemetry });
+  }
+
+  start(): void {
+    this.dispatcher.start();
+    this.recorder.start();
+  }
+
+  /** As on SIGTERM: the work first, then its history. */
+  async stop(): Promise<void> {
+    await this.dispatcher.stop();
+    await Promise.all([this.recorder.stop(), this.reports.stop()]);
+  }
+
+  /** What the front door does with a request; null where it refuses it. */
+  async send({ tenant, body, idempotencyKey }: SendRequest): Promise<AcceptResult | null> {
+    const acceptance = acceptEmail(tenant, body);
+    if (!acceptance.ok) return null;
+    const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: JSON.stringify(body) };
+    const job: NewJob = { jobId: this.jobIds.next(), channel: "email", ...acceptance.job, idempotency };
+    return await this.journal.accept(tenant, tenant.plan.requestsPerMinute, job);
+  }
+
+  /** Says nothing, but takes note of errors that nobody expects. */
+  private telemetry(): Telemetry {
+    return {
+      count: () => {},
+      gauge: () => {},
+      time: () => {},
+      log: (level, message, fields) => {
+        this.around.watch.demand(level !== "error", "noDefect", () => `${message} ${JSON.stringify(fields)}`);
+      },
+    };
+  }
+
+  private directory(): TenantDirectory {
+    const { tenants, network } = this.around;
+    const { clock } = this.process;
+    return {
+      byApiKey: () => null,
+      byId: (tenantId) => {
+        const tenant = tenants.get(tenantId) ?? null;
+        const isAway = this.dice.chance(network.weather.registryAway);
+        const isSlow = this.dice.chance(network.weather.registrySlow);
+        if (!isAway && !isSlow) return tenant;
+        return new Promise((resolve, reject) => {
+          const answer = () => (isAway ? reject(new UnavailableError("no registry")) : resolve(tenant));
+          clock.setTimer(this.dice.skewed(2_000), answer);
+        });
+      },
+    };
+  }
+
+  private ledger(): { readonly writer: LedgerWriter; readonly reader: LedgerReader } {
+    const { network, ledger, ledgerServer } = this.around;
+    const call = <T>(name: string, effect: () => T) =>
+      network.call({ from: this.process, to: ledgerServer, name, effect });
+    return {
+      writer: { write: (token, rows) => call(`insert ${token}`, () => ledger.insert(token, rows)) },
+      reader: {
+        page: () => Promise.resolve({ events: [], hasMore: false }),
+        job: (tenantId, jobId) => call("ledger job", () => ledger.job(tenantId, jobId)),
+      },
+    };
+  }
+}

@@ -1,0 +1,127 @@
+import { sleep } from "../../src/core/clock.ts";
+import { TransportError, UnavailableError } from "../../src/core/errors.ts";
+import type { JobRecord } from "../../src/core/job.ts";
+import type {
+  AcceptResult,
+  Fenced,
+  FrontJournal,
+  Lease,
+  LeaseRole,
+  NewJob,
+  Observation,
+  ObserveResult,
+  OwnerJournal,
+  PullRequest,
+  PullResult,
+  RateState,
+  RecordBatch,
+  RecorderJournal,
+  Settlement,
+} from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
+import type { Tenant, TenantRef } from "../../src/core/tenant.ts";
+import type { Network, Server } from "./network.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { WatchedJournal } from "./watched-journal.ts";
+
+/** One process's way to the journal, over the wire. */
+export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
+  constructor(
+    private readonly process: SimProcess,
+    private readonly network: Network,
+    private readonly server: Server,
+    private readonly journal: WatchedJournal,
+    private readonly tenants: ReadonlyMap<string, Tenant>,
+  ) {}
+
+  admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    return this.call("admit", () => this.journal.state.admitNow(tenant, requestsPerMinute));
+  }
+
+  /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
+  async accept(ref: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+    const { clock } = this.process;
+    const tenant = this.tenant(ref);
+    const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
+    for (let isRepeated = false; ; ) {
+      try {
+        const repeated = isRepeated;
+        return await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job, repeated));
+      } catch (error) {
+        const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
+        if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
+        if (error instanceof TransportError) isRepeated = true;
+      }
+      await sleep(clock, 50);
+    }
+  }
+
+  job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    return this.call("job", () => this.journal.state.jobNow(tenant, jobId));
+  }
+
+  observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    return this.call("observe", () => this.journal.observe(this.tenant(tenant), observation));
+  }
+
+  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
+    const sentAtMs = this.process.clock.monotonicMs();
+    const lease = await this.call(`acquire ${role} ${shard}`, () =>
+      this.journal.acquire(this.process, { shard, role, owner, ttlMs }),
+    );
+    if (lease !== null) this.journal.leases.confirmed(lease, sentAtMs);
+    return lease;
+  }
+
+  async renew(lease: Lease, ttlMs: number): Promise<boolean> {
+    const sentAtMs = this.process.clock.monotonicMs();
+    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () =>
+      this.journal.state.renewNow(lease, ttlMs),
+    );
+    if (isHeld) this.journal.leases.confirmed(lease, sentAtMs);
+    return isHeld;
+  }
+
+  release(lease: Lease): Promise<void> {
+    return this.call(`release ${lease.role} ${lease.shard}`, () => this.journal.release(lease));
+  }
+
+  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
+    return this.call("heartbeat", () => this.journal.state.heartbeatNow(role, owner, ttlMs));
+  }
+
+  resign(role: LeaseRole, owner: string): Promise<void> {
+    return this.call("resign", () => this.journal.state.resignNow(role, owner));
+  }
+
+  async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    const result = await this.call(`pull ${lease.shard}`, () => this.journal.pull(lease, request));
+    this.journal.heardPull(this.process, lease, result);
+    return result;
+  }
+
+  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+    const answer = await this.call(`settle ${lease.shard}`, () => this.journal.settle(lease, settlements));
+    this.journal.heardSettle(lease, settlements);
+    return answer;
+  }
+
+  record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
+    return this.call(`record ${lease.shard}`, () => this.journal.record(lease, done));
+  }
+
+  /** Hints go by the wire, too, and may be lost there. */
+  onMail(listener: (shard: number) => void): () => void {
+    return this.journal.onMail((shard) => this.network.hint(this.process, () => listener(shard)));
+  }
+
+  private call<T>(name: string, effect: () => T): Promise<T> {
+    return this.network.call({ from: this.process, to: this.server, name, effect });
+  }
+
+  private tenant({ tenantId }: TenantRef): Tenant {
+    const tenant = this.tenants.get(tenantId);
+    if (tenant === undefined) throw new Error(`the simulation has no tenant ${tenantId}`);
+    return tenant;
+  }
+}

@@ -1,0 +1,161 @@
+import {
+  type AcceptResult,
+  FENCED,
+  type Fenced,
+  type Lease,
+  type LeaseRole,
+  type NewJob,
+  type Observation,
+  type ObserveResult,
+  type PullRequest,
+  type PullResult,
+  type RecordBatch,
+  type Settlement,
+} from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
+import type { FairnessBooks } from "./fairness-books.ts";
+import type { JobBooks } from "./job-books.ts";
+import type { LeaseBooks } from "./lease-books.ts";
+import type { JournalState } from "./memory-journal-state.ts";
+import type { Watch } from "./promises.ts";
+import type { SimLedger } from "./sim-ledger.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+export interface Acquisition {
+  readonly shard: number;
+  readonly role: LeaseRole;
+  readonly owner: string;
+  readonly ttlMs: number;
+}
+
+export interface WatchedJournalParts {
+  readonly state: JournalState;
+  readonly watch: Watch;
+  readonly jobs: JobBooks;
+  readonly leases: LeaseBooks;
+  readonly ledger: SimLedger;
+  readonly fairness: FairnessBooks;
+}
+
+/** The journal's state, with the books kept beside it: each effect is checked at the instant at which it takes place. */
+export class WatchedJournal {
+  readonly state: JournalState;
+  readonly leases: LeaseBooks;
+  /** Entries that a term has read and not settled, by token and box. */
+  private readonly open = new Map<string, Set<string>>();
+  private readonly idempotency = new Map<string, string>();
+
+  constructor(private readonly parts: WatchedJournalParts) {
+    this.state = parts.state;
+    this.leases = parts.leases;
+  }
+
+  onMail(listener: (shard: number) => void): () => void {
+    return this.state.onMail(listener);
+  }
+
+  accept(tenant: Tenant, requestsPerMinute: number, job: NewJob, isRepeated: boolean): AcceptResult {
+    const before = this.entries(tenant.shard);
+    const result = this.state.acceptNow(tenant, requestsPerMinute, job, isRepeated);
+    if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
+    if (job.idempotency !== null && (result.kind === "accepted" || result.kind === "replayed")) {
+      const key = `${tenant.tenantId} ${job.idempotency.key}`;
+      const known = this.idempotency.get(key) ?? result.jobId;
+      this.idempotency.set(key, known);
+      this.parts.watch.demand(known === result.jobId, "idempotency", () => `${key}: ${known} and ${result.jobId}`);
+    }
+    return result;
+  }
+
+  observe(tenant: Tenant, observation: Observation): ObserveResult {
+    const result = this.state.observeNow(tenant, observation);
+    this.parts.jobs.touch(observation.jobId);
+    if (result === "recorded" && observation.suppress !== null) {
+      this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);
+    }
+    return result;
+  }
+
+  acquire(process: SimProcess, { shard, role, owner, ttlMs }: Acquisition): Lease | null {
+    const lease = this.state.acquireNow(shard, role, owner, ttlMs);
+    if (lease !== null) this.leases.acquired(lease, process);
+    return lease;
+  }
+
+  release(lease: Lease): void {
+    if (this.state.holder(lease.shard, lease.role) === lease.token) this.leases.released(lease);
+    this.state.releaseNow(lease);
+  }
+
+  pull(lease: Lease, request: PullRequest): PullResult | Fenced {
+    const { watch, jobs } = this.parts;
+    const boxes = request.boxes.length;
+    watch.demand(boxes <= limits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
+    const result = this.state.pullNow(lease, request);
+    if (result === FENCED) return result;
+    for (const job of result.boxes.flatMap((box) => box.jobs)) {
+      jobs.touch(job.jobId);
+      const truth = jobs.jobs.get(job.jobId);
+      watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
+      if (truth === undefined) continue;
+      const agrees = jobs.isSuppressed(truth) === (job.suppressed !== null) || truth.isExcused;
+      watch.demand(agrees, "suppressed", () => `${job.jobId} was handed out with ${job.suppressed}`);
+    }
+    return result;
+  }
+
+  heardPull(process: SimProcess, lease: Lease, result: PullResult | Fenced): void {
+    if (result === FENCED) return;
+    for (const { box, jobs } of result.boxes) {
+      const open = this.openIn(lease, box.tenantId);
+      for (const { jobId } of jobs) open.add(jobId);
+      const isBounded = open.size <= limits.boxOpenMax;
+      this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${box.tenantId} are open`);
+      const waiting = jobs.filter(({ suppressed }) => suppressed === null).length;
+      this.parts.fairness.pulled(process, box.tenantId, waiting);
+    }
+  }
+
+  settle(lease: Lease, settlements: readonly Settlement[]): "settled" | Fenced {
+    const { watch, jobs } = this.parts;
+    const isBounded = settlements.length <= limits.settleBatchMax;
+    watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
+    const result = this.state.settleNow(lease, settlements);
+    if (result !== FENCED) for (const { job } of settlements) jobs.touch(job.jobId);
+    return result;
+  }
+
+  heardSettle(lease: Lease, settlements: readonly Settlement[]): void {
+    for (const { job } of settlements) this.openIn(lease, job.tenantId).delete(job.jobId);
+  }
+
+  record(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
+    const before = this.outboxKeys(lease.shard);
+    const result = this.state.recordNow(lease, done);
+    const after = this.outboxKeys(lease.shard);
+    for (const [key, row] of before) {
+      const isSafe = after.has(key) || this.parts.ledger.has(row);
+      this.parts.watch.demand(isSafe, "recordedFirst", () => `${key} left the outbox of shard ${lease.shard}`);
+    }
+    return result;
+  }
+
+  private openIn(lease: Lease, tenantId: string): Set<string> {
+    const key = `${lease.token} ${tenantId}`;
+    const open = this.open.get(key) ?? new Set<string>();
+    this.open.set(key, open);
+    return open;
+  }
+
+  private entries(shard: number): number {
+    let entries = 0;
+    for (const box of this.state.look(shard).boxes.values()) entries += box.entries.size;
+    return entries;
+  }
+
+  private outboxKeys(shard: number) {
+    const rows = [...this.state.look(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
+    return new Map(rows.map((row) => [`${row.tenantId}#${row.eventId}`, row]));
+  }
+}

@@ -1,0 +1,232 @@
+import { limits } from "../../src/core/limits.ts";
+import type { DeliveryReport } from "../../src/core/report.ts";
+import { hazardOf } from "./calamities.ts";
+import { Dice } from "./dice.ts";
+import { FairnessBooks } from "./fairness-books.ts";
+import { JobBooks } from "./job-books.ts";
+import { LeaseBooks } from "./lease-books.ts";
+import { Load } from "./load.ts";
+import { type JournalSnapshot, JournalState } from "./memory-journal-state.ts";
+import { Network, type Server } from "./network.ts";
+import { Watch } from "./promises.ts";
+import { Provider } from "./provider.ts";
+import type { RunOptions } from "./run-options.ts";
+import { SimClock } from "./sim-clock.ts";
+import { SimHouse } from "./sim-house.ts";
+import { SimLedger } from "./sim-ledger.ts";
+import { EPOCH_MS, SimProcess } from "./sim-process.ts";
+import { Trace } from "./trace.ts";
+import { WatchedJournal } from "./watched-journal.ts";
+import { CALM } from "./weather.ts";
+
+/** What happened in a world, for whoever wants to know whether it was put to the test. */
+export interface WorldCounts {
+  crashes: number;
+  pauses: number;
+  drains: number;
+  restarts: number;
+  reports: number;
+}
+
+/** The engine's processes, what they call, and the books that say what is true. */
+export class World {
+  readonly dice: Dice;
+  readonly clock: SimClock;
+  readonly trace: Trace;
+  readonly watch = new Watch();
+  readonly network: Network;
+  readonly state: JournalState;
+  readonly jobs: JobBooks;
+  readonly leases: LeaseBooks;
+  readonly ledger: SimLedger;
+  readonly fairness: FairnessBooks;
+  readonly provider: Provider;
+  readonly journal: WatchedJournal;
+  readonly load: Load;
+  readonly journalServer: Server = { name: "journal", isUp: true, timeoutMs: 5_000 };
+  readonly ledgerServer: Server = { name: "ledger", isUp: true, timeoutMs: limits.ledgerInsertTimeoutMs };
+  readonly counts: WorldCounts = { crashes: 0, pauses: 0, drains: 0, restarts: 0, reports: 0 };
+  /** The processes that play, one a place. A place is empty between a death and the next start. */
+  readonly places: (SimHouse | null)[];
+  /** Reports on their way, with the process that has taken each, if any. */
+  private readonly reports = new Set<{ house: SimHouse | null }>();
+  private births = 0;
+  private journalSkewMs = 0;
+
+  constructor(seed: number, draw: (dice: Dice) => RunOptions) {
+    this.dice = new Dice(seed);
+    this.drawn = draw(this.dice);
+    const { weather, slots, tenants, slownessMs } = this.drawn;
+    const { dice, watch } = this;
+    this.clock = new SimClock(dice.fork());
+    this.trace = new Trace(this.clock);
+    this.network = new Network(this.clock, dice.fork(), this.trace);
+    this.network.weather = weather;
+    const journalClock = { nowMs: () => EPOCH_MS + this.clock.nowMs + this.journalSkewMs };
+    this.state = new JournalState(journalClock, dice.fork());
+    const isClockSound = !weather.journalForgets || weather.journalClockStepEveryMs === 0;
+    this.jobs = new JobBooks(watch, (tenant, jobId) => this.state.jobNow(tenant, jobId), isClockSound);
+    this.leases = new LeaseBooks(this.clock);
+    this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
+    this.fairness = new FairnessBooks(watch, slots, isComparable(this.drawn));
+    const { network, state, jobs, leases, ledger, fairness, clock, trace } = this;
+    this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness });
+    this.provider = new Provider({
+      ...{ clock, dice: dice.fork(), network, trace, watch, jobs, leases, fairness, state, slots },
+      isOrdered: weather.isCalm,
+      isJournalSound: weather.journalClockStepEveryMs === 0 && !weather.journalForgets,
+      slownessMs: (tenantId) => slownessMs.get(tenantId) ?? 60,
+      report: (report, delayMs) => this.report(report, delayMs),
+    });
+    this.load = new Load({
+      ...{ clock, dice: dice.fork(), network },
+      aHouse: () => this.aHouse(),
+      acknowledged: (_request, jobId) => this.acknowledged(jobId),
+    });
+    this.places = Array.from({ length: this.drawn.processes }, () => null);
+    this.tenants = new Map(tenants.map((tenant) => [tenant.tenantId, tenant]));
+  }
+
+  readonly drawn: RunOptions;
+  private readonly tenants: ReadonlyMap<string, RunOptions["tenants"][number]>;
+
+  /** One step of the world, with all that follows from it. False when nothing is left to do. */
+  step(): boolean {
+    const went = this.clock.step();
+    this.fairness.stepped();
+    return went;
+  }
+
+  /** A process starts at this place. */
+  start(place: number): SimHouse {
+    this.births += 1;
+    const process = new SimProcess(`p${this.births}`, this.clock, this.dice.fork());
+    const { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants } = this;
+    const around = { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants };
+    const house = new SimHouse(process, { ...around, shards: this.drawn.shards }, this.dice.fork());
+    process.hazard = hazardOf(process, {
+      dice: this.dice,
+      now: () => this.network.weather,
+      crash: () => this.crash(place),
+      paused: () => (this.counts.pauses += 1),
+    });
+    this.places[place] = house;
+    this.trace.note("start", process.name);
+    house.start();
+    return house;
+  }
+
+  /** The process dies, and another takes its place after a while. */
+  crash(place: number): void {
+    const house = this.places[place];
+    if (house === undefined || house === null) return;
+    this.counts.crashes += 1;
+    this.trace.note("crash", house.process.name);
+    house.process.crash();
+    this.places[place] = null;
+    this.startLater(place);
+  }
+
+  /** The process is told to stop; it is killed where it takes too long. */
+  drain(place: number): void {
+    const house = this.places[place];
+    if (house === undefined || house === null || !house.process.isRunning) return;
+    this.counts.drains += 1;
+    this.trace.note("drain", house.process.name);
+    this.places[place] = null;
+    house.process.enter(() => void this.stop(house), "answer");
+    this.clock.at(15_000, () => house.process.crash());
+    this.startLater(place);
+  }
+
+  /** Resolves when the process has stopped by itself. */
+  async stop(house: SimHouse): Promise<void> {
+    house.process.clock.setTimer(limits.drainMs, () => this.leases.abandonAllOf(house.process));
+    await house.stop();
+  }
+
+  /** Faults end: everything is up, everybody is awake, and each place has its process. */
+  heal(): void {
+    this.trace.note("heal");
+    this.network.weather = { ...CALM, report: 0 };
+    this.places.forEach((house, place) => {
+      if (house === null) this.start(place);
+      else house.process.resume();
+    });
+  }
+
+  /** Whether a report is on its way that is not lost with its process. */
+  get hasReportsUnderWay(): boolean {
+    return Array.from(this.reports).some(({ house }) => house === null || this.places.includes(house));
+  }
+
+  stepJournalClock(byMs: number): void {
+    this.journalSkewMs += byMs;
+  }
+
+  /** The journal comes back as it was; what is known to have happened since may happen again. */
+  forgetSince(snapshot: JournalSnapshot): void {
+    this.trace.note("forget");
+    this.state.restore(snapshot);
+    const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
+    const suppressed = shards.flatMap((shard) =>
+      [...shard.suppressed].flatMap(([tenantId, list]) => [...list.keys()].map((who) => [tenantId, who] as const)),
+    );
+    this.jobs.rewind(suppressed);
+    const rows = shards.flatMap((shard) => [...shard.outbox.entries.values()].flatMap((entry) => entry.rows));
+    for (const { tenantId, eventId } of rows) this.ledger.excused.add(`${tenantId}#${eventId}`);
+    for (const key of this.jobs.forgottenEvents) this.ledger.excused.add(key);
+  }
+
+  setJournalUp(isUp: boolean): void {
+    if (!isUp) this.counts.restarts += 1;
+    this.journalServer.isUp = isUp;
+  }
+
+  private startLater(place: number): void {
+    this.clock.at(this.dice.between(100, 5_000), () => {
+      if (this.places[place] === null) this.start(place);
+    });
+  }
+
+  private aHouse(): SimHouse | null {
+    const running = this.places.filter((house) => house !== null && !house.process.isDead);
+    return running.length === 0 ? null : this.dice.pick(running);
+  }
+
+  private acknowledged(jobId: string): void {
+    const truth = this.jobs.jobs.get(jobId);
+    this.watch.demand(truth !== undefined, "nothingLost", () => `${jobId} was acknowledged and never queued`);
+  }
+
+  private report(report: DeliveryReport, delayMs: number): void {
+    const underWay: { house: SimHouse | null } = { house: null };
+    this.reports.add(underWay);
+    this.clock.at(delayMs, () => {
+      const house = this.aHouse();
+      underWay.house = house;
+      if (house === null) {
+        this.reports.delete(underWay);
+        return;
+      }
+      this.counts.reports += 1;
+      house.process.enter(() => {
+        void this.take(house, report).then(() => this.reports.delete(underWay));
+      }, "answer");
+    });
+  }
+
+  private async take(house: SimHouse, report: DeliveryReport): Promise<void> {
+    await house.reports.take(report);
+    const truth = this.jobs.jobs.get(report.jobId);
+    if (truth === undefined || truth.isExcused || !this.places.includes(house)) return;
+    const isKept = truth.types.has(report.type);
+    this.watch.demand(isKept, "reportKept", () => `${report.jobId}: ${report.type}`);
+  }
+}
+
+/** Whether nothing but the scheduler can make a tenant wait. */
+function isComparable({ weather, processes, tenants }: RunOptions): boolean {
+  const isUnpaced = tenants.every(({ plan }) => plan.deliveriesPerSecond === null);
+  return weather.isCalm && processes === 1 && isUnpaced;
+}
