@@ -25,6 +25,8 @@ local function roll(window, key)
   elseif slice_now > window.slice + slices then -- all of it is past, and the key has expired or will
     window.first, window.total = slice_now, 0
   else
+    -- The slices have expired although they are not past: the clock was ahead for a while.
+    if call('EXISTS', key) == 0 then window.first, window.total = window.slice, window.here end
     if window.here > 0 then call('HSET', key, window.slice, window.here) end
     -- Also when nothing was let through: what is counted in the total must not be gone when its time to leave has come.
     call('PEXPIRE', key, (slices + 2) * slice_ms)

@@ -157,6 +157,14 @@ describe("accept", () => {
     expect(await redis.client.pttl(`${prefix}:rate:acme`)).toBeGreaterThan(limits.rateWindowMs);
   });
 
+  test("what a window has forgotten, because the clock was ahead for a while, does not count for ever", async () => {
+    const { tenant, prefix } = await world();
+    const now = Math.floor(Number((await redis.client.time())[0]));
+    await redis.client.hset(`${prefix}:rate`, "acme", `${now - 30} 5 ${now - 10} 2`);
+    expect((await journal.admit(tenant, 5)).rate.remaining).toBe(5 - 2 - 1);
+    expect(await redis.client.hgetall(`${prefix}:rate:acme`)).toEqual({ [String(now - 10)]: "2" });
+  });
+
   test("answers a repeated idempotency key with the first job, and another body with a conflict", async () => {
     const { tenant } = await world();
     const idempotency = { key: "order 7", fingerprint: "aa" };
