@@ -113,6 +113,34 @@ const box: fc.Arbitrary<BoxPick> = fc.record({
 
 const several = <T>(items: fc.Arbitrary<T>, maxLength: number) => fc.array(items, { minLength: 1, maxLength });
 
+/** A tenant that keeps asking, at all paces, and what its window says. */
+export const requests: fc.Arbitrary<Command[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant("admit" as const),
+        tenant: fc.constant(0),
+        limit: fc.constantFrom(2, 3),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant("wait" as const),
+        ms: fc.oneof(
+          fc.integer({ min: 1, max: 1_500 }),
+          fc.integer({ min: 1_500, max: 20_000 }),
+          fc.integer({ min: 55_000, max: 65_000 }),
+          // A clock can be set back.
+          fc.integer({ min: -90_000, max: -1 }),
+        ),
+      }),
+    },
+  ),
+  { maxLength: 100, size: "max" },
+);
+
 /** Lists of commands, most of them about work, some about leases, a few that let much time pass. */
 export const commands: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(

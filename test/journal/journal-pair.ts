@@ -56,6 +56,12 @@ export class JournalPair {
   }
 
   async run(command: Command): Promise<void> {
+    if (command.kind === "wait") {
+      // What expires is seen, here and there, by the next call only: until then the clock may be set back.
+      this.nowMs += command.ms;
+      return this.redis.setTime(this.nowMs);
+    }
+    await this.redis.expire();
     await this.perform(command);
     const held = comparableDump(await this.redis.dump());
     const expected = journalTexts(this.memory.snapshot(), this.nowMs);
@@ -65,7 +71,7 @@ export class JournalPair {
     expect(told).toEqual(this.jobs.map(({ tenant, job }) => this.memory.jobNow(tenant, job.jobId)));
   }
 
-  private async perform(command: Command): Promise<void> {
+  private async perform(command: Exclude<Command, { kind: "wait" }>): Promise<void> {
     const { journal } = this.redis;
     switch (command.kind) {
       case "accept":
@@ -100,9 +106,6 @@ export class JournalPair {
       }
       case "member":
         return this.member(command.role, command.owner, command.leaves);
-      case "wait":
-        this.nowMs += command.ms;
-        return this.redis.setTime(this.nowMs);
     }
   }
 

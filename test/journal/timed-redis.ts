@@ -59,15 +59,18 @@ export class TimedRedis {
     await this.setTime(nowMs);
   }
 
-  /** Time goes on to `nowMs`; Redis keeps a key through the very millisecond that it expires in. */
   async setTime(nowMs: number): Promise<void> {
     await this.dump();
     this.nowMs = nowMs;
-    const gone = [...this.expiries].filter(([, expiresMs]) => expiresMs < nowMs).map(([key]) => key);
-    for (const key of gone) this.expiries.delete(key);
-    if (gone.length > 0) await this.server.client.del(gone);
     const [s, us] = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000];
     await this.server.client.hset(NOW_KEY, { s, us, id: `${nowMs}-*` });
+  }
+
+  /** Removes what has expired by now; Redis keeps a key through the very millisecond that it expires in. */
+  async expire(): Promise<void> {
+    const gone = [...this.expiries].filter(([, expiresMs]) => expiresMs < this.nowMs).map(([key]) => key);
+    for (const key of gone) this.expiries.delete(key);
+    if (gone.length > 0) await this.server.client.del(gone);
   }
 
   /** A front door whose next call gets lost, on its way there or back; it then repeats it. */
