@@ -32,6 +32,7 @@ export function benchTenants(count: number): readonly Tenant[] {
     allowCustom: new Set<never>(),
     emailTemplates: new Map(),
     emailSender: null,
+    domains: new Map(),
   }));
 }
 

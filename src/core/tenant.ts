@@ -1,3 +1,4 @@
+import type { VerifiedDomain } from "./domain.ts";
 import type { EmailSender, EmailTemplate } from "./email.ts";
 import type { ChannelName } from "./job.ts";
 
@@ -31,6 +32,8 @@ export interface Tenant extends TenantRef {
   readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
   /** Null: the platform's sender. */
   readonly emailSender: EmailSender | null;
+  /** Its verified sending domains, by name. */
+  readonly domains: ReadonlyMap<string, VerifiedDomain>;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
+import { union } from "drizzle-orm/pg-core";
 import type { ChangeFeed } from "../core/change-feed.ts";
 import type { Clock } from "../core/clock.ts";
+import type { DomainStore } from "../core/domain.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe } from "../core/report.ts";
@@ -9,10 +11,11 @@ import type { TenantDirectory } from "../core/tenant.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { CredentialRepository } from "./credential-repository.ts";
 import { type AnyDb, Database } from "./database.ts";
+import { DomainRepository } from "./domain-repository.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import { RegistryChanges } from "./registry-changes.ts";
-import { credentials, plans, registryState } from "./schema.ts";
+import { credentials, domains, plans, registryState } from "./schema.ts";
 import { sqlState } from "./sql-state.ts";
 import { TemplateRepository } from "./template-repository.ts";
 import { TenantRepository } from "./tenant-repository.ts";
@@ -34,6 +37,7 @@ export interface RegistryOptions {
 
 export interface OpenRegistry {
   readonly registry: Registry;
+  readonly domains: DomainStore;
   readonly directory: TenantDirectory;
   readonly probe: ReadinessProbe;
   /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
@@ -65,6 +69,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   });
   return {
     registry: registryOf(options, database, changes),
+    domains: new DomainRepository({ database, changes, vault, clock }),
     directory: snapshots,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     start: () => snapshots.start(),
@@ -124,7 +129,10 @@ async function prepare(database: Database, shards: number): Promise<number> {
 
 async function checkMasterKeys(database: Database, vault: Vault): Promise<void> {
   const rows = await database.read((db) =>
-    db.selectDistinct({ keyId: sql<string>`split_part(${credentials.sealed}, '.', 2)` }).from(credentials),
+    union(
+      db.selectDistinct({ keyId: sql<string>`split_part(${credentials.sealed}, '.', 2)` }).from(credentials),
+      db.selectDistinct({ keyId: sql<string>`split_part(${domains.privateKey}, '.', 2)` }).from(domains),
+    ),
   );
   vault.requireKeys(rows.map(({ keyId }) => keyId));
 }

@@ -2,6 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import {
   bigint,
   bigserial,
+  boolean,
   check,
   customType,
   doublePrecision,
@@ -14,6 +15,7 @@ import {
   timestamp,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
+import type { DomainStatus, Finding } from "../core/domain.ts";
 import type { ChannelName, SuppressionReason } from "../core/job.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Permission } from "../core/tenant.ts";
@@ -155,3 +157,29 @@ export const suppressions = pgTable(
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.address] })],
 );
+
+/** Tenants' sending domains. A domain belongs to one tenant at most. */
+export const domains = pgTable(
+  "domains",
+  {
+    domain: slug("domain").primaryKey(),
+    tenantId: tenantId(),
+    relayEnabled: boolean("relay_enabled").notNull(),
+    smtpEnabled: boolean("smtp_enabled").notNull(),
+    relayStatus: text("relay_status").$type<DomainStatus>().notNull(),
+    smtpStatus: text("smtp_status").$type<DomainStatus>().notNull(),
+    selector: text("selector").notNull(),
+    /** The DKIM key, sealed by the vault. */
+    privateKey: text("private_key").notNull(),
+    publicKey: text("public_key").notNull(),
+    returnPathHost: text("return_path_host").notNull(),
+    createdAt: createdAt(),
+    checkedAt: timestamp("checked_at", { withTimezone: true, mode: "date" }),
+    /** What the last verification found. */
+    findings: json<{ readonly all: readonly StoredFinding[] }>("findings").notNull(),
+  },
+  (table) => [index("domains_by_tenant").on(table.tenantId)],
+);
+
+/** A finding as a JSON column can hold it. */
+type StoredFinding = { readonly [K in keyof Finding]: Finding[K] };

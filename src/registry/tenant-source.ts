@@ -2,6 +2,7 @@ import { and, eq, gt } from "drizzle-orm";
 import type { EmailSender, EmailTemplate } from "../core/email.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { AnyDb, Database } from "./database.ts";
+import { readVerifiedDomains } from "./domain-repository.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./email-credentials.ts";
 import { parseEmailTemplate } from "./email-template.ts";
 import { credentials, keys, plans, registryState, templates, tenants } from "./schema.ts";
@@ -35,10 +36,11 @@ export class TenantSource {
 
   async tenant(tenantId: string): Promise<Tenant | null> {
     return this.database.read(async (db) => {
-      const [rows, emailTemplates, emailSender] = await Promise.all([
+      const [rows, emailTemplates, emailSender, domains] = await Promise.all([
         db.select().from(tenants).innerJoin(plans, eq(plans.name, tenants.plan)).where(eq(tenants.id, tenantId)),
         readEmailTemplates(db, tenantId),
         this.readEmailSender(db, tenantId),
+        readVerifiedDomains(db, this.vault, tenantId),
       ]);
       const [row] = rows;
       if (row === undefined) return null;
@@ -53,6 +55,7 @@ export class TenantSource {
         allowCustom,
         emailTemplates,
         emailSender: allowCustom.has("email") ? emailSender : null,
+        domains,
       };
     });
   }

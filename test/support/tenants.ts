@@ -11,6 +11,7 @@ export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
     allowCustom: new Set(),
     emailTemplates: new Map(),
     emailSender: null,
+    domains: new Map(),
     ...overrides,
   };
 }

@@ -61,6 +61,7 @@ export class FakeRegistry implements Registry, TenantDirectory {
       allowCustom: new Set(record.allow_custom),
       emailTemplates: templates,
       emailSender: null,
+      domains: new Map(),
     };
   }
 
