@@ -9,7 +9,7 @@
  */
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { acceptTargets } from "./load/accept.ts";
+import { type AcceptRound, type AcceptTarget, acceptTargets } from "./load/accept.ts";
 import { dispatchTargets } from "./load/dispatch.ts";
 import { describeLatency } from "./load/driver.ts";
 import { median, round } from "./load/latency.ts";
@@ -34,7 +34,7 @@ const jobs = values.smoke ? 3000 : Number(values.jobs);
 const rate = values.smoke ? 50 : Number(values.rate);
 const chosen = SECTIONS.filter((section) => positionals.length === 0 || positionals.includes(section));
 
-const report: Record<string, unknown> = {
+const results: Record<string, unknown> = {
   at: new Date().toISOString(),
   bun: Bun.version,
   cpus: cpus().length,
@@ -53,51 +53,60 @@ async function micro(): Promise<void> {
 
 async function accept(): Promise<void> {
   const { targets, stop } = await acceptTargets();
-  const results = new Map(targets.map((target) => [target.name, [] as Awaited<ReturnType<typeof target.round>>[]]));
-  for (let i = 0; i < rounds; i += 1) {
-    for (const target of targets) results.get(target.name)?.push(await target.round(seconds, null));
-  }
-  // An open loop at half of what the baseline takes: latency without its own queue.
-  const half = Math.max(10, Math.round(median((results.get("bullmq") ?? []).map((one) => one.perSecond)) / 2));
-  const open = new Map<string, Awaited<ReturnType<(typeof targets)[number]["round"]>>>();
-  for (const target of targets) open.set(target.name, await target.round(seconds, half));
+  const report: Record<string, unknown> = {};
+  for (const connections of [64, 256]) report[`connections ${connections}`] = await acceptWith(targets, connections);
   await stop();
+  results["accept"] = report;
+}
 
-  console.log(`\nAccept: POST /v1/send/email, 64 connections, ${seconds} s a round, ${rounds} rounds\n`);
-  console.table(
-    targets.map(({ name }) => {
-      const runs = results.get(name) ?? [];
-      const calm = open.get(name);
-      return {
-        server: name,
-        "requests/s": median(runs.map((one) => one.perSecond)),
-        "p50 / p99": describeLatency(runs[0]?.latencyMs ?? { p50: 0, p90: 0, p99: 0, max: 0 }),
-        [`p50 / p99 at ${half}/s, open loop`]: calm === undefined ? "" : describeLatency(calm.latencyMs),
-        "server CPU µs a request": median(runs.map((one) => one.serverMicros)),
-        "Redis bytes a queued job": median(runs.map((one) => one.bytesPerJob ?? Number.NaN)),
-        refused: runs.reduce((sum, one) => sum + one.refused, 0),
-      };
-    }),
-  );
-  const ratios = ratiosOf(results.get("waybill") ?? [], results.get("bullmq") ?? [], (one) => one.perSecond);
+async function acceptWith(targets: readonly AcceptTarget[], connections: number) {
+  const runs = new Map(targets.map((target) => [target.name, [] as AcceptRound[]]));
+  for (let i = 0; i < rounds; i += 1) {
+    for (const target of targets) runs.get(target.name)?.push(await target.round({ connections, seconds, rate: null }));
+  }
+  const perSecond = (name: AcceptTarget["name"]) => (runs.get(name) ?? []).map((one) => one.perSecond);
+  // An open loop at half of what the baseline takes: latency without its own queue.
+  const half = Math.max(10, Math.round(median(perSecond("bullmq")) / 2));
+  const open = new Map<string, AcceptRound>();
+  for (const target of targets) open.set(target.name, await target.round({ connections, seconds, rate: half }));
+
+  console.log(`\nAccept: POST /v1/send/email, ${connections} connections, ${rounds} rounds of ${seconds} s\n`);
+  console.table([...runs].map(([name, all]) => acceptRow(name, all, { half, calm: open.get(name) })));
+  const ratios = ratiosOf(runs.get("waybill") ?? [], runs.get("bullmq") ?? [], (one) => one.perSecond);
   console.log(`waybill / bullmq: ${describeRatios(ratios)}`);
-  report["accept"] = { rounds: Object.fromEntries(results), openLoop: Object.fromEntries(open), ratios };
+  return { rounds: Object.fromEntries(runs), openLoop: Object.fromEntries(open), ratios };
+}
+
+function acceptRow(
+  name: string,
+  all: readonly AcceptRound[],
+  { half, calm }: { readonly half: number; readonly calm: AcceptRound | undefined },
+): Record<string, string | number> {
+  return {
+    server: name,
+    "requests/s": median(all.map((one) => one.perSecond)),
+    "p50 / p99": `${median(all.map((one) => one.latencyMs.p50))} / ${median(all.map((one) => one.latencyMs.p99))} ms`,
+    [`p50 / p99 at ${half}/s, open loop`]: calm === undefined ? "" : describeLatency(calm.latencyMs),
+    "server CPU µs": median(all.map((one) => one.serverMicros)),
+    "Redis bytes a job": median(all.map((one) => one.bytesPerJob ?? Number.NaN)),
+    refused: all.reduce((sum, one) => sum + one.refused, 0),
+  };
 }
 
 async function dispatch(): Promise<void> {
   const { targets, stop } = await dispatchTargets();
-  const results = new Map(targets.map((target) => [target.name, [] as number[]]));
+  const runs = new Map(targets.map((target) => [target.name, [] as number[]]));
   for (let i = 0; i < rounds; i += 1) {
-    for (const target of targets) results.get(target.name)?.push(await target.round(jobs));
+    for (const target of targets) runs.get(target.name)?.push(await target.round(jobs));
   }
   await stop();
   console.log(`\nDispatch: ${jobs} queued jobs, a channel that does nothing, ${rounds} rounds\n`);
-  console.table([...results].map(([worker, runs]) => ({ worker, "jobs/s": median(runs) })));
-  const others = [...results].filter(([name]) => name !== "waybill");
+  console.table([...runs].map(([worker, all]) => ({ worker, "jobs/s": median(all) })));
+  const others = [...runs].filter(([name]) => name !== "waybill");
   const [best = "", bestRuns = []] = others.sort(([, a], [, b]) => median(b) - median(a))[0] ?? [];
-  const ratios = ratiosOf(results.get("waybill") ?? [], bestRuns, (one) => one);
+  const ratios = ratiosOf(runs.get("waybill") ?? [], bestRuns, (one) => one);
   console.log(`waybill / ${best}: ${describeRatios(ratios)}`);
-  report["dispatch"] = { rounds: Object.fromEntries(results), best, ratios };
+  results["dispatch"] = { rounds: Object.fromEntries(runs), best, ratios };
 }
 
 async function whole(): Promise<void> {
@@ -112,7 +121,7 @@ async function whole(): Promise<void> {
       "s to the last event": round(result.settledSeconds),
     },
   ]);
-  report["whole"] = result;
+  results["whole"] = result;
 }
 
 function ratiosOf<T>(ours: readonly T[], theirs: readonly T[], valueOf: (one: T) => number): number[] {
@@ -128,5 +137,5 @@ function describeRatios(ratios: readonly number[]): string {
 
 const run = { micro, accept, dispatch, whole };
 for (const section of chosen) await run[section]();
-await Bun.write(values.json, `${JSON.stringify(report, null, 2)}\n`);
+await Bun.write(values.json, `${JSON.stringify(results, null, 2)}\n`);
 console.log(`\nwritten to ${values.json}`);

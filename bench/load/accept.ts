@@ -7,7 +7,6 @@ import { cpuMsOf, startChild } from "./child.ts";
 import { drive, type LoadResult } from "./driver.ts";
 
 const TENANTS = 50;
-const CONNECTIONS = 64;
 
 export interface AcceptRound extends LoadResult {
   /** CPU of the server process for a request, in microseconds; Redis and the driver not counted. */
@@ -16,9 +15,16 @@ export interface AcceptRound extends LoadResult {
   readonly bytesPerJob: number | null;
 }
 
+export interface AcceptLoad {
+  readonly connections: number;
+  readonly seconds: number;
+  /** Requests a second, or null: as many as are answered. */
+  readonly rate: number | null;
+}
+
 export interface AcceptTarget {
   readonly name: "waybill" | "bullmq" | "plain";
-  round(seconds: number, rate: number | null): Promise<AcceptRound>;
+  round(load: AcceptLoad): Promise<AcceptRound>;
 }
 
 /** The same request against three servers, each round in a fresh process on an empty, durable Redis. */
@@ -28,20 +34,20 @@ export async function acceptTargets(): Promise<{ targets: readonly AcceptTarget[
   const keys = Array.from({ length: TENANTS }, (_, i) => `key-${i}`);
   const baseline = (name: "bullmq" | "plain", args: readonly string[]): AcceptTarget => ({
     name,
-    async round(seconds, rate) {
+    async round(load) {
       const child = await startChild(`bench/baseline/${name}-server.ts`, [...args, keys.join(",")]);
-      const result = await measure({ redis, url: child.firstLine, pid: child.pid, keys, seconds, rate });
+      const result = await measure({ redis, url: child.firstLine, pid: child.pid, keys, ...load });
       await child.stop();
       return name === "plain" ? { ...result, bytesPerJob: null } : result;
     },
   });
   const waybill: AcceptTarget = {
     name: "waybill",
-    async round(seconds, rate) {
+    async round(load) {
       const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url });
       const tenants = tenantKeys ?? (await createTenants(server, TENANTS)).map((tenant) => tenant.apiKey);
       tenantKeys = tenants;
-      const result = await measure({ redis, url: server.url, pid: server.pid, keys: tenants, seconds, rate });
+      const result = await measure({ redis, url: server.url, pid: server.pid, keys: tenants, ...load });
       await server.kill();
       return result;
     },
@@ -56,20 +62,18 @@ export async function acceptTargets(): Promise<{ targets: readonly AcceptTarget[
   };
 }
 
-interface Measurement {
+interface Measurement extends AcceptLoad {
   readonly redis: RedisServer;
   readonly url: string;
   readonly pid: number;
   readonly keys: readonly string[];
-  readonly seconds: number;
-  readonly rate: number | null;
 }
 
-async function measure({ redis, url, pid, keys, seconds, rate }: Measurement): Promise<AcceptRound> {
+async function measure({ redis, url, pid, keys, connections, seconds, rate }: Measurement): Promise<AcceptRound> {
   await redis.client.flushall();
   const { hostname, port } = new URL(url);
   const load = { host: hostname, port: Number(port), path: "/v1/send/email", body: SEND_BODY, apiKeys: keys };
-  const timing = { connections: CONNECTIONS, seconds, rate, warmUpSeconds: Math.min(2, seconds) };
+  const timing = { connections, seconds, rate, warmUpSeconds: Math.min(2, seconds) };
   // The first requests of a process are compiled, not measured.
   await drive({ ...load, ...timing, seconds: 0.2, rate: null });
   await redis.client.flushall();
