@@ -15,6 +15,8 @@ export type Command =
   | { readonly kind: "acquire"; readonly shard: number; readonly role: LeaseRole; readonly ttlMs: number }
   | { readonly kind: "renew" | "release"; readonly role: LeaseRole; readonly lease: LeasePick }
   | { readonly kind: "member"; readonly role: LeaseRole; readonly owner: string; readonly leaves: boolean }
+  /** All that is there is sent, and all that can be is recorded. */
+  | { readonly kind: "drain"; readonly shard: number }
   | { readonly kind: "wait"; readonly ms: number };
 
 export interface Order {
@@ -22,8 +24,8 @@ export interface Order {
   readonly channel: ChannelName;
   readonly recipient: string;
   readonly payload: string;
-  /** How long before the call its id was made. */
-  readonly ageMs: number;
+  /** How long before the call its id was made; a string: when an earlier job's was, counted from the last. */
+  readonly ageMs: number | `as ${number}`;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
 
@@ -81,7 +83,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   channel,
   recipient,
   payload: fc.constantFrom("{}", '{"é":"line\\n  =r1"}'),
-  ageMs: fc.constantFrom(0, 0, 0, 3, 40, 15_000, 40_000, -60_000),
+  ageMs: fc.constantFrom<Order["ageMs"]>(0, 0, 0, 3, 40, 15_000, 40_000, -60_000, "as 0", "as 1", "as 3"),
   idempotency: fc.option(
     fc.record({ key: fc.constantFrom("order 7", "k"), fingerprint: fc.constantFrom("aa", "bb") }),
     { freq: 3 },
@@ -95,7 +97,7 @@ const report: fc.Arbitrary<Report> = fc.record({
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
   suppresses: fc.boolean(),
   isKnownToLedger: fc.boolean(),
-  whenUnfinished: fc.constantFrom("hold", "record", "record"),
+  whenUnfinished: fc.constantFrom("hold", "record"),
 });
 
 const outcome: fc.Arbitrary<OutcomePick> = fc.record({
@@ -199,6 +201,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         leaves: fc.boolean(),
       }),
     },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("drain" as const), shard: fc.constantFrom(0, 0, 1) }) },
     {
       weight: 8,
       arbitrary: fc.record({

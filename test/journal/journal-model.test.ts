@@ -7,7 +7,7 @@ import { TimedRedis } from "./timed-redis.ts";
 
 /** One more seed to run: JOURNAL_MODEL_SEED, and how many lists of commands a seed stands for: JOURNAL_MODEL_RUNS. */
 const { JOURNAL_MODEL_SEED: wantedSeed, JOURNAL_MODEL_PATH: wantedPath, JOURNAL_MODEL_RUNS: runs } = Bun.env;
-const RUNS = Number(runs ?? 120);
+const RUNS = Number(runs ?? 150);
 const SEEDS = wantedPath === undefined ? [1, 2] : [];
 
 let tokenChance = new SeededRandom(1);

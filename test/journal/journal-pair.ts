@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { assert } from "../../src/core/errors.ts";
 import { firstEventIdAt } from "../../src/core/event.ts";
-import { JobIds } from "../../src/core/ids.ts";
-import type { JobRecord, QueuedJob } from "../../src/core/job.ts";
+import { JobIds, jobTimeMs } from "../../src/core/ids.ts";
+import type { ChannelName, JobRecord, QueuedJob } from "../../src/core/job.ts";
 import {
   FENCED,
   type Lease,
@@ -104,6 +104,8 @@ export class JournalPair {
         this.memory.releaseNow(lease);
         return;
       }
+      case "drain":
+        return this.drain(command.shard);
       case "member":
         return this.member(command.role, command.owner, command.leaves);
     }
@@ -127,13 +129,18 @@ export class JournalPair {
 
   private jobOf({ tenant: at, channel, recipient, payload, ageMs, idempotency }: Order) {
     const tenant = tenantAt(at);
-    const job = { jobId: this.newJobId(ageMs), channel, recipient, payload, idempotency };
+    const job = { jobId: this.newJobId(this.madeMs(ageMs)), channel, recipient, payload, idempotency };
     this.jobs.push({ tenant, job });
     return { tenant, job };
   }
 
-  private newJobId(ageMs: number): string {
-    const madeMs = this.nowMs - ageMs;
+  private madeMs(ageMs: Order["ageMs"]): number {
+    if (typeof ageMs === "number") return this.nowMs - ageMs;
+    const earlier = pickFromEnd(this.jobs, Number(ageMs.slice(3)));
+    return earlier === null ? this.nowMs : jobTimeMs(earlier.job.jobId);
+  }
+
+  private newJobId(madeMs: number): string {
     const clock = { nowMs: () => madeMs, monotonicMs: () => madeMs, setTimer: () => ({ cancel: () => {} }) };
     return new JobIds(clock, this.chance).next();
   }
@@ -198,7 +205,7 @@ export class JournalPair {
     const tenant = isForeign || accepted === null ? tenantAt(1) : accepted.tenant;
     const recipient = accepted?.job.recipient ?? "ann@example.com";
     const observation: Observation = {
-      jobId: accepted?.job.jobId ?? this.newJobId(50_000),
+      jobId: accepted?.job.jobId ?? this.newJobId(this.nowMs - 50_000),
       type,
       result: url === null ? {} : { url },
       suppress: suppresses ? { recipient, reason: type === "bounced" ? "bounced" : "unsubscribed" } : null,
@@ -230,6 +237,25 @@ export class JournalPair {
     const answer = await this.redis.journal.record(lease, done);
     expect(answer).toEqual(this.memory.recordNow(lease, done));
     if (answer !== FENCED && answer !== null) this.batches.set(lease.shard, [...batches, answer]);
+  }
+
+  private async drain(shard: number): Promise<void> {
+    const pick = { shard, age: 0 };
+    const channels: readonly ChannelName[] = ["email", "whatsapp"];
+    const boxes = TENANTS.flatMap((tenant, at) =>
+      channels.map((channel) => ({ shard: tenant.shard, tenant: at, channel, goesOn: false, entriesMax: 64 })),
+    );
+    const before = this.pulled.length;
+    await this.pull(
+      pick,
+      true,
+      boxes.filter((box) => box.shard === shard),
+    );
+    const outcomes = Array.from({ length: this.pulled.length - before }, (_, job) => {
+      return { job, outcome: "sent", delayMs: 0 } as const;
+    });
+    if (outcomes.length > 0) await this.settle(pick, outcomes);
+    for (const done of ["none", "last", "last"] as const) await this.record(pick, done);
   }
 
   private async acquire(shard: number, role: LeaseRole, ttlMs: number): Promise<void> {
