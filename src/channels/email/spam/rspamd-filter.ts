@@ -1,0 +1,149 @@
+import { domainToASCII } from "node:url";
+import { UnavailableError } from "../../../core/errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../core/json.ts";
+import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "../../../core/spam.ts";
+import { spamVerdict } from "./spam-verdict.ts";
+
+export interface RspamdOptions {
+  /** How long one question may take, the making of the message not counted. */
+  readonly timeoutMs: number;
+  /** Of rspamd's answer. A usual one has 1 to 5 KB. */
+  readonly answerBytesMax: number;
+}
+
+const DEFAULTS: RspamdOptions = { timeoutMs: 15_000, answerBytesMax: 1024 * 1024 };
+
+/**
+ * Asks an rspamd worker (`POST /checkv2`, https://rspamd.com/doc/developers/protocol.html) over kept-alive connections.
+ * The score is rspamd's own; what it would do with the message (`action`) is not asked.
+ */
+export class RspamdFilter implements SpamFilter {
+  private readonly endpoint: string;
+  private readonly password: string | null;
+  private readonly options: RspamdOptions;
+
+  /** @param url of a worker, controller or proxy; a password in it is sent as rspamd's `Password` header */
+  constructor(url: string, options: Partial<RspamdOptions> = {}) {
+    const { origin, pathname, password } = new URL(url);
+    const base = pathname.replace(/\/+$/, "");
+    this.endpoint = origin + (base.endsWith("/checkv2") ? base : `${base}/checkv2`);
+    this.password = password === "" ? null : decodeURIComponent(password);
+    this.options = { ...DEFAULTS, ...options };
+  }
+
+  async score(message: ScoredMessage, signal: AbortSignal): Promise<SpamVerdict> {
+    const raw = await message.raw();
+    try {
+      return verdictOf(await this.ask(raw, this.headersFor(message, raw), signal));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new UnavailableError(`the spam filter at ${this.endpoint} gave no verdict: ${why}`, { cause: error });
+    }
+  }
+
+  private headersFor(message: ScoredMessage, raw: Uint8Array): Headers {
+    const headers = new Headers();
+    const add = (name: string, value: string | null) => value === null || headers.set(name, value);
+    add("From", envelopeAddress(addressOf(message.from)));
+    add("Rcpt", envelopeAddress(message.to));
+    add("Queue-Id", queueIdOf(raw));
+    add("Password", this.password);
+    return headers;
+  }
+
+  private async ask(raw: Uint8Array, headers: Headers, signal: AbortSignal): Promise<unknown> {
+    const { timeoutMs, answerBytesMax } = this.options;
+    // One deadline for the whole exchange: an answer that trickles in would outlast any limit between two bytes.
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const response = await fetch(this.endpoint, {
+      method: "POST",
+      headers,
+      body: raw,
+      redirect: "manual",
+      signal: deadline,
+    });
+    const answer = await readBounded(response, answerBytesMax);
+    if (response.status !== 200) throw new Error(`it answered with status ${response.status}`);
+    return JSON.parse(answer);
+  }
+}
+
+/** Reads to the end, so that the connection can be used again; gives up, and the connection with it, beyond `bytesMax`. */
+async function readBounded(response: Response, bytesMax: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw new Error(`its answer is longer than ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function verdictOf(answer: unknown): SpamVerdict {
+  if (!isJsonObject(answer)) throw new Error("its answer is no object");
+  const { score, symbols = {} } = answer;
+  if (!isScore(score)) throw new Error("its answer has no score");
+  if (!isJsonObject(symbols)) throw new Error("its answer has symbols that are no object");
+  const verdict = spamVerdict(score, Object.entries(symbols).map(ruleOf));
+  const unexplained = verdict.rules.length === 0 && verdict.score !== 0;
+  return unexplained ? spamVerdict(score, [forcedBy(symbols, answer["messages"], score)]) : verdict;
+}
+
+/**
+ * What stands for the score where the symbols have none: some modules end a scan early and set its result themselves,
+ * and say why in the message that is meant for the SMTP client (GTUBE does so).
+ */
+function forcedBy(symbols: JsonObject, messages: Json | undefined, score: number): TriggeredRule {
+  const [name = "FORCED_RESULT"] = Object.keys(symbols);
+  const why = isJsonObject(messages) ? messages["smtp_message"] : undefined;
+  return ruleOf([name, { score, description: why ?? "" }]);
+}
+
+function ruleOf([name, symbol]: readonly [string, Json]): TriggeredRule {
+  if (!isJsonObject(symbol) || !isScore(symbol["score"])) throw new Error("its answer has a symbol without a score");
+  return {
+    rule: name.slice(0, NAME_CHARS_MAX).toWellFormed(),
+    score: symbol["score"],
+    description: descriptionOf(symbol).slice(0, DESCRIPTION_CHARS_MAX).toWellFormed(),
+  };
+}
+
+/** Symbols of an operator's own rules often have no description. */
+function descriptionOf({ description }: JsonObject): string {
+  return typeof description === "string" ? description : "";
+}
+
+const NAME_CHARS_MAX = 100;
+const DESCRIPTION_CHARS_MAX = 300;
+
+/** JSON has no infinity, but `1e999` parses to it. */
+function isScore(value: Json | undefined): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+/** The address in `Name <address>`, or the whole text. */
+function addressOf(mailbox: string): string {
+  const open = mailbox.lastIndexOf("<");
+  return open === -1 || !mailbox.endsWith(">") ? mailbox : mailbox.slice(open + 1, -1);
+}
+
+/**
+ * The address as rspamd can read it, its domain in ASCII; null where it cannot be written so. An address that rspamd
+ * does not understand counts as BROKEN_HEADERS, ten points against an honest message; one that is not there costs nothing.
+ */
+function envelopeAddress(address: string): string | null {
+  const at = address.lastIndexOf("@");
+  const ascii = `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`;
+  return /^[!-~]+@[!-~]+$/.test(ascii) ? ascii : null;
+}
+
+const QUEUE_ID = /^message-id:\s*<([\w.-]{1,200})@/im;
+const HEAD_BYTES_MAX = 16 * 1024;
+
+/** What the message calls itself, so that a line in rspamd's log leads to the job; null where it has no name. */
+function queueIdOf(raw: Uint8Array): string | null {
+  const head = Buffer.from(raw.buffer, raw.byteOffset, Math.min(raw.byteLength, HEAD_BYTES_MAX)).toString("latin1");
+  const [headers = ""] = head.split("\r\n\r\n", 1);
+  return QUEUE_ID.exec(headers)?.[1] ?? null;
+}
