@@ -35,22 +35,24 @@ for at = 3, #ARGV, 9 do
   local current, counted = head:match('^%S+ %a(%a)(%d+)')
   local box = tenant .. '/' .. channel
 
-  if (current == 'p' or current == 'q' or current == 'r') and tonumber(counted) <= attempts then
+  local is_new = (current == 'p' or current == 'q' or current == 'r') and tonumber(counted) <= attempts
+  local value
+  if is_new and (status == 'r' or status == 'f') then
+    local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
+    value = found and found[2][2]:gsub('^(%S+ %a)%d+', '%1' .. (attempts + 1), 1)
+  end
+
+  -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this attempt:
+  -- a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
+  if is_new and (value or status ~= 'r') then
     settled = settled + 1
     local opening = tenant .. ' ' .. channel .. status .. (attempts + 1)
-    if status == 'r' or status == 'f' then
-      local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-      local value = found and found[2][2]:gsub('^(%S+ %a)%d+', '%1' .. (attempts + 1), 1)
-      if value and status == 'r' then
-        redis.call('HSET', prefix .. ':parked', job, box .. ' ' .. value)
-        redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
-      elseif value then
-        redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl)
-      end
-    end
     if status == 'r' then
+      redis.call('HSET', prefix .. ':parked', job, box .. ' ' .. value)
+      redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
       record = opening .. rest
     else
+      if value then redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl) end
       local id, type = clock.next(), ARGV[at + 6]
       record = opening .. rest .. '\n' .. type .. id
       if detail ~= '' then record = record .. ' ' .. detail end

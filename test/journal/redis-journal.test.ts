@@ -335,6 +335,19 @@ describe("settle", () => {
     expect(result.nextDueMs).toBeLessThanOrEqual(60_000);
   });
 
+  test("a retry whose entry redis has forgotten counts nothing, so that the job which waits elsewhere is not lost", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0 }]);
+    // As of here the job is parked with one attempt; what was written after that is gone, the owner's answer comes late.
+    const forgotten = { ...job, attempts: 1, entryId: "99999999999999-0" };
+    await journal.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0 }]);
+    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+  });
+
   test("keeps the payload of a failed job for the operator's retry", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant);

@@ -64,11 +64,11 @@ function settleOne(shard: ShardState, { settlement, stored, nowMs }: Settling): 
   const entry = found === undefined ? null : { ...found, attempts };
 
   if (settlement.kind === "retry") {
+    // After a loss of the last writes its entry may be gone: the job then waits elsewhere, as before this attempt.
+    if (entry === null) return null;
     write({ ...opening, status: "running" });
-    if (entry !== null) {
-      shard.parked.set(jobId, { box: boxOf(job), entry });
-      shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));
-    }
+    shard.parked.set(jobId, { box: boxOf(job), entry });
+    shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));
     return null;
   }
 
