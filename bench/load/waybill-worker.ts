@@ -35,6 +35,7 @@ const dispatcher = new Dispatcher({
   journal,
   directory: { byApiKey: () => null, byId: (id) => tenants.get(id) ?? null },
   channels: [{ name: "email", slots: 512, deliver: async () => ({ kind: "delivered", result: {} }) }],
+  suppressions: { fill: async () => true },
   owner: "bench",
   shards: JOURNAL_SHARDS,
   clock: systemClock,

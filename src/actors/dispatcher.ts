@@ -8,12 +8,14 @@ import { type LeaseTerm, ShardKeeper } from "../core/shard-keeper.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { FairScheduler } from "./fair-scheduler.ts";
+import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
 import { ShardOwner } from "./shard-owner.ts";
 
 export interface DispatcherOptions {
   readonly journal: OwnerJournal;
   readonly directory: TenantDirectory;
   readonly channels: readonly Channel[];
+  readonly suppressions: SuppressionFiller;
   /** Names this process among all dispatchers; another one at every start. */
   readonly owner: string;
   readonly shards: number;
@@ -76,7 +78,8 @@ export class Dispatcher {
   }
 
   private async ownShard(term: LeaseTerm): Promise<void> {
-    const { journal, directory, clock, random, telemetry } = this.options;
+    const { journal, directory, suppressions, clock, random, telemetry } = this.options;
+    if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
     const owner = new ShardOwner(
       {
         journal,

@@ -52,6 +52,8 @@ export const limits = {
   /** How long a pause lets a paced tenant catch up at once. */
   paceBurstMs: 100,
   idlePollMs: 250,
+  /** How long mail can stay unknown that an owner was told of in an answer which it never got. */
+  surveyMs: 10_000,
   /** On a drain, deliveries that are still under way are aborted here, and given up at `drainMs`. */
   drainAbortMs: 6_000,
   drainMs: 8_000,
@@ -88,6 +90,14 @@ export const limits = {
 
   /** How long a provider's report waits for our own note that the message was handed over. */
   reportHoldMs: 5_000,
+
+  // Links.
+  /** A longer address is left as it is in a message: with its token it would not fit into what clients take. */
+  linkUrlBytesMax: 2_048,
+  /** Links of one message that are tracked, the first ones. */
+  trackedLinksMax: 1_000,
+  /** Opens and clicks that a process remembers until the journal has them; beyond it they are not recorded. */
+  engagementsPendingMax: 10_000,
 
   // Reading.
   eventPageDefault: 100,

@@ -1,4 +1,5 @@
 import type { ChannelName } from "./job.ts";
+import type { SuppressionRegistry } from "./suppressions.ts";
 import type { Permission, Plan } from "./tenant.ts";
 
 /** A tenant as the operator sees it. */
@@ -69,7 +70,7 @@ export interface Page<T> {
  * The operator's side of the registry. A tenant that does not exist is an `ApiError` 404, a name that is taken or a
  * state that forbids the call 409, an unknown plan 400. Every change is seen by all processes within a second.
  */
-export interface Registry {
+export interface Registry extends SuppressionRegistry {
   createTenant(tenant: NewTenant): Promise<TenantRecord>;
   tenant(tenantId: string): Promise<TenantRecord>;
   tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>>;

@@ -9,7 +9,9 @@ import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
+import { SuppressionList } from "../intake/suppression-list.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
+import { MailLog } from "../maillog/mail-log.ts";
 import { Recorder } from "../ledger/recorder.ts";
 import { openRegistry } from "../registry/open-registry.ts";
 import { Vault } from "../registry/vault.ts";
@@ -71,7 +73,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   shutdown.add("clients", "registry", () => registry.stop());
   const { directory } = registry;
 
-  const reports = new DeliveryReports({ journal, directory, ledger: ledger.reader, clock, telemetry });
+  const suppressions = new SuppressionList({ registry: registry.registry, index: journal, journal });
+  const reports = new DeliveryReports({ journal: suppressions, directory, ledger: ledger.reader, clock, telemetry });
   shutdown.add("history", "reports", () => reports.stop());
 
   if (plays("recorder")) {
@@ -80,7 +83,15 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     shutdown.add("history", "recorder", () => recorder.stop());
   }
 
-  const mailbox = await startDelivering(options, shutdown, { journal, directory, reports, owner });
+  if (plays("maillog") && config.mailLog !== null) {
+    const onReport = (report: DeliveryReport) => reports.take(report);
+    const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock, telemetry });
+    mailLog.start();
+    // Before the reports: those that they give up must not count as taken.
+    shutdown.add("work", "mail log", () => mailLog.stop());
+  }
+
+  const mailbox = await startDelivering(options, shutdown, { journal, directory, reports, suppressions, owner });
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const draining = new AbortController();
   const server = createServer({
@@ -113,6 +124,7 @@ interface Delivering {
   readonly journal: RedisJournal;
   readonly directory: TenantDirectory;
   readonly reports: DeliveryReports;
+  readonly suppressions: SuppressionList;
   readonly owner: string;
 }
 
@@ -120,7 +132,7 @@ interface Delivering {
 async function startDelivering(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, reports, owner }: Delivering,
+  { journal, directory, reports, suppressions, owner }: Delivering,
 ): Promise<SandboxMailbox | null> {
   const ownRelays = config.providers === "live";
   let mailbox = ownRelays ? null : NO_MAIL;
@@ -138,6 +150,7 @@ async function startDelivering(
     journal,
     directory,
     channels: [email],
+    suppressions,
     owner,
     shards: config.shards,
     clock: systemClock,

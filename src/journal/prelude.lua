@@ -13,7 +13,8 @@
 --   P:clock                string  last event id
 --   P:lease:<role>         hash    owner, token
 --   P:epoch                string  counter behind the tokens
---   P:suppressed:<tenant>  hash    recipient -> reason
+--   P:suppressed:<tenant>  hash    recipient -> reason; "" for one that was removed before the index was complete
+--   P:suppressions-loaded  string  there when P:suppressed:* hold all that the registry does
 --   P:rate                 hash    tenant -> "<first slice> <total> <slice> <requests in that slice>" of its rate window
 --   P:rate:<tenant>        hash    <earlier slice of the window> -> requests
 --   P:closing              list    buckets that got rows recorded, until they are old enough to expire

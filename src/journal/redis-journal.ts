@@ -2,7 +2,7 @@ import { Cluster } from "ioredis";
 import type { ChangeFeed } from "../core/change-feed.ts";
 import type { Clock } from "../core/clock.ts";
 import { isJobId } from "../core/ids.ts";
-import { CHANNELS, type JobRecord } from "../core/job.ts";
+import { CHANNELS, type JobRecord, type SuppressionReason } from "../core/job.ts";
 import type {
   AcceptResult,
   Fenced,
@@ -20,6 +20,7 @@ import type {
 } from "../core/journal.ts";
 import type { Random } from "../core/random.ts";
 import type { ReadinessProbe } from "../core/report.ts";
+import type { Suppression, SuppressionIndex } from "../core/suppressions.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantRef } from "../core/tenant.ts";
 import { Acceptor } from "./accept.ts";
@@ -31,6 +32,7 @@ import { Observer } from "./observe.ts";
 import { pull } from "./pull.ts";
 import { record } from "./record.ts";
 import { settle } from "./settle.ts";
+import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 
 export interface RedisJournalOptions {
   readonly address: RedisAddress;
@@ -43,7 +45,7 @@ export interface RedisJournalOptions {
  * The journal on Redis. Requests and owners have a connection each, so that a large pull does not stand before an accept.
  * Also carries the `changed` messages of the registry, since the subscription is here already.
  */
-export class RedisJournal implements Journal, ChangeFeed {
+export class RedisJournal implements Journal, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
     name: "redis",
     check: async () => {
@@ -154,6 +156,20 @@ export class RedisJournal implements Journal, ChangeFeed {
   }
   record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
     return record(this.owner, lease, done);
+  }
+
+  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {
+    return putSuppression(this.front, tenant, address, reason);
+  }
+  removeSuppression(tenant: TenantRef, address: string): Promise<void> {
+    return removeSuppression(this.front, tenant, address);
+  }
+  loadSuppressions(
+    lease: Lease,
+    entries: readonly Suppression[],
+    isLast: boolean,
+  ): Promise<"loading" | "loaded" | Fenced> {
+    return loadSuppressions(this.owner, lease, entries, isLast);
   }
 
   onMail(listener: (shard: number) => void): () => void {

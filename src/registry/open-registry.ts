@@ -17,6 +17,7 @@ import { PlanRepository } from "./plan-repository.ts";
 import { RegistryChanges } from "./registry-changes.ts";
 import { credentials, domains, plans, registryState } from "./schema.ts";
 import { sqlState } from "./sql-state.ts";
+import { SuppressionRepository } from "./suppression-repository.ts";
 import { TemplateRepository } from "./template-repository.ts";
 import { TenantRepository } from "./tenant-repository.ts";
 import { TenantSnapshots } from "./tenant-snapshots.ts";
@@ -85,6 +86,7 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
   const templates = new TemplateRepository(database, changes);
   const ownCredentials = new CredentialRepository(vault, changes);
   const tokens = new TokenRepository(database, clock);
+  const suppressed = new SuppressionRepository(database, clock);
   return {
     createTenant: (tenant) => tenants.create(tenant),
     tenant: (tenantId) => tenants.one(tenantId),
@@ -102,6 +104,11 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
     putEmailCredentials: (tenantId, given) => ownCredentials.putEmail(tenantId, given),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
+    putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
+    deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
+    suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),
+    suppressions: (tenantId, cursor, limit) => suppressed.page(tenantId, cursor, limit),
+    suppressionsOfShard: (shard, after) => suppressed.ofShard(shard, after),
   };
 }
 

@@ -143,10 +143,7 @@ export const tokenMovements = pgTable(
   ],
 );
 
-/**
- * Recipients that must not be sent to. The journal keeps an index of this list.
- * @public
- */
+/** Recipients that must not be sent to, by normalised address. The journal keeps an index of this list. */
 export const suppressions = pgTable(
   "suppressions",
   {

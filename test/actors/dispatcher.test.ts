@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { Dispatcher } from "../../src/actors/dispatcher.ts";
+import type { SuppressionFiller } from "../../src/actors/fill-suppressions.ts";
+import { UnavailableError } from "../../src/core/errors.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { JobRecord } from "../../src/core/job.ts";
 import { isFinal } from "../../src/core/job.ts";
@@ -43,11 +45,17 @@ async function connect(): Promise<RedisJournal> {
   return opened;
 }
 
-function dispatcher(owner: string, channel: RecordingChannel, over: RedisJournal = journal): Dispatcher {
+function dispatcher(
+  owner: string,
+  channel: RecordingChannel,
+  over: RedisJournal = journal,
+  suppressions: SuppressionFiller = { fill: async () => true },
+): Dispatcher {
   return new Dispatcher({
     journal: over,
     directory: directoryOf(tenants),
     channels: [channel],
+    suppressions,
     owner,
     shards: SHARDS,
     clock: systemClock,
@@ -220,3 +228,24 @@ test("redis may die and come back: nothing is lost, and what was answered is not
   expect(channel.delivered.length).toBe(3000);
   await worker.stop();
 }, 30_000);
+
+test("nothing is delivered before the shard's suppressions are filled, however often that fails", async () => {
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const tenant = tenants[0] ?? aTenant();
+  const { promise: filled, resolve: fillNow } = Promise.withResolvers<boolean>();
+  let calls = 0;
+  const fill = async () => {
+    calls += 1;
+    if (calls <= SHARDS) throw new UnavailableError("the registry is away");
+    return filled;
+  };
+  const worker = dispatcher("one", channel, journal, { fill });
+  worker.start();
+  const jobId = await accept(tenant);
+  await eventually("every shard asked again", () => calls >= 2 * SHARDS);
+  expect(await journal.job(tenant, jobId)).toMatchObject({ status: "pending" });
+  expect(channel.delivered).toEqual([]);
+  fillNow(true);
+  expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success" });
+  await worker.stop();
+});

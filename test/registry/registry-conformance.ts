@@ -10,6 +10,7 @@ import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { liveFeed } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry, SHARDS } from "./open-test-registry.ts";
+import { suppressionConformance } from "./suppression-conformance.ts";
 
 const STALE_MS_MAX = 1_000;
 
@@ -368,6 +369,8 @@ export function registryConformance(name: string, create: () => Promise<TestData
         await openTestRegistry(here, { masterKeys: [other, MASTER_KEY] });
       });
     });
+
+    describe("suppressions", () => suppressionConformance(() => registry, newTenant));
 
     describe("tokens", () => {
       test("fifty concurrent takers of a balance of thirty take exactly thirty, and the books balance", async () => {

@@ -1,7 +1,7 @@
 import { Dispatcher } from "../../src/actors/dispatcher.ts";
 import { UnavailableError } from "../../src/core/errors.ts";
 import { JobIds } from "../../src/core/ids.ts";
-import type { AcceptResult, NewJob } from "../../src/core/journal.ts";
+import type { AcceptResult, Lease, NewJob } from "../../src/core/journal.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { LedgerReader, LedgerWriter } from "../../src/core/ledger.ts";
 import type { Telemetry } from "../../src/core/telemetry.ts";
@@ -56,10 +56,14 @@ export class SimHouse {
     const telemetry = this.telemetry();
     const directory = this.directory();
     const { writer, reader } = this.ledger();
-    const common = { journal, clock, random: dice, telemetry, owner, shards };
+    const suppressions = this.suppressions();
+    const common = { journal, clock, random: dice, telemetry, owner, shards, suppressions };
     this.journal = journal;
     this.jobIds = new JobIds(clock, dice);
-    this.dispatcher = new Dispatcher({ ...common, directory, channels: [provider.channelOf(process)] });
+    const channels = [provider.channelOf(process)];
+    // The journal in memory is the only one there ever is: it has no index to fill again.
+    const suppressions = { fill: async () => true };
+    this.dispatcher = new Dispatcher({ ...common, directory, channels, suppressions });
     this.recorder = new Recorder({ ...common, ledger: writer });
     this.reports = new DeliveryReports({ journal, directory, ledger: reader, clock, telemetry });
   }
@@ -92,6 +96,18 @@ export class SimHouse {
       time: () => {},
       log: (level, message, fields) => {
         this.around.watch.demand(level !== "error", "noDefect", () => `${message} ${JSON.stringify(fields)}`);
+      },
+    };
+  }
+
+  /** The journal's index of whom not to send to is complete, once the registry can be asked. */
+  private suppressions() {
+    const { network, journal } = this.around;
+    return {
+      fill: (lease: Lease): Promise<boolean> => {
+        const isAway = this.dice.chance(network.weather.registryAway);
+        if (isAway) return Promise.reject(new UnavailableError("no registry"));
+        return Promise.resolve(journal.state.holder(lease.shard, lease.role) === lease.token);
       },
     };
   }

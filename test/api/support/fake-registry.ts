@@ -1,4 +1,5 @@
 import { ApiError } from "../../../src/core/errors.ts";
+import type { SuppressionReason } from "../../../src/core/job.ts";
 import type {
   EmailCredentials,
   EmailTemplateRecord,
@@ -10,6 +11,7 @@ import type {
   TenantRecord,
   TokenMovement,
 } from "../../../src/core/registry.ts";
+import type { Suppression, SuppressionRecord } from "../../../src/core/suppressions.ts";
 import type { Plan, Tenant, TenantDirectory } from "../../../src/core/tenant.ts";
 
 const CREATED_AT = "2026-11-21T07:30:00.000Z";
@@ -19,6 +21,7 @@ interface Entry {
   readonly keys: Map<string, string>;
   readonly templates: Map<string, EmailTemplateRecord>;
   readonly movements: TokenMovement[];
+  readonly suppressed: Map<string, SuppressionReason>;
   credentials: EmailCredentials | null;
 }
 
@@ -79,7 +82,14 @@ export class FakeRegistry implements Registry, TenantDirectory {
       shard: 3,
       created_at: CREATED_AT,
     };
-    this.entries.set(id, { record, keys: new Map(), templates: new Map(), movements: [], credentials: null });
+    this.entries.set(id, {
+      record,
+      keys: new Map(),
+      templates: new Map(),
+      movements: [],
+      suppressed: new Map(),
+      credentials: null,
+    });
     return record;
   }
 
@@ -164,6 +174,32 @@ export class FakeRegistry implements Registry, TenantDirectory {
 
   async tokenMovements(tenantId: string, _cursor: string | null, limit: number): Promise<Page<TokenMovement>> {
     return { items: this.entry(tenantId).movements.slice(0, limit), nextCursor: null };
+  }
+
+  async putSuppression(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord> {
+    if (this.failure !== null) throw this.failure;
+    this.entry(tenantId).suppressed.set(address, reason);
+    return { address, reason, created_at: CREATED_AT };
+  }
+
+  async deleteSuppression(tenantId: string, address: string): Promise<boolean> {
+    return this.entry(tenantId).suppressed.delete(address);
+  }
+
+  async suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> {
+    return this.entry(tenantId).suppressed.get(address) ?? null;
+  }
+
+  async suppressions(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>> {
+    const all = [...this.entry(tenantId).suppressed]
+      .map(([address, reason]) => ({ address, reason, created_at: CREATED_AT }))
+      .filter(({ address }) => cursor === null || address > cursor)
+      .sort((one, other) => (one.address < other.address ? -1 : 1));
+    return { items: all.slice(0, limit), nextCursor: all.length > limit ? (all[limit - 1]?.address ?? null) : null };
+  }
+
+  async suppressionsOfShard(): Promise<readonly Suppression[]> {
+    return [];
   }
 
   private entry(tenantId: string): Entry {
