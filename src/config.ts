@@ -98,6 +98,9 @@ function contradictions(config: Config): readonly string[] {
   if (config.providers === "live" && config.smtpUrl === null) {
     problems.push("SMTP_URL is unset; with PROVIDERS=live it should be the MTA that mail is submitted to");
   }
+  if (config.roles.includes("maillog") && config.mailLog === null) {
+    problems.push("MAIL_LOG is unset; with the role maillog it should be the path of the MTA's log");
+  }
   if (config.clickhouseCluster !== null && config.clickhouseUrl === null) {
     problems.push("CLICKHOUSE_URL is unset; with CLICKHOUSE_CLUSTER it should be the address of one of its servers");
   }
@@ -110,9 +113,10 @@ function contradictions(config: Config): readonly string[] {
 
 /** What some settings mean for others that are unset. */
 function withConsequences(config: Config): Config {
-  const { outboundAllow, providers } = config;
+  const { outboundAllow, providers, roles, mailLog } = config;
   return {
     ...config,
+    roles: mailLog === null || roles.includes("maillog") ? roles : [...roles, "maillog"],
     outboundAllow: outboundAllow ?? (providers === "sandbox" ? ["127.0.0.0/8", "::1/128"] : []),
   };
 }

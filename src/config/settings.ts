@@ -37,7 +37,7 @@ export interface Setting<T> {
   readonly generated?: { readonly file: string; make(): string };
 }
 
-const ROLES = ["api", "dispatcher", "recorder"] as const;
+const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
 const PROVIDERS = ["sandbox", "live"] as const;
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
@@ -69,7 +69,7 @@ export const SETTINGS = {
   roles: {
     name: "ROLES",
     default: "api,dispatcher,recorder",
-    meaning: "which roles this process plays",
+    meaning: "which roles this process plays; `maillog` is on by itself where `MAIL_LOG` is set",
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
     parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
   },
@@ -201,10 +201,9 @@ export const SETTINGS = {
   },
   mailLog: {
     name: "MAIL_LOG",
-    planned: true,
     default: null,
     unset: "none",
-    meaning: "path of the MTA's log, which is followed for `delivered` and `bounced`",
+    meaning: "path of Postfix's log, which is followed for `delivered`, `bounced` and `failed`",
     expected: "the path of a file",
     parse: (text) => resolve(text),
   },

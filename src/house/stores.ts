@@ -30,7 +30,7 @@ export function hasEmbeddedStore(config: Config): boolean {
 
 /** A process that only delivers looks into the ledger where there is a server to ask, but opens no engine for it. */
 export function usesLedger({ clickhouseUrl, roles }: Config): boolean {
-  return clickhouseUrl !== null || roles.includes("api") || roles.includes("recorder");
+  return clickhouseUrl !== null || roles.some((role) => role !== "dispatcher");
 }
 
 /** Where Redis is; where no address is given, after starting one of our own. */

@@ -15,5 +15,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["ledger_up", "Whether the ledger took the last insert: 1, or 0 while it is away."],
   ["recorder_lag_seconds", "Age of the oldest event that is not in the ledger yet, by shard."],
   ["delivery_reports", "What providers and the MTA said later, by type and whether it was new."],
+  ["mail_log_lines", "Lines of the mail log that were read."],
+  ["mail_log_lines_unreadable", "Lines that tell of a message's fate in a form that is not known."],
+  ["mail_log_outcomes", "Fates of messages in the mail log: ours, foreign, or unmatched (its queue id was never named)."],
+  ["mail_log_notes", "Times that the mail log was rotated, emptied, lost or unreadable."],
+  ["mail_log_lag_bytes", "What is written to the mail log and not read yet, in bytes."],
+  ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],
   ["redis_restarts", "Times that the embedded Redis ended by itself and was started again."],
 ]);

@@ -52,6 +52,13 @@ test("with no configuration everything has its documented default", () => {
   });
 });
 
+test("a log to follow brings the role with it, whatever other roles are named", () => {
+  const rolesOf = (environment: Record<string, string>) =>
+    loadConfig({ WAYBILL_HOME: freshHome(), MAIL_LOG: "/var/log/maillog", ...environment }).roles;
+  expect(rolesOf({})).toEqual(["api", "dispatcher", "recorder", "maillog"]);
+  expect(rolesOf({ ROLES: "maillog,api" })).toEqual(["maillog", "api"]);
+});
+
 test("each well-formed value becomes a typed one", () => {
   const config = loadConfig({
     WAYBILL_HOME: freshHome(),
@@ -80,7 +87,7 @@ test("each well-formed value becomes a typed one", () => {
     port: 0,
     host: "::1",
     publicUrl: "https://send.example.com/base",
-    roles: ["api", "recorder"],
+    roles: ["api", "recorder", "maillog"],
     redis: { kind: "cluster", urls: ["redis://a:1", "redis://b:2"] },
     databaseUrl: "postgres://u:p@db/waybill",
     operatorToken: "0123456789abcdef",
@@ -116,7 +123,7 @@ test.each([
   [
     "ROLES",
     "api,worker",
-    'ROLES is "api,worker"; it should be a comma-separated selection of api, dispatcher, recorder',
+    'ROLES is "api,worker"; it should be a comma-separated selection of api, dispatcher, recorder, maillog',
   ],
   ["ROLES", "api,", 'ROLES is "api,"; it should be'],
   ["CLICKHOUSE_DATABASE", "a; DROP", 'CLICKHOUSE_DATABASE is "a; DROP"; it should be a name of letters'],
@@ -180,6 +187,7 @@ test("all problems are named at once, and nothing is written while there is one"
 test.each([
   [{ PROVIDERS: "live" }, "SMTP_URL is unset"],
   [{ CLICKHOUSE_CLUSTER: "main" }, "CLICKHOUSE_URL is unset"],
+  [{ ROLES: "maillog" }, "MAIL_LOG is unset"],
   [{ WHATSAPP_PHONE_NUMBER_ID: "123" }, "WHATSAPP_ACCESS_TOKEN is unset"],
   [{ WHATSAPP_ACCESS_TOKEN: "token" }, "WHATSAPP_PHONE_NUMBER_ID is unset"],
 ])("%j alone contradicts what is missing", (environment, line) => {

@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
+
+/** How far a log has been read. A file is known by its inode and by how it begins, since inodes are used again. */
+export interface LogPlace {
+  /** Decimal digits. */
+  readonly inode: string;
+  /** Bytes up to and including the last line that was taken. */
+  readonly offset: number;
+  /** How the file begins: its first bytes, at most `HEAD_BYTES_MAX`, as they were when it was last read. */
+  readonly head: LogHead;
+}
+
+export interface LogHead {
+  readonly bytes: number;
+  /** SHA-256, hexadecimal. */
+  readonly digest: string;
+}
+
+/** Enough for a time, a process and a queue id: two logs do not begin with the same. */
+export const HEAD_BYTES_MAX = 256;
+
+/** The first `bytes` bytes of the file, or as many as it has. */
+export async function headOf(file: FileHandle, bytes: number): Promise<LogHead> {
+  const buffer = Buffer.alloc(bytes);
+  const { bytesRead } = bytes === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, bytes, 0);
+  const digest = createHash("sha256").update(buffer.subarray(0, bytesRead)).digest("hex");
+  return { bytes: bytesRead, digest };
+}
+
+export async function beginsWith(file: FileHandle, head: LogHead): Promise<boolean> {
+  const found = await headOf(file, head.bytes);
+  return found.bytes === head.bytes && found.digest === head.digest;
+}

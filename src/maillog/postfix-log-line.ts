@@ -1,0 +1,126 @@
+/** A line's message: queue ids are unique within one instance of Postfix (`postfix`, `postfix-out`) alone. */
+export interface QueueRef {
+  readonly instance: string;
+  readonly queueId: string;
+}
+
+/**
+ * What a line of Postfix's log says of a message, as far as it matters to what becomes of it.
+ *
+ * - `named`: the message got its queue id; `messageId` is its Message-ID header. Always the first of these lines.
+ * - `delivered`: a server outside took it. `said` is its reply.
+ * - `handed_over`: it went to a program or a mailbox store on this machine, which says nothing about its delivery.
+ * - `bounced`: refused for good. `deferred`: it stays in the queue.
+ * - `expired`: it was too long in the queue and is given up, for every recipient that still waited.
+ * - `notified`: a notification about it was queued under `notificationId`.
+ * - `removed`: it left the queue.
+ * - `unreadable`: looks like the fate of a message, and is in no form that is known.
+ */
+export type PostfixLogLine = QueueRef &
+  (
+    | { readonly kind: "named"; readonly messageId: string }
+    | { readonly kind: "delivered"; readonly recipient: string; readonly said: string }
+    | { readonly kind: "handed_over"; readonly recipient: string }
+    | ({ readonly kind: "bounced" } & Refusal)
+    | ({ readonly kind: "deferred" } & Refusal)
+    | { readonly kind: "expired" }
+    | { readonly kind: "notified"; readonly notificationId: string }
+    | { readonly kind: "removed" }
+    | { readonly kind: "unreadable" }
+  );
+
+export interface Refusal {
+  /** The address that the message was sent to, before any alias. */
+  readonly recipient: string;
+  /** RFC 3463, or null in the log of a Postfix before 2.3. */
+  readonly enhancedCode: string | null;
+  /** The destination's reply code (RFC 5321, 4.2); null where Postfix itself gave up. */
+  readonly replyCode: number | null;
+  /** What the destination, or Postfix itself, said. */
+  readonly text: string;
+  /** The SMTP command that was answered, or null. */
+  readonly command: string | null;
+}
+
+/** Reads one line, without its line break. Null: it says nothing about the fate of a message. */
+export function parsePostfixLogLine(line: string): PostfixLogLine | null {
+  const head = HEAD.exec(line);
+  const [matched = "", instance = "", program = "", queueId = ""] = head ?? [];
+  if (head === null) return null;
+  const rest = line.slice(matched.length);
+  const ref = { instance, queueId };
+  if (rest.startsWith("to=<")) return delivery(ref, program, rest);
+  if (rest.startsWith("message-id=") && program === "cleanup") {
+    return { ...ref, kind: "named", messageId: rest.slice("message-id=".length) };
+  }
+  if (rest === "removed") return { ...ref, kind: "removed" };
+  if (rest.startsWith("from=<") && program === "qmgr") return EXPIRED.test(rest) ? { ...ref, kind: "expired" } : null;
+  const notificationId = NOTIFIED.exec(rest)?.[1];
+  return notificationId === undefined ? null : { ...ref, kind: "notified", notificationId };
+}
+
+/**
+ * A time (RFC 3164, 4.1.2, or RFC 3339), a host, `instance/…/program[pid]: ` and a queue id, short (hexadecimal) or long
+ * (base 52 without vowels; postconf(5), enable_long_queue_ids).
+ */
+const HEAD =
+  /^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d)) \S{1,255} ([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64})\[\d{1,10}\]: ([0-9A-F]{6,20}|[0-9BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz]{10,32}): /;
+
+/** Logged by the queue manager, without a recipient; `force-expired` where an operator asked for it (postsuper(1), -e). */
+const EXPIRED = /^from=<.*>, status=(?:force-)?expired, returned to sender$/;
+
+const NOTIFIED = /^sender (?:non-delivery|delay|delivery status) notification: (\w+)$/;
+
+/** An address may hold `>` within quotes. */
+const RECIPIENT = /^to=<((?:"(?:[^"\\]|\\.)*"|[^">])*)>(?:, orig_to=<((?:"(?:[^"\\]|\\.)*"|[^">])*)>)?, relay=/;
+const STATUS = /, delay=[\d.]+(?:, delays=[\d./]+)?(?:, dsn=(\d\.\d{1,3}\.\d{1,3}))?, status=([\w-]+) \((.*)\)$/;
+
+function delivery(ref: QueueRef, program: string, rest: string): PostfixLogLine | null {
+  const address = RECIPIENT.exec(rest);
+  const status = address === null ? null : STATUS.exec(rest.slice(address[0].length));
+  if (address === null || status === null) return { ...ref, kind: "unreadable" };
+  const [, to = "", originalTo] = address;
+  const [, enhancedCode = null, word = "", text = ""] = status;
+  const recipient = originalTo ?? to;
+  switch (word) {
+    case "sent":
+      if (!OUTWARD.has(program) || FILTERED.test(text)) return { ...ref, kind: "handed_over", recipient };
+      return { ...ref, kind: "delivered", recipient, said: text };
+    case "bounced":
+      return { ...ref, kind: "bounced", ...refusal(recipient, enhancedCode, text) };
+    case "deferred":
+    // With `soft_bounce=yes` Postfix keeps in the queue what it would have bounced.
+    case "SOFTBOUNCE":
+      return { ...ref, kind: "deferred", ...refusal(recipient, enhancedCode, text) };
+    // Probes of address verification are no messages of anybody.
+    case "deliverable":
+    case "undeliverable":
+      return null;
+    default:
+      return { ...ref, kind: "unreadable" };
+  }
+}
+
+/** The programs that talk to other servers; `pipe`, `local`, `virtual` and `discard` keep the message here. */
+const OUTWARD: ReadonlySet<string> = new Set(["smtp", "lmtp"]);
+
+/** What amavisd answers when it has put a message back into a queue. */
+const FILTERED = /\bfrom MTA\(/;
+
+/** `host mx.example.com[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)` and its kin. */
+const SAID = /^host \S+ (?:said|refused to talk to me): /;
+const IN_REPLY_TO = / \(in reply to ([A-Za-z ]{1,40}?)(?: command)?\)$/;
+
+function refusal(recipient: string, enhancedCode: string | null, text: string): Refusal {
+  const said = SAID.exec(text);
+  if (said === null) return { recipient, enhancedCode, replyCode: null, text, command: null };
+  const reply = text.slice(said[0].length);
+  const command = IN_REPLY_TO.exec(reply);
+  return {
+    recipient,
+    enhancedCode,
+    replyCode: Number(/^[2-5]\d\d(?=[ -]|$)/.exec(reply)?.[0]) || null,
+    text: command === null ? reply : reply.slice(0, command.index),
+    command: command?.[1] ?? null,
+  };
+}
