@@ -61,9 +61,7 @@ export class SimHouse {
     this.journal = journal;
     this.jobIds = new JobIds(clock, dice);
     const channels = [provider.channelOf(process)];
-    // The journal in memory is the only one there ever is: it has no index to fill again.
-    const suppressions = { fill: async () => true };
-    this.dispatcher = new Dispatcher({ ...common, directory, channels, suppressions });
+    this.dispatcher = new Dispatcher({ ...common, directory, channels });
     this.recorder = new Recorder({ ...common, ledger: writer });
     this.reports = new DeliveryReports({ journal, directory, ledger: reader, clock, telemetry });
   }
