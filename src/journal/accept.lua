@@ -17,19 +17,19 @@ local out, at = {}, 6
 -- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
 -- limit. At most once a second and tenant.
 local function roll(window, key)
-  if slice_now < window.slice - slices then -- the clock was set back: a new window rather than one that never moves
+  if math.abs(slice_now - window.slice) > slices then
+    -- All of it is past; or the clock was set back, and a new window is better than one that never moves.
     call('DEL', key)
     window.first, window.total = slice_now, 0
   elseif slice_now < window.slice then
     return
-  elseif slice_now > window.slice + slices then -- all of it is past, and the key has expired or will
-    window.first, window.total = slice_now, 0
   else
-    -- The slices have expired although they are not past: the clock was ahead for a while.
+    -- What has expired is past, or was while the clock was ahead: it must not stay in the total.
     if call('EXISTS', key) == 0 then window.first, window.total = window.slice, window.here end
-    if window.here > 0 then call('HSET', key, window.slice, window.here) end
-    -- Also when nothing was let through: what is counted in the total must not be gone when its time to leave has come.
-    call('PEXPIRE', key, (slices + 2) * slice_ms)
+    if window.here > 0 then
+      call('HSET', key, window.slice, window.here)
+      call('PEXPIRE', key, (slices + 2) * slice_ms)
+    end
     local expired = {}
     for old = window.first, math.min(slice_now - slices - 1, window.slice) do expired[#expired + 1] = old end
     if #expired > 0 then

@@ -133,8 +133,10 @@ describe("accept", () => {
     const { tenant, prefix } = await world();
     const slice = async () => Math.floor(Number((await redis.client.time())[0]));
     const remaining = async () => (await journal.admit(tenant, 100)).rate.remaining;
+    await redis.client.hset(`${prefix}:rate:acme`, (await slice()) - 200, 25);
     await redis.client.hset(`${prefix}:rate`, "acme", `${(await slice()) - 200} 30 ${(await slice()) - 100} 5`);
     expect(await remaining()).toBe(99);
+    expect(await redis.client.exists(`${prefix}:rate:acme`)).toBe(0);
     // Two slices apart from the edges: the clock goes on while the test runs.
     const now = await slice();
     await redis.client.hset(`${prefix}:rate:acme`, now - 70, 3, now - 63, 4, now - 50, 2);
@@ -147,17 +149,7 @@ describe("accept", () => {
     expect(await remaining()).toBe(99);
   });
 
-  test("what a window has counted is kept for as long as it counts, also while nothing is let through", async () => {
-    const { tenant, prefix } = await world();
-    const now = Math.floor(Number((await redis.client.time())[0]));
-    await redis.client.hset(`${prefix}:rate:acme`, now - 30, 5);
-    await redis.client.pexpire(`${prefix}:rate:acme`, 32_000);
-    await redis.client.hset(`${prefix}:rate`, "acme", `${now - 30} 5 ${now - 10} 0`);
-    expect((await journal.admit(tenant, 5)).limited).toBe(true);
-    expect(await redis.client.pttl(`${prefix}:rate:acme`)).toBeGreaterThan(limits.rateWindowMs);
-  });
-
-  test("what a window has forgotten, because the clock was ahead for a while, does not count for ever", async () => {
+  test("what a window has forgotten does not count for ever", async () => {
     const { tenant, prefix } = await world();
     const now = Math.floor(Number((await redis.client.time())[0]));
     await redis.client.hset(`${prefix}:rate`, "acme", `${now - 30} 5 ${now - 10} 2`);
