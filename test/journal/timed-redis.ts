@@ -99,7 +99,7 @@ export class TimedRedis {
   private noteExpiry(key: string, lifeMs: number): void {
     if (lifeMs === NEVER) this.expiries.delete(key);
     if (lifeMs < 0) return;
-    const given = LIFETIMES_MS.find((ms) => lifeMs <= ms);
+    const given = LIFETIMES_MS.find((ms) => lifeMs <= ms && lifeMs > ms - 15_000);
     assert(given !== undefined, `the life of ${key} is one of those that are known`);
     this.expiries.set(key, this.nowMs + given);
   }
