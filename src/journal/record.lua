@@ -35,7 +35,8 @@ local function expire_complete_buckets(older_than)
   for _, bucket in ipairs(redis.call('LRANGE', closing, 0, 255)) do
     if tonumber(bucket, 16) * 16 > older_than then break end
     local key = prefix .. ':jobs:' .. bucket
-    if tonumber(redis.call('HGET', key, 'r') or '0') == redis.call('HLEN', key) - 1 then
+    local recorded = redis.call('HGET', key, 'r')
+    if recorded and tonumber(recorded) == redis.call('HLEN', key) - 1 then
       redis.call('PEXPIRE', key, ARGV[5])
     end
     done = done + 1

@@ -529,6 +529,21 @@ describe("record", () => {
     expect(await redis.client.llen(`${prefix}:closing`)).toBe(1);
   });
 
+  test("a bucket of which nothing is recorded does not expire, although an earlier one of its name was", async () => {
+    const { tenant, recorder, prefix } = await world();
+    const jobId = idMadeBefore(limits.bucketClosesMs + 1000);
+    const events = [{ eventId: 5, type: "sent", result: {} }] as const;
+    const of = { jobId, tenantId: "acme", channel: "email", status: "success", attempts: 1, result: {} } as const;
+    const opened = { jobId, type: "opened", result: {}, suppress: null, whenUnfinished: "record" } as const;
+    await journal.observe(tenant, { ...opened, known: { ...of, events } });
+    const bucket = `${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
+    await redis.client.rpush(`${prefix}:closing`, bucket);
+    const batch = await record(recorder, null);
+    expect(await redis.client.pttl(`${prefix}:jobs:${bucket}`)).toBe(-1);
+    await record(recorder, batch);
+    expect(await redis.client.pttl(`${prefix}:jobs:${bucket}`)).toBeGreaterThan(0);
+  });
+
   test("a straggler keeps its old bucket from expiring", async () => {
     const { tenant, lease, recorder, prefix } = await world();
     const jobId = await accept(tenant, { jobId: idMadeBefore(limits.bucketClosesMs + 1000) });
