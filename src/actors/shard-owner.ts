@@ -41,7 +41,8 @@ export interface ShardOwnerPorts {
  *
  * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced).
  * O2. `run` ends only when nothing of the term is under way, so that a process never owns a shard twice.
- * O3. After a pull whose answer got lost, and at the start, the journal is asked to name every box with mail.
+ * O3. The journal is asked to name every box with mail at the start, after a pull whose answer got lost, and from time to
+ *     time: such a pull may also take effect late, and then the boxes that it was told of are known to nobody.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
@@ -115,10 +116,13 @@ export class ShardOwner {
 
   /** Ends when the term closes or the lease turns out to be lost. */
   private async pullUntilOver(): Promise<void> {
-    let survey = true;
+    const { clock } = this.ports;
+    let surveyDueMs = clock.monotonicMs();
     let retryMs = 50;
     while (!this.isOver) {
       const pulls = this.beginPulls();
+      const begunMs = clock.monotonicMs();
+      const survey = begunMs >= surveyDueMs;
       let result: PullResult | typeof FENCED;
       try {
         result = await this.ports.journal.pull(this.term.lease, { boxes: pulls, survey });
@@ -126,13 +130,13 @@ export class ShardOwner {
         this.reportFailedPull(error);
         for (const { box } of pulls) this.actor(box)?.failPull();
         for (const { box } of pulls) this.look(this.actor(box));
-        survey = true;
-        await sleep(this.ports.clock, retryMs, this.term.closing);
+        surveyDueMs = begunMs;
+        await sleep(clock, retryMs, this.term.closing);
         retryMs = Math.min(2 * retryMs, limits.journalRetryMs);
         continue;
       }
       if (result === FENCED) return this.lose();
-      survey = false;
+      if (survey) surveyDueMs = begunMs + limits.surveyMs;
       retryMs = 50;
       this.apply(result, pulls);
       if (!result.more && this.hungry.size === 0) {

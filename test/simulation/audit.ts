@@ -16,8 +16,8 @@ export function auditBooks(world: World): void {
     const rows = [...shard.outbox.entries.values()].flatMap((entry) => entry.rows);
     for (const { tenantId, eventId } of rows) inOutbox.add(`${tenantId}#${eventId}`);
   }
-  for (const { jobId, status, isForgotten } of jobs.jobs.values()) {
-    const isRight = isForgotten || inFlight.has(jobId) !== isFinal(status);
+  for (const { jobId, status, isForgotten, isExcused } of jobs.jobs.values()) {
+    const isRight = isForgotten || isExcused || inFlight.has(jobId) !== isFinal(status);
     watch.demand(isRight, "booksBalance", () => `${jobId} is ${status}, waiting: ${inFlight.has(jobId)}`);
   }
   for (const key of jobs.events.keys()) {
@@ -43,9 +43,9 @@ export function auditEnd(world: World): void {
   auditBooks(world);
   const { state, jobs, ledger, watch, drawn } = world;
   for (const truth of jobs.jobs.values()) {
-    if (truth.isForgotten) continue;
+    if (truth.isForgotten || truth.isExcused) continue;
     const recorded = ledger.job(truth.tenant.tenantId, truth.jobId);
-    const agrees = recorded?.status === truth.status && (recorded.events.length === truth.events || truth.isExcused);
+    const agrees = recorded?.status === truth.status && recorded.events.length === truth.events;
     watch.demand(agrees, "booksBalance", () => `${truth.jobId} is ${truth.status}, in the ledger ${recorded?.status}`);
   }
   for (let number = 0; number < drawn.shards; number += 1) {
@@ -55,7 +55,8 @@ export function auditEnd(world: World): void {
     watch.demand(isEmpty, "memory", () => `shard ${number} still holds ${left.join(" ")} in its seven lists`);
     for (const role of ["dispatcher", "recorder"] as const) {
       const holder = state.holder(number, role);
-      watch.demand(holder === null, "cleanEnd", () => `shard ${number} is still leased to a ${role}`);
+      const isLeft = holder !== null && world.leases.isKept(holder);
+      watch.demand(!isLeft, "cleanEnd", () => `shard ${number} is still leased to a ${role}`);
     }
   }
 }

@@ -146,7 +146,7 @@ export class JobBooks {
       truth.types.add(type);
       const newest = this.lastEventIds.get(tenantId) ?? 0;
       watch.demand(
-        eventId > newest || !this.isClockSound,
+        eventId > newest || truth.isExcused || !this.isClockSound,
         "eventOrder",
         () => `event ${eventId} of ${jobId} after ${newest}`,
       );

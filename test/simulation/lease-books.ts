@@ -9,6 +9,10 @@ export interface TermTruth {
   readonly process: SimProcess;
   /** When the last call that the journal answered with yes was sent; null while the process knows of none. */
   sentAtMs: number | null;
+  /** The process still waited for the answer that gave it the lease; what comes later belongs to nobody and expires. */
+  isExpected: boolean;
+  /** Its process has asked for its release; that call may be lost. */
+  isGivenBack: boolean;
   /** Given back by its own process: all its work was over. */
   isReleased: boolean;
   /** Its process was told to give up what it could not finish. */
@@ -24,7 +28,20 @@ export class LeaseBooks {
   constructor(private readonly clock: SimClock) {}
 
   acquired(lease: Lease, process: SimProcess): void {
-    this.terms.set(lease.token, { lease, process, sentAtMs: null, isReleased: false, isAbandoned: false });
+    this.terms.set(lease.token, {
+      lease,
+      process,
+      sentAtMs: null,
+      isExpected: false,
+      isGivenBack: false,
+      isReleased: false,
+      isAbandoned: false,
+    });
+  }
+
+  givenBack(lease: Lease): void {
+    const term = this.terms.get(lease.token);
+    if (term !== undefined) term.isGivenBack = true;
   }
 
   released(lease: Lease): void {
@@ -39,7 +56,9 @@ export class LeaseBooks {
     const isNew = term.sentAtMs === null;
     // What is answered too late extends nothing.
     if (isNew || this.isSurelyHeld(term)) term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
-    if (isNew) this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
+    if (!isNew) return;
+    term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;
+    this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
   }
 
   abandonAllOf(process: SimProcess): void {
@@ -53,6 +72,12 @@ export class LeaseBooks {
 
   isSurelyHeld({ sentAtMs }: TermTruth): boolean {
     return sentAtMs !== null && this.clock.nowMs < sentAtMs + limits.leaseTtlMs - limits.leaseMarginMs;
+  }
+
+  /** Whether a living process knew of this lease and did not give it back. */
+  isKept(token: string): boolean {
+    const term = this.terms.get(token);
+    return term !== undefined && term.isExpected && !term.isGivenBack && !term.process.isDead;
   }
 
   /** Whether everything that the term began was finished and written down. */

@@ -21,6 +21,9 @@ export interface Call<T> {
   effect(): T;
 }
 
+/** `late`: it takes effect so much later than its caller has given it up. */
+export type Mishap = "lost request" | "lost reply" | { readonly lateMs: number };
+
 /**
  * The wire between processes and servers. A call is a request, an effect at one instant, and a reply.
  *
@@ -31,6 +34,8 @@ export interface Call<T> {
  */
 export class Network {
   weather: Weather = CALM;
+  /** What a story has happen to a call, instead of chance. */
+  plot: (name: string, from: SimProcess) => Mishap | null = () => null;
   /** Calls that got no answer, or one that their effect does not agree with. */
   lostCalls = 0;
   private readonly lastArrival = new Map<string, number>();
@@ -42,13 +47,15 @@ export class Network {
   ) {}
 
   call<T>(call: Call<T>): Promise<T> {
+    const mishap = this.plot(call.name, call.from);
+    if (mishap !== null) return this.callWith(mishap, call);
     return new Promise((resolve, reject) => {
       const { dice, weather } = this;
       const { from, to } = call;
       const answer = once(from, resolve, reject);
       const isLost = dice.chance(weather.lostRequest);
       const isLate = dice.chance(weather.lateRequest);
-      const isDoubled = dice.chance(weather.doubledRequest);
+      const isDoubled = dice.chance(weather.doubledRequest) && call.name !== "accept";
       if (isLost || isLate) {
         this.lostCalls += 1;
         this.clock.at(this.silenceMs(to), () => answer.fail(new TransportError(`${to.name} did not answer`)));
@@ -57,6 +64,18 @@ export class Network {
       const legMs = isLate ? dice.between(0, 2 * to.timeoutMs) : this.legInOrderMs(from, to);
       this.clock.at(legMs, () => this.arrive(call, answer));
       if (isDoubled) this.clock.at(legMs + dice.between(0, 2_000), () => this.arrive(call, NOBODY));
+    });
+  }
+
+  private callWith<T>(mishap: Mishap, { from, to, name, effect }: Call<T>): Promise<T> {
+    return new Promise((_, reject) => {
+      const takeEffect = () => {
+        this.trace.note(name, from.name, "without an answer");
+        effect();
+      };
+      if (mishap === "lost reply") this.clock.at(1, takeEffect);
+      else if (mishap !== "lost request") this.clock.at(mishap.lateMs, takeEffect);
+      this.clock.at(10, () => from.enter(() => reject(new TransportError(`${to.name} did not answer`)), "answer"));
     });
   }
 

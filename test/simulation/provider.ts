@@ -37,17 +37,24 @@ export interface ProviderParts {
 }
 
 /** What a provider does with a message. */
-type Behaviour = "takes" | "takes silently" | "hangs" | "never hears" | "refuses" | "is busy" | "blocks";
+export type Behaviour = "takes" | "takes silently" | "hangs" | "never hears" | "refuses" | "is busy" | "blocks";
 
 /** The world's provider: takes messages, or not, and checks with each call that it may be made at all. */
 export class Provider {
   /** Messages that were taken a second time, each after a fault that allows it. */
   repeats = 0;
   taken = 0;
+  /** What a story has the provider do, instead of chance. */
+  plot: (jobId: string) => Behaviour | null = () => null;
   private readonly underWay = new Map<string, TermTruth>();
   private readonly lastPlace = new Map<string, number>();
 
   constructor(private readonly parts: ProviderParts) {}
+
+  /** Messages that some process is handing over. */
+  get callsUnderWay(): number {
+    return this.underWay.size;
+  }
 
   channelOf(process: SimProcess): Channel {
     return {
@@ -86,7 +93,7 @@ export class Provider {
   private runCall(process: SimProcess, truth: JobTruth, call: UnderWay): void {
     const { dice, clock, network, slownessMs } = this.parts;
     const { signal, end } = call;
-    const behaviour = this.drawBehaviour();
+    const behaviour = this.plot(truth.jobId) ?? this.drawBehaviour();
     const heedsAbort = dice.chance(0.8);
     const answer = (outcome: Outcome, delayMs: number) =>
       clock.at(delayMs, () => process.enter(() => end(outcome), "answer"));
@@ -116,7 +123,8 @@ export class Provider {
     }
     watch.demand(job.suppressed === null, "suppressed", () => `${where}: ${truth.recipient}`);
     const other = this.underWay.get(job.jobId);
-    watch.demand(other?.lease.token !== term.lease.token, "repeats", () => `${where}: under way in this very term`);
+    const isTwice = other?.lease.token === term.lease.token && !truth.isExcused;
+    watch.demand(!isTwice, "repeats", () => `${where}: under way in this very term`);
     const last = truth.answeredIn;
     if (last !== null && !truth.isExcused) {
       const isBrokenOff = last !== term.lease.token && !leases.hasEndedWell(last);

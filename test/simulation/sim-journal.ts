@@ -83,6 +83,7 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
   }
 
   release(lease: Lease): Promise<void> {
+    this.journal.leases.givenBack(lease);
     return this.call(`release ${lease.role} ${lease.shard}`, () => this.journal.release(lease));
   }
 

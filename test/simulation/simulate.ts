@@ -24,9 +24,6 @@ try {
 } catch (error) {
   if (!(error instanceof SimulationFailure)) throw error;
   console.log(error.message);
-  console.log(
-    `replay with: bun run simulate --seed ${error.seed}${wanted.steps === null ? "" : ` --steps ${wanted.steps}`}`,
-  );
   process.exitCode = 1;
 }
 summarise();

@@ -44,6 +44,7 @@ export class WatchedJournal {
   readonly leases: LeaseBooks;
   /** Entries that a term has read and not settled, by token and box. */
   private readonly open = new Map<string, Set<string>>();
+  private readonly rep = new Set<string>();
   private readonly idempotency = new Map<string, string>();
 
   constructor(private readonly parts: WatchedJournalParts) {
@@ -57,6 +58,8 @@ export class WatchedJournal {
 
   accept(tenant: Tenant, requestsPerMinute: number, job: NewJob, isRepeated: boolean): AcceptResult {
     const before = this.entries(tenant.shard);
+    if (isRepeated) this.rep.add(job.jobId);
+    else if (this.rep.has(job.jobId)) isRepeated = true;
     const result = this.state.acceptNow(tenant, requestsPerMinute, job, isRepeated);
     if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
     if (job.idempotency !== null && (result.kind === "accepted" || result.kind === "replayed")) {
@@ -66,6 +69,11 @@ export class WatchedJournal {
       this.parts.watch.demand(known === result.jobId, "idempotency", () => `${key}: ${known} and ${result.jobId}`);
     }
     return result;
+  }
+
+  /** The journal forgot: keys that it knew may name other jobs from now on. */
+  forgetKeys(): void {
+    this.idempotency.clear();
   }
 
   observe(tenant: Tenant, observation: Observation): ObserveResult {

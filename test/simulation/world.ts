@@ -48,6 +48,8 @@ export class World {
   readonly counts: WorldCounts = { crashes: 0, pauses: 0, drains: 0, restarts: 0, reports: 0 };
   /** The processes that play, one a place. A place is empty between a death and the next start. */
   readonly places: (SimHouse | null)[];
+  /** Processes that were told to stop and have not. */
+  readonly leaving = new Set<SimHouse>();
   /** Reports on their way, with the process that has taken each, if any. */
   private readonly reports = new Set<{ house: SimHouse | null }>();
   private births = 0;
@@ -134,8 +136,12 @@ export class World {
     this.counts.drains += 1;
     this.trace.note("drain", house.process.name);
     this.places[place] = null;
-    house.process.enter(() => void this.stop(house), "answer");
-    this.clock.at(15_000, () => house.process.crash());
+    this.leaving.add(house);
+    house.process.enter(() => void this.stop(house).then(() => this.leaving.delete(house)), "answer");
+    this.clock.at(15_000, () => {
+      house.process.crash();
+      this.leaving.delete(house);
+    });
     this.startLater(place);
   }
 
@@ -168,6 +174,7 @@ export class World {
   forgetSince(snapshot: JournalSnapshot): void {
     this.trace.note("forget");
     this.state.restore(snapshot);
+    this.journal.forgetKeys();
     const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
     const suppressed = shards.flatMap((shard) =>
       [...shard.suppressed].flatMap(([tenantId, list]) => [...list.keys()].map((who) => [tenantId, who] as const)),

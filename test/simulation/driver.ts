@@ -1,0 +1,79 @@
+import { auditBooks, auditEnd, isSettled } from "./audit.ts";
+import type { Violation } from "./promises.ts";
+import type { World } from "./world.ts";
+
+const AUDIT_EVERY_STEPS = 250;
+/** Longer than any wait that a fault can leave behind: a retry's, and a clock's that was set back. */
+const SETTLE_MS_MAX = 40 * 60_000;
+const STOP_MS_MAX = 20_000;
+
+/** Lets a world go on, and throws the first violation as soon as it is there. */
+export class Driver {
+  constructor(
+    private readonly world: World,
+    private readonly onViolation: (violation: Violation) => never,
+  ) {}
+
+  stepWhile(goesOn: () => boolean): void {
+    const { world } = this;
+    while (goesOn()) {
+      const went = world.step();
+      if (world.clock.steps % AUDIT_EVERY_STEPS === 0) auditBooks(world);
+      this.throwViolation();
+      if (!went) return;
+    }
+    this.throwViolation();
+  }
+
+  advance(forMs: number): void {
+    const untilMs = this.world.clock.nowMs + forMs;
+    this.world.clock.at(forMs, () => {});
+    this.stepWhile(() => this.world.clock.nowMs < untilMs);
+  }
+
+  /** Faults end, everything must be settled and recorded, and every process stops and leaves nothing behind. */
+  settleAndStop(): void {
+    const { world } = this;
+    world.heal();
+    const settleByMs = world.clock.nowMs + SETTLE_MS_MAX;
+    this.stepWhile(() => {
+      const isLate = world.clock.nowMs > settleByMs;
+      world.watch.demand(!isLate, "everyJobEnds", () => whatIsLeft(world));
+      return world.clock.steps % 32 !== 0 || !isSettled(world);
+    });
+    // A little longer, so that what was forgotten behind the last job is found, too.
+    this.advance(world.dice.between(1_000, 3_000));
+    this.stopAll();
+    auditEnd(world);
+    this.throwViolation();
+  }
+
+  private stopAll(): void {
+    const { world } = this;
+    let stopped = 0;
+    const houses = world.places.filter((house) => house !== null);
+    for (const house of houses) house.process.enter(() => void world.stop(house).then(() => (stopped += 1)), "answer");
+    const byMs = world.clock.nowMs + STOP_MS_MAX;
+    const isWaiting = () => stopped < houses.length || world.leaving.size > 0;
+    this.stepWhile(() => isWaiting() && world.clock.nowMs < byMs);
+    world.watch.demand(stopped === houses.length, "cleanEnd", () => `${houses.length - stopped} did not stop`);
+  }
+
+  private throwViolation(): void {
+    const { violation } = this.world.watch;
+    if (violation !== null) this.onViolation(violation);
+  }
+}
+
+function whatIsLeft({ jobs, load, state, drawn }: World): string {
+  const shards = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard));
+  const whereIs = (jobId: string) => {
+    if (shards.some(({ parked }) => parked.has(jobId))) return "parked";
+    const entries = shards.flatMap(({ boxes }) => [...boxes.values()].flatMap((box) => [...box.entries.values()]));
+    return entries.some((entry) => entry.jobId === jobId) ? "in its box" : "nowhere";
+  };
+  const unfinished = [...jobs.jobs.values()].filter(({ status }) => status === "pending" || status === "running");
+  const names = unfinished.slice(0, 3).map(({ jobId, status }) => `${jobId} ${status} ${whereIs(jobId)}`);
+  const outboxes = shards.map(({ outbox }) => outbox.entries.size).join(" ");
+  return `unfinished: ${names.join(", ")}; sends under way: ${load.underWay}; outboxes: ${outboxes}`;
+}

@@ -1,0 +1,146 @@
+import type { EventType } from "../../src/core/event.ts";
+import { JobIds } from "../../src/core/ids.ts";
+import type { JobStatus } from "../../src/core/job.ts";
+import { aTenant } from "../support/tenants.ts";
+import { Driver } from "./driver.ts";
+import type { Mishap } from "./network.ts";
+import type { Behaviour } from "./provider.ts";
+import type { RunOptions } from "./run-options.ts";
+import type { SimHouse } from "./sim-house.ts";
+import { EPOCH_MS } from "./sim-process.ts";
+import { CALM } from "./weather.ts";
+import { World } from "./world.ts";
+
+/** What became of a message, told in one line. */
+export interface Fate {
+  readonly status: JobStatus;
+  /** How often its provider took it. */
+  readonly handOvers: number;
+  /** Its events in the ledger, in their order. */
+  readonly ledger: readonly EventType[];
+}
+
+/** A world in which nothing goes wrong but what the story tells. Every checker of the simulation watches it. */
+export class Story {
+  readonly world: World;
+  private readonly driver: Driver;
+  private readonly jobIds: JobIds;
+  private readonly slownessMs = new Map<string, number>();
+
+  constructor(options: Partial<RunOptions> = {}) {
+    const calm: RunOptions = {
+      weather: { ...CALM, report: 0, isCalm: false },
+      processes: 1,
+      shards: 1,
+      tenants: [aTenant({ tenantId: "acme" }), aTenant({ tenantId: "bolt" })],
+      jobs: 0,
+      slots: 16,
+      steps: 0,
+      isBurst: false,
+      slownessMs: this.slownessMs,
+    };
+    this.world = new World(1, () => ({ ...calm, ...options }));
+    this.driver = new Driver(this.world, (violation) => {
+      throw new Error(`${violation.message}\n${this.world.trace.lastLines(60)}`, { cause: violation });
+    });
+    const clock = { nowMs: () => EPOCH_MS + this.world.clock.nowMs };
+    this.jobIds = new JobIds(
+      { ...clock, monotonicMs: clock.nowMs, setTimer: () => ({ cancel: () => {} }) },
+      this.world.dice,
+    );
+    this.world.places.forEach((_, place) => this.world.start(place));
+    // Until every shard has its owners.
+    this.advance(2_000);
+  }
+
+  /** A message is on disk in the journal from now on. */
+  accept(tenantId = "acme", recipient = "ann@example.com"): string {
+    const tenant = this.world.drawn.tenants.find((each) => each.tenantId === tenantId);
+    if (tenant === undefined) throw new Error(`there is no ${tenantId} in this story`);
+    const jobId = this.jobIds.next();
+    const job = { jobId, channel: "email", recipient, payload: "{}", idempotency: null } as const;
+    this.world.journal.accept(tenant, 1_000_000, job, false);
+    return jobId;
+  }
+
+  acceptMany(count: number, tenantId = "acme"): readonly string[] {
+    return Array.from({ length: count }, (_, i) => this.accept(tenantId, `reader${i}@example.com`));
+  }
+
+  advance(ms: number): void {
+    this.driver.advance(ms);
+  }
+
+  /** Lets time pass until it is so; gives up after two minutes. */
+  until(why: string, isSo: () => boolean): void {
+    const byMs = this.world.clock.nowMs + 120_000;
+    this.driver.stepWhile(() => !isSo() && this.world.clock.nowMs < byMs);
+    if (!isSo()) throw new Error(`it never came to this: ${why}\n${this.world.trace.lastLines(40)}`);
+  }
+
+  /** The process that plays at this place. */
+  house(place = 0): SimHouse {
+    const house = this.world.places[place];
+    if (house === undefined || house === null) throw new Error(`nobody plays at place ${place}`);
+    return house;
+  }
+
+  /** The place whose process owns the shard's deliveries. */
+  ownerOf(shard = 0): number {
+    const token = this.world.state.holder(shard, "dispatcher");
+    return this.world.places.findIndex(
+      (house) => house !== null && this.world.leases.termOf(house.process, shard, "dispatcher")?.lease.token === token,
+    );
+  }
+
+  get nowMs(): number {
+    return this.world.clock.nowMs;
+  }
+
+  crash(place: number): void {
+    this.world.crash(place);
+  }
+
+  /** The provider takes this long for a tenant's messages, at most. */
+  slow(tenantId: string, mostMs: number): void {
+    this.slownessMs.set(tenantId, mostMs);
+  }
+
+  loseHints(): void {
+    this.world.network.weather = { ...this.world.network.weather, lostHint: 1 };
+  }
+
+  /** What happens to the next calls whose name begins so, in their order; later ones are left alone. */
+  plotCalls(prefix: string, ...mishaps: readonly (Mishap | null)[]): { readonly count: number } {
+    const seen = { count: 0 };
+    const earlier = this.world.network.plot;
+    this.world.network.plot = (name, from) => {
+      if (!name.startsWith(prefix)) return earlier(name, from);
+      seen.count += 1;
+      return mishaps[seen.count - 1] ?? null;
+    };
+    return seen;
+  }
+
+  /** What the provider does with the next messages that reach it; later ones it takes. */
+  plotProvider(...behaviours: readonly Behaviour[]): void {
+    let calls = 0;
+    this.world.provider.plot = () => {
+      calls += 1;
+      return behaviours[calls - 1] ?? null;
+    };
+  }
+
+  /** Everything comes to rest, is recorded and stops; no promise was broken on the way. */
+  end(): void {
+    this.driver.settleAndStop();
+  }
+
+  fateOf(jobId: string): Fate {
+    const truth = this.world.jobs.jobs.get(jobId);
+    if (truth === undefined) throw new Error(`${jobId} was never accepted`);
+    const recorded = this.world.ledger.job(truth.tenant.tenantId, jobId);
+    const ledger = recorded?.events.map(({ type }) => type) ?? [];
+    return { status: truth.status, handOvers: truth.handOvers, ledger };
+  }
+}
