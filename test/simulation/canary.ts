@@ -1,0 +1,209 @@
+/** A mistake that is planted into a source file, to see whether the simulation notices. */
+export interface Canary {
+  readonly name: string;
+  readonly file: string;
+  /** Occurs exactly once in the file. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+const ACTORS = "src/actors";
+const JOURNAL = "test/simulation/memory-journal";
+
+/** One mistake each. Those in the journal are planted into its stand-in, which a model test holds to the real scripts. */
+export const CANARIES: readonly Canary[] = [
+  {
+    name: "a delivery starts without a look at the lease",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "mayDeliver: () => !this.isOver && this.term.isSurelyHeld(),",
+    replace: "mayDeliver: () => !this.isOver,",
+  },
+  {
+    name: "a lease is counted from when its renewal was answered",
+    file: "src/core/shard-keeper.ts",
+    find: "if (held) term.extend(sentAtMs);",
+    replace: "if (held) term.extend(clock.monotonicMs());",
+  },
+  {
+    name: "a term does not wait for what is under way",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "if (this.underWay.size > 0) await",
+    replace: "if (this.underWay.size > 1e9) await",
+  },
+  {
+    name: "an answer is given up after one try to write it down",
+    file: `${ACTORS}/settler.ts`,
+    find: "await sleep(clock, waitMs, this.abandoned.signal);",
+    replace: 'return "settled";',
+  },
+  {
+    name: "a job is settled before its provider has answered",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "const outcome = await deliver(this.ports, job, tenant, aborter);",
+    replace:
+      'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, aborter), Promise.resolve()]);',
+  },
+  {
+    name: "suppression is not heeded",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "if (job.suppressed !== null) this.options.start(job, null);",
+    replace: 'if (job.suppressed === null && job.recipient === "") this.options.start(job, null);',
+  },
+  {
+    name: "a box is read from its start although jobs of it are open",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "after: this.open > 0 ? this.lastRead : null,",
+    replace: "after: null,",
+  },
+  {
+    name: "a settled job stays open",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "    this.open -= 1;\n",
+    replace: "",
+  },
+  {
+    name: "the window of a tenant is not given back",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "    this.inFlight -= 1;\n",
+    replace: "",
+  },
+  {
+    name: "a slot is not given back",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "    this.options.scheduler.release();\n",
+    replace: "",
+  },
+  {
+    name: "a turn never ends",
+    file: `${ACTORS}/fair-scheduler.ts`,
+    find: "      turn.deficit -= cost;\n",
+    replace: "",
+  },
+  {
+    name: "a tenant with nothing under way waits for those that have much",
+    file: `${ACTORS}/fair-scheduler.ts`,
+    find: "return inFlight === 0 || inFlight < 2 * (this.shared - this.used);",
+    replace: "return inFlight < 2 * (this.shared - this.used);",
+  },
+  {
+    name: "the first in the ring is served again and again",
+    file: `${ACTORS}/fair-scheduler.ts`,
+    find: "      this.ring.delete(contender);\n      if (end",
+    replace:
+      '      if (end === "spent") turn.deficit += QUANTUM;\n      else this.ring.delete(contender);\n      if (end',
+  },
+  {
+    name: "a pull whose answer got lost is forgotten",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "        surveyDueMs = begunMs;\n",
+    replace: "        surveyDueMs = Number.POSITIVE_INFINITY;\n",
+  },
+  {
+    name: "boxes with mail are named at the start alone",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "if (survey) surveyDueMs = begunMs + limits.surveyMs;",
+    replace: "if (survey) surveyDueMs = Number.POSITIVE_INFINITY;",
+  },
+  {
+    name: "boxes with mail are never named again",
+    file: `${JOURNAL}-pull.ts`,
+    find: "if (request.survey) for (const box of shard.held) shard.ready.add(box);",
+    replace: "",
+  },
+  {
+    name: "a retry is forgotten",
+    file: `${JOURNAL}-settle.ts`,
+    find: "      shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));\n",
+    replace: "",
+  },
+  {
+    name: "an attempt is settled twice",
+    file: `${JOURNAL}-settle.ts`,
+    find: "if (isFinal(stored.status) || stored.attempts > settlement.job.attempts) continue;",
+    replace: "",
+  },
+  {
+    name: "a final status comes without its event",
+    file: `${JOURNAL}-settle.ts`,
+    find: "events: [...stored.events, written], result",
+    replace: "events: stored.events, result",
+  },
+  {
+    name: "an event is not put into the outbox",
+    file: `${JOURNAL}-observe.ts`,
+    find: "  publish(shard, [{",
+    replace: "  if (nowMs % 2 === 0) publish(shard, [{",
+  },
+  {
+    name: "an owner whose lease is over may still settle",
+    file: `${JOURNAL}-state.ts`,
+    find: 'if (!this.holds(lease, "dispatcher")) return FENCED;\n    settle(',
+    replace: "settle(",
+  },
+  {
+    name: "an owner whose lease is over may still pull",
+    file: `${JOURNAL}-state.ts`,
+    find: 'if (!this.holds(lease, "dispatcher")) return FENCED;\n    return pull(',
+    replace: "return pull(",
+  },
+  {
+    name: "a batch's end is not fixed before it is handed out",
+    file: `${JOURNAL}-record.ts`,
+    find: "const entries = shard.mark === null ? markNext(shard) : markedEntries(shard);",
+    replace: "const entries = markNext(shard);",
+  },
+  {
+    name: "the outbox is trimmed too far",
+    file: `${JOURNAL}-record.ts`,
+    find: "for (const id of shard.outbox.entries.keys()) if (!isBeyond(id, last)) shard.outbox.entries.delete(id);",
+    replace: 'if (last !== "") shard.outbox.entries.clear();',
+  },
+  {
+    name: "a batch is taken from the outbox before the ledger has it",
+    file: "src/ledger/recorder.ts",
+    find: "if (!(await this.write(batch))) break;\n        done = batch;",
+    replace: "done = batch;\n        void this.write(batch);",
+  },
+  {
+    name: "a batch that the ledger did not confirm is not repeated",
+    file: "src/ledger/recorder.ts",
+    find: "        this.noteLedgerFailure(error, batch, failures);\n",
+    replace: "        this.noteLedgerFailure(error, batch, failures);\n        return true;\n",
+  },
+  {
+    name: "a token is used for two batches",
+    file: `${JOURNAL}-record.ts`,
+    find: "`s${shardNumber}:${shard.mark.first}/${shard.mark.last}`",
+    replace: "`s${shardNumber}:${shard.mark.first.slice(0, -4)}`",
+  },
+  {
+    name: "the event clock follows the wall clock back",
+    file: `${JOURNAL}-settle.ts`,
+    find: "shard.lastEventId = nextEventId(shard.lastEventId, nowMs);",
+    replace: "shard.lastEventId = nextEventId(0, nowMs);",
+  },
+  {
+    name: "a report is given up when the journal does not answer",
+    file: "src/intake/delivery-reports.ts",
+    find: 'if (this.stopping.signal.aborted) return "given up";',
+    replace: 'if (this.stopping.signal.aborted || waitMs > 10) return "given up";',
+  },
+  {
+    name: "a repeated accept queues its job again",
+    file: `${JOURNAL}-accept.ts`,
+    find: "if (isRepeated && known) {",
+    replace: "if (isRepeated && known && nowMs < 0) {",
+  },
+  {
+    name: "a delivery that hangs is waited for for ever",
+    file: `${ACTORS}/deliver.ts`,
+    find: "this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => aborter.abort());",
+    replace: "this.deadline = clock.setTimer(1e12, () => aborter.abort());",
+  },
+  {
+    name: "a stop does not give the leases back",
+    file: "src/core/shard-keeper.ts",
+    find: '    await this.ask("release", () => leases.release(term.lease));\n',
+    replace: "",
+  },
+];

@@ -1,0 +1,36 @@
+import { readFileSync } from "node:fs";
+import { CANARIES } from "./canary.ts";
+
+/*
+ * Plants one canary into the sources as they are loaded, and runs seeds until one fails:
+ *   bun test/simulation/run-canary.ts <number of the canary> <seeds at most>
+ * Prints one line of JSON: the first seed that fails, or null, and what it found.
+ */
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const [which, seedsMax] = process.argv.slice(2).map(Number);
+const canary = CANARIES[which ?? -1];
+if (canary === undefined || seedsMax === undefined) throw new Error("name a canary by its number, and how many seeds");
+
+const path = `${ROOT}${canary.file}`;
+const pieces = readFileSync(path, "utf8").split(canary.find);
+if (pieces.length !== 2) throw new Error(`${canary.file} has "${canary.find}" ${pieces.length - 1} times, not once`);
+const contents = pieces.join(canary.replace);
+Bun.plugin({
+  name: "canary",
+  setup: (build) => {
+    build.onLoad({ filter: new RegExp(`${RegExp.escape(canary.file)}$`) }, () => ({ contents, loader: "ts" }));
+  },
+});
+
+// Only now: what is imported from here on has the canary in it.
+const { simulate, SimulationFailure } = await import("./simulation.ts");
+let found: { readonly seed: number; readonly promise: string } | null = null;
+for (let seed = 1; seed <= seedsMax && found === null; seed += 1) {
+  try {
+    simulate(seed);
+  } catch (error) {
+    found = { seed, promise: error instanceof SimulationFailure ? error.violation.promise : String(error) };
+  }
+}
+console.log(JSON.stringify(found));
