@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import {
   distinct,
+  hostName,
   inRange,
   list,
   MASTER_KEY_BYTES,
@@ -182,11 +183,9 @@ export const SETTINGS = {
   },
   outboundAllow: {
     name: "OUTBOUND_ALLOW",
-    planned: true,
     default: null,
     unset: "none; with the sandbox: loopback",
-    meaning:
-      "private networks (CIDR, comma-separated) that tenants' webhooks may reach; `http` is allowed only to these",
+    meaning: "private networks (CIDR, comma-separated) that a check of a tenant's own mail server may reach",
     expected: "networks like 10.0.0.0/8 or fd00::/8, separated by commas",
     parse: (text) => list(text, network),
   },
@@ -206,6 +205,16 @@ export const SETTINGS = {
     meaning: "path of Postfix's log, which is followed for `delivered`, `bounced` and `failed`",
     expected: "the path of a file",
     parse: (text) => resolve(text),
+  },
+  mailHost: {
+    name: "MAIL_HOST",
+    default: null,
+    unset: "the host of `PUBLIC_URL`, or else the domain of `MAIL_FROM`",
+    meaning:
+      "host that takes bounces (the `MX` of tenants' return paths); its SPF record, at `spf.MAIL_HOST`, lists the " +
+      "addresses that mail is sent from",
+    expected: "a host name like mx.example.com",
+    parse: hostName,
   },
   mailFrom: {
     name: "MAIL_FROM",
@@ -291,7 +300,6 @@ export const SETTINGS = {
   },
   dnsServers: {
     name: "DNS_SERVERS",
-    planned: true,
     default: null,
     unset: "the system's",
     meaning: "resolvers that domain verification asks, comma-separated",

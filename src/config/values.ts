@@ -77,6 +77,13 @@ export function redisAddress(text: string): RedisLocation | undefined {
   return others.length === 0 ? { kind: "url", url: first } : { kind: "cluster", urls };
 }
 
+/** A name of at least two labels (RFC 1123, 2.1), in lower case; an IP address is none. */
+export function hostName(text: string): string | undefined {
+  const name = text.toLowerCase();
+  const isName = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name);
+  return isName && name.length <= 220 ? name : undefined;
+}
+
 export function masterKey(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return undefined;
   const bytes = Buffer.from(text, "base64");

@@ -144,7 +144,7 @@ function poolOptions(smtpUrl: string, { connectionsMax, timeouts }: SmtpPoolsOpt
  * right, or the password would be anybody's. Without: what the server offers, whoever it is (RFC 7435); the alternative
  * is plain text.
  */
-function encryption({ host, secure, user }: SmtpServer): SMTPPoolOptions {
+export function encryption({ host, secure, user }: SmtpServer): SMTPPoolOptions {
   if (secure) return {};
   if (host === "localhost" || host === "::1" || host.startsWith("127.")) return { ignoreTLS: true };
   return user === "" ? { opportunisticTLS: true, tls: { rejectUnauthorized: false } } : { requireTLS: true };

@@ -1,0 +1,112 @@
+import { isIP } from "node:net";
+import SMTPConnection from "nodemailer/lib/smtp-connection";
+import type { Finding, RelayProbe } from "../../core/domain.ts";
+import type { OutboundGuard } from "../../core/outbound.ts";
+import { encryption, parseSmtpUrl, type SmtpServer } from "./smtp-pools.ts";
+
+export interface SmtpProbeOptions {
+  readonly guard: OutboundGuard;
+  /** For everything together. Default 10 seconds. */
+  readonly deadlineMs?: number;
+}
+
+const DEADLINE_MS_DEFAULT = 10_000;
+
+/**
+ * Asks a tenant's own relay whether it would take mail: connects, says EHLO, encrypts as sending would, authenticates
+ * where credentials are stored, and leaves.
+ */
+export class SmtpProbe implements RelayProbe {
+  constructor(private readonly options: SmtpProbeOptions) {}
+
+  async check(smtpUrl: string | null): Promise<Finding> {
+    if (smtpUrl === null) return failed("no smtp_url is stored for the tenant, or it may not use its own on e-mail");
+    const server = parseSmtpUrl(smtpUrl);
+    if (server === null) return failed("the stored smtp_url is not the address of a mail server");
+    const over = new AbortController();
+    const late = Promise.withResolvers<Finding>();
+    const timer = setTimeout(() => late.resolve(unanswered("did not answer in time")), this.deadlineMs);
+    try {
+      return await Promise.race([this.ask(server, over.signal), late.promise]);
+    } finally {
+      clearTimeout(timer);
+      over.abort();
+    }
+  }
+
+  private get deadlineMs(): number {
+    return this.options.deadlineMs ?? DEADLINE_MS_DEFAULT;
+  }
+
+  /** Ends with `signal` at the latest. */
+  private async ask(server: SmtpServer, signal: AbortSignal): Promise<Finding> {
+    const route = await this.options.guard.routeTo(server.host);
+    if (route.kind === "refused") return failed(`the host of the tenant's mail server ${route.why}`);
+    if (route.kind === "unanswered") return unanswered(`has a name that ${route.why}`);
+    const connection = new SMTPConnection({
+      host: route.address,
+      port: server.port,
+      secure: server.secure,
+      // The certificate must be the name's, though the connection goes to the address that was looked at.
+      ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
+      ...encryption(server),
+      connectionTimeout: this.deadlineMs,
+      greetingTimeout: this.deadlineMs,
+      socketTimeout: this.deadlineMs,
+    });
+    signal.addEventListener("abort", () => connection.close(), { once: true });
+    try {
+      await connected(connection);
+      if (server.user !== "") await authenticated(connection, server);
+      connection.quit();
+      return { check: "smtp", result: "passed", why: null };
+    } catch (error) {
+      return findingOf(error);
+    }
+  }
+}
+
+function connected(connection: SMTPConnection): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connection.once("end", () => reject(new Error("it closed the connection")));
+    // Stays for good: what goes wrong after the answer concerns nobody.
+    connection.on("error", reject);
+    connection.connect(() => resolve());
+  });
+}
+
+function authenticated(connection: SMTPConnection, { user, password }: SmtpServer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connection.once("end", () => reject(new Error("it closed the connection")));
+    connection.on("error", reject);
+    connection.login({ user, pass: password, credentials: { user, pass: password } }, (error) =>
+      error ? reject(error) : resolve(),
+    );
+  });
+}
+
+/** Nobody there, not trusted, or credentials refused for good: wrong. All else may be different in a minute. */
+function findingOf(error: unknown): Finding {
+  const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
+  const replyCode = Number(of("responseCode") ?? 0);
+  const system = String(of("originalCode") ?? of("cause") ?? "");
+  if (replyCode >= 500) return failed(`the tenant's mail server refused: it answered with code ${replyCode}`);
+  if (of("code") === "ETLS" || /CERT|TLS|SSL/.test(system)) {
+    return failed("no encrypted and trusted connection to the tenant's mail server can be made");
+  }
+  if (of("code") === "EAUTH" && replyCode === 0) return failed("the tenant's mail server does not take credentials");
+  if (/ECONNREFUSED/.test(`${system} ${error instanceof Error ? error.message : ""}`)) {
+    return failed("nobody listens at the address of the tenant's mail server");
+  }
+  return unanswered(
+    replyCode === 0 ? "dropped the connection or could not be reached" : `answered with code ${replyCode}`,
+  );
+}
+
+function failed(why: string): Finding {
+  return { check: "smtp", result: "failed", why };
+}
+
+function unanswered(what: string): Finding {
+  return { check: "smtp", result: "unanswered", why: `the tenant's mail server ${what}` };
+}
