@@ -1,0 +1,56 @@
+import type { AddressInfo } from "node:net";
+import { SMTPServer } from "smtp-server";
+
+/** The rest of the world's mail servers: the beginning of a recipient's local part says what becomes of the mail. */
+export interface MailSink {
+  readonly port: number;
+  /** How often a message to each recipient was taken. */
+  readonly received: ReadonlyMap<string, number>;
+  stop(): Promise<void>;
+}
+
+type Verdict = readonly [code: number, text: string];
+
+const VERDICTS: Readonly<Record<string, Verdict>> = {
+  nouser: [550, "5.1.1 Recipient address rejected: User unknown"],
+  plain: [550, "No such user here"],
+  disabled: [550, "5.2.1 The email account that you tried to reach is disabled"],
+  policy: [550, "5.7.1 Message rejected due to policy"],
+  full: [552, "5.2.2 Mailbox over quota"],
+  defer: [451, "4.7.1 Try again later"],
+};
+
+/** Takes all mail but that to `nouser…`, `plain…`, `disabled…`, `policy…`, `full…`, `defer…`; `grey…` at the second try. */
+export async function startMailSink(): Promise<MailSink> {
+  const received = new Map<string, number>();
+  const seen = new Set<string>();
+  const server = new SMTPServer({
+    disabledCommands: ["AUTH", "STARTTLS"],
+    disableReverseLookup: true,
+    // The codes are in the texts.
+    hideENHANCEDSTATUSCODES: true,
+    maxClients: 1000,
+    logger: false,
+    closeTimeout: 100,
+    onRcptTo({ address }, _session, callback) {
+      const kind = /^[a-z]+/.exec(address)?.[0] ?? "";
+      const isFirst = !seen.has(address);
+      seen.add(address);
+      const verdict = kind === "grey" && isFirst ? VERDICTS["defer"] : VERDICTS[kind];
+      if (verdict === undefined) return callback();
+      callback(Object.assign(new Error(verdict[1]), { responseCode: verdict[0] }));
+    },
+    onData(stream, { envelope }, callback) {
+      stream.resume();
+      stream.on("end", () => {
+        for (const { address } of envelope.rcptTo) received.set(address, (received.get(address) ?? 0) + 1);
+        callback(null, "2.0.0 Ok: queued as 4jWcZx67mFzMCQZ");
+      });
+    },
+  });
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.server.address() as AddressInfo;
+  return { port, received, stop: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+}
