@@ -1,0 +1,166 @@
+import { createSocket } from "node:dgram";
+import { createServer, type Socket } from "node:net";
+
+/** A record of the zone. A TXT value longer than 255 bytes becomes several strings, as in any zone. */
+export type ZoneRecord =
+  | { readonly type: "TXT"; readonly value: string }
+  | { readonly type: "MX"; readonly value: string; readonly priority: number }
+  | { readonly type: "CNAME"; readonly value: string };
+
+/** What the server does in place of answering. `forged`: answers wrongly, under a wrong number, before it answers. */
+export type Misbehaviour = "servfail" | "refused" | "silent" | "truncated" | "garbage" | "forged";
+
+/** A name server on loopback, over UDP and TCP, whose zone a test edits while it runs. */
+export class DnsServer {
+  /** By name, in lower case. A name that is not here does not exist. */
+  readonly zone = new Map<string, readonly ZoneRecord[]>();
+  readonly misbehaviours = new Map<string, Misbehaviour>();
+  /** The names that were asked for, in lower case, over either protocol. */
+  readonly asked: string[] = [];
+  /** Whether it follows aliases, as a recursive server does. */
+  followsAliases = true;
+  private readonly udp = createSocket("udp4");
+  private readonly tcp = createServer((socket) => this.serveTcp(socket));
+  private readonly sockets = new Set<Socket>();
+  port = 0;
+
+  static async start(): Promise<DnsServer> {
+    const server = new DnsServer();
+    await new Promise<void>((resolve) => server.udp.bind(0, "127.0.0.1", resolve));
+    server.port = server.udp.address().port;
+    await new Promise<void>((resolve, reject) => {
+      server.tcp.once("error", reject);
+      server.tcp.listen(server.port, "127.0.0.1", resolve);
+    });
+    server.udp.on("message", (query, { port }) => {
+      const send = (bytes: Buffer) => server.udp.send(bytes, port, "127.0.0.1");
+      const { name } = readQuestion(query);
+      if (server.misbehaviours.get(name) === "forged") send(server.forgery(query));
+      const reply = server.reply(query, "udp");
+      if (reply !== null) send(reply);
+    });
+    return server;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** Publishes records as the API lists them. */
+  publish(records: readonly { type: "MX" | "TXT"; name: string; value: string; priority?: number }[]): void {
+    for (const { type, name, value, priority = 0 } of records) {
+      const record = type === "MX" ? ({ type, value, priority } as const) : ({ type, value } as const);
+      const key = name.toLowerCase();
+      this.zone.set(key, [...(this.zone.get(key) ?? []), record]);
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.udp.close(() => resolve()));
+    await new Promise<void>((resolve) => this.tcp.close(() => resolve()));
+  }
+
+  private serveTcp(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on("close", () => this.sockets.delete(socket));
+    socket.on("error", () => {});
+    // A query is far smaller than a packet, so it comes in one piece.
+    socket.on("data", (data: Buffer) => {
+      const reply = this.reply(data.subarray(2), "tcp");
+      if (reply !== null) socket.end(Buffer.concat([uint16(reply.length), reply]));
+    });
+  }
+
+  private reply(query: Buffer, over: "udp" | "tcp"): Buffer | null {
+    const question = readQuestion(query);
+    this.asked.push(question.name);
+    const misbehaviour = this.misbehaviours.get(question.name);
+    if (misbehaviour === "silent") return null;
+    if (misbehaviour === "garbage")
+      return Buffer.concat([query.subarray(0, 2), Buffer.from("84000001ffff0000c00cc00c", "hex")]);
+    if (misbehaviour === "servfail") return replyOf(query, question, { rcode: 2, answers: [] });
+    if (misbehaviour === "refused") return replyOf(query, question, { rcode: 5, answers: [] });
+    const answers = this.answersTo(question);
+    const rcode = this.zone.has(question.name) ? 0 : 3;
+    const truncated = over === "udp" && misbehaviour === "truncated";
+    return replyOf(query, question, { rcode, answers: truncated ? [] : answers, truncated });
+  }
+
+  private answersTo({ name, type }: Question): Buffer[] {
+    const records = this.zone.get(name) ?? [];
+    return records.flatMap((record) => {
+      if (record.type === "CNAME") {
+        const alias = resourceRecord(name, 5, encodedName(record.value));
+        const target = { name: record.value.toLowerCase(), type };
+        return [alias, ...(this.followsAliases ? this.answersTo(target) : [])];
+      }
+      if (record.type === "TXT" && type === 16) return [resourceRecord(name, 16, strings(record.value))];
+      if (record.type === "MX" && type === 15) {
+        return [resourceRecord(name, 15, Buffer.concat([uint16(record.priority), encodedName(record.value)]))];
+      }
+      return [];
+    });
+  }
+
+  private forgery(query: Buffer): Buffer {
+    const question = readQuestion(query);
+    const answers = [resourceRecord(question.name, 16, strings("forged"))];
+    const forged = replyOf(query, question, { rcode: 0, answers });
+    forged.writeUInt16BE((query.readUInt16BE(0) + 1) % 65_536, 0);
+    return forged;
+  }
+}
+
+interface Question {
+  readonly name: string;
+  readonly type: number;
+}
+
+/** RFC 1035, 4.1: the header has 12 bytes, then comes the name, its labels with their lengths, then type and class. */
+function readQuestion(query: Buffer): Question & { readonly bytes: Buffer } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString("latin1", at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  const name = labels.join(".").toLowerCase();
+  return { name, type: query.readUInt16BE(at + 1), bytes: query.subarray(12, at + 5) };
+}
+
+function replyOf(
+  query: Buffer,
+  { bytes }: { readonly bytes: Buffer },
+  { rcode, answers, truncated = false }: { rcode: number; answers: readonly Buffer[]; truncated?: boolean },
+): Buffer {
+  const flags = 0x8580 | (truncated ? 0x0200 : 0) | rcode;
+  const counts = Buffer.concat([uint16(1), uint16(answers.length), uint16(0), uint16(0)]);
+  return Buffer.concat([query.subarray(0, 2), uint16(flags), counts, bytes, ...answers]);
+}
+
+function resourceRecord(name: string, type: number, data: Buffer): Buffer {
+  const ttl = Buffer.from([0, 0, 0, 1]);
+  return Buffer.concat([encodedName(name), uint16(type), uint16(1), ttl, uint16(data.length), data]);
+}
+
+function strings(text: string): Buffer {
+  const bytes = Buffer.from(text, "latin1");
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length || at === 0; at += 255) {
+    const part = bytes.subarray(at, at + 255);
+    parts.push(Buffer.of(part.length), part);
+  }
+  return Buffer.concat(parts);
+}
+
+function encodedName(name: string): Buffer {
+  const labels = name.split(".").flatMap((label) => [Buffer.of(label.length), Buffer.from(label, "latin1")]);
+  return Buffer.concat([...labels, Buffer.of(0)]);
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(value);
+  return bytes;
+}
