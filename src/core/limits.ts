@@ -18,6 +18,8 @@ export const limits = {
   acceptBatchBytesMax: 4 * 1024 * 1024,
   /** How long an accept whose effect is unknown is repeated before the caller hears of it. */
   acceptRetryMs: 5_000,
+  /** How long a try of an accept can be on its way and still be known for one that was repeated. */
+  acceptLateMsMax: 10 * 60_000,
 
   // Leases.
   leaseTtlMs: 10_000,

@@ -1,7 +1,8 @@
 -- Counts requests in their tenants' rate windows and queues jobs.
 -- KEYS: the prefix of each shard in the call.
 -- ARGV: repeated (1 when an earlier try of this call may have landed), window in slices, slice ms, idempotency ttl ms,
---       age from which a bucket may be closing (ms), then for each shard: its number and how many tenants; for each
+--       age from which a bucket may be closing (ms), the first job in the call ("" none), how long a try of the call may
+--       be on its way (ms), then for each shard: its number and how many tenants; for each
 --       tenant: its id, requests per minute and how many items; for each item: the box entry ("" only counts) and
 --       "<fingerprint> <idempotency key>" ("" none).
 -- Returns a text an item: a letter, the requests that remain, and what the letter calls for: a accepted, n only counted,
@@ -12,7 +13,18 @@ local call = redis.call
 local repeated, slices, slice_ms, idem_ttl = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local now = now_ms()
 local young_from, slice_now = now - tonumber(ARGV[5]), math.floor(now / slice_ms)
-local out, at = {}, 6
+local out, at = {}, 8
+
+-- A try that comes behind a repeat of itself (a connection was lost, what it held was not) has been answered for: its
+-- jobs are queued, perhaps delivered by now.
+if ARGV[6] ~= '' then
+  local repeat_key = KEYS[1] .. ':repeated:' .. ARGV[6]
+  if repeated then
+    call('SET', repeat_key, 1, 'PX', ARGV[7])
+  elseif call('EXISTS', repeat_key) == 1 then
+    return out
+  end
+end
 
 -- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
 -- limit. At most once a second and tenant.

@@ -125,6 +125,8 @@ function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): Script
     limits.rateSliceMs,
     limits.idempotencyKeptMs,
     limits.bucketFilledMs,
+    firstJobOf(shards),
+    limits.acceptLateMsMax,
   ];
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
@@ -137,6 +139,16 @@ function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): Script
     }
   }
   return args;
+}
+
+/** Names the call: its repeats hold the same jobs in the same order. */
+function firstJobOf(shards: readonly ShardEntrants[]): string {
+  for (const { tenants } of shards) {
+    for (const { entrants } of tenants) {
+      for (const { job } of entrants) if (job !== null) return job.jobId;
+    }
+  }
+  return "";
 }
 
 function encodeIdempotency(idempotency: NewJob["idempotency"]): string {

@@ -18,6 +18,7 @@
 --   P:rate                 hash    tenant -> "<first slice> <total> <slice> <requests in that slice>" of its rate window
 --   P:rate:<tenant>        hash    <earlier slice of the window> -> requests
 --   P:closing              list    buckets that got rows recorded, until they are old enough to expire
+--   P:repeated:<job id>    string  there was a repeat of the accept call whose first job this is
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><attempts> <box entry>". Then a line an event:

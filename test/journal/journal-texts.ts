@@ -84,6 +84,10 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   yield* outboxTexts(shard);
   yield* leaseTexts(shard, nowMs);
   for (const [tenantId, list] of shard.suppressed) yield* hash(`suppressed:${tenantId}`, [...list]);
+  for (const [jobId, stored] of shard.repeated) {
+    const repeated = alive(stored, nowMs);
+    if (repeated !== null) yield [`repeated:${jobId}`, { value: "1", expiresMs: repeated.expiresMs }];
+  }
   for (const [name, stored] of shard.idempotency) {
     const known = alive(stored, nowMs);
     if (known === null) continue;

@@ -168,6 +168,28 @@ describe("accept", () => {
     expect(await redis.client.xlen(`wb:{s${String(tenant.shard).padStart(2, "0")}}:box:acme/e`)).toBe(1);
   });
 
+  test("a try that arrives behind its own repeat queues nothing", async () => {
+    const { tenant, prefix } = await world();
+    const monitor = await redis.client.duplicate().monitor();
+    const seen = new Promise<readonly string[]>((resolve) => {
+      monitor.on("monitor", (_time: string, args: readonly string[]) => {
+        if (args[0]?.toLowerCase() === "evalsha" && args.includes(tenant.tenantId)) resolve(args);
+      });
+    });
+    await accept(tenant);
+    const [, sha = "", keys = "1", ...rest] = await seen;
+    monitor.disconnect();
+    const argvAt = Number(keys);
+    const repeat = rest.with(argvAt, "1");
+    // As if the first try were still on its way: nothing of it is there.
+    await redis.client.flushall();
+    await redis.client.evalsha(sha, keys, ...repeat);
+    await redis.client.evalsha(sha, keys, ...rest);
+    expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
+    await redis.client.evalsha(sha, keys, ...repeat);
+    expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
+  });
+
   test("keeps the tenants of one shard apart", async () => {
     const { tenant } = await world();
     const neighbour = { ...tenant, tenantId: "other" };

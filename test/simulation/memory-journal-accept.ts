@@ -43,9 +43,12 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
 /** `hint` is called when a box became ready that was not. */
 export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
   const { tenant, requestsPerMinute: limit, nowMs, job, isRepeated } = request;
+  if (isRepeated) shard.repeated.set(job.jobId, { value: true, expiresMs: nowMs + limits.acceptLateMsMax });
+  // A try that comes behind its own repeat has been answered for.
+  const isLate = !isRepeated && alive(shard.repeated.get(job.jobId), nowMs) !== null;
   const name = bucketOf(job.jobId);
   const known = alive(shard.buckets.get(name), nowMs)?.jobs.has(job.jobId) ?? false;
-  if (isRepeated && known) {
+  if (isLate || (isRepeated && known)) {
     const remaining = Math.max(0, limit - totalOf(openWindow(shard, request)));
     return { kind: "accepted", jobId: job.jobId, rate: { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 } };
   }

@@ -79,6 +79,8 @@ export interface ShardState {
   readonly suppressed: Map<string, Map<string, SuppressionReason>>;
   readonly windows: Map<string, RateWindow>;
   closing: string[];
+  /** Jobs whose accept was repeated. */
+  readonly repeated: Map<string, Expiring<true>>;
   /** By `<tenant>:<key>`. */
   readonly idempotency: Map<string, Expiring<{ readonly jobId: string; readonly fingerprint: string }>>;
 }
@@ -101,6 +103,7 @@ export function emptyShard(): ShardState {
     suppressed: new Map(),
     windows: new Map(),
     closing: [],
+    repeated: new Map(),
     idempotency: new Map(),
   };
 }

@@ -46,7 +46,9 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     for (let isRepeated = false; ; ) {
       try {
         const repeated = isRepeated;
-        return await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job, repeated));
+        const result = await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job, repeated));
+        this.journal.heardAccept(tenant, job, result);
+        return result;
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
         if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;

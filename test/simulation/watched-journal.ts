@@ -44,7 +44,6 @@ export class WatchedJournal {
   readonly leases: LeaseBooks;
   /** Entries that a term has read and not settled, by token and box. */
   private readonly open = new Map<string, Set<string>>();
-  private readonly rep = new Set<string>();
   private readonly idempotency = new Map<string, string>();
 
   constructor(private readonly parts: WatchedJournalParts) {
@@ -58,17 +57,17 @@ export class WatchedJournal {
 
   accept(tenant: Tenant, requestsPerMinute: number, job: NewJob, isRepeated: boolean): AcceptResult {
     const before = this.entries(tenant.shard);
-    if (isRepeated) this.rep.add(job.jobId);
-    else if (this.rep.has(job.jobId)) isRepeated = true;
     const result = this.state.acceptNow(tenant, requestsPerMinute, job, isRepeated);
     if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
-    if (job.idempotency !== null && (result.kind === "accepted" || result.kind === "replayed")) {
-      const key = `${tenant.tenantId} ${job.idempotency.key}`;
-      const known = this.idempotency.get(key) ?? result.jobId;
-      this.idempotency.set(key, known);
-      this.parts.watch.demand(known === result.jobId, "idempotency", () => `${key}: ${known} and ${result.jobId}`);
-    }
     return result;
+  }
+
+  heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult): void {
+    if (job.idempotency === null || (result.kind !== "accepted" && result.kind !== "replayed")) return;
+    const key = `${tenant.tenantId} ${job.idempotency.key}`;
+    const known = this.idempotency.get(key) ?? result.jobId;
+    this.idempotency.set(key, known);
+    this.parts.watch.demand(known === result.jobId, "idempotency", () => `${key}: ${known} and ${result.jobId}`);
   }
 
   /** The journal forgot: keys that it knew may name other jobs from now on. */
