@@ -1,18 +1,23 @@
 import type { Clock } from "../core/clock.ts";
+import type { Domains } from "../core/domain.ts";
 import type { JobIds } from "../core/ids.ts";
 import type { FrontJournal } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
+import type { LinkReader } from "../core/links.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe, SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
+import type { Engagement } from "../intake/engagements.ts";
+import type { SuppressionList } from "../intake/suppression-list.ts";
 
 /** All that the front door needs of the house. */
 export interface ApiPorts {
   readonly journal: FrontJournal;
   readonly directory: TenantDirectory;
   readonly registry: Registry;
+  readonly domains: Domains;
   readonly ledger: LedgerReader;
   readonly clock: Clock;
   readonly random: Random;
@@ -21,6 +26,11 @@ export interface ApiPorts {
   /** The Prometheus text exposition of this process. */
   metricsText(): Promise<string>;
   readonly probes: readonly ReadinessProbe[];
+  /** Reads the tokens of public links. */
+  readonly links: LinkReader;
+  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  /** Takes what readers do, and returns at once. */
+  readonly engagements: { note(engagement: Engagement): void };
   /** Null: real providers are in use. */
   readonly sandbox: SandboxMailbox | null;
   /** The files of the operators' page. */

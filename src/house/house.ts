@@ -9,9 +9,11 @@ import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
+import { Engagements } from "../intake/engagements.ts";
 import { SuppressionList } from "../intake/suppression-list.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { Recorder } from "../ledger/recorder.ts";
+import { LinkTokens } from "../links/link-tokens.ts";
 import { MailLog } from "../maillog/mail-log.ts";
 import { openRegistry } from "../registry/open-registry.ts";
 import { Vault } from "../registry/vault.ts";
@@ -20,6 +22,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
+import { openDomains } from "./open-domains.ts";
 import { Shutdown } from "./shutdown.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
 
@@ -83,21 +86,16 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     shutdown.add("history", "recorder", () => recorder.stop());
   }
 
-  if (plays("maillog") && config.mailLog !== null) {
-    const onReport = (report: DeliveryReport) => reports.take(report);
-    const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock, telemetry });
-    mailLog.start();
-    // Before the reports: those that they give up must not count as taken.
-    shutdown.add("work", "mail log", () => mailLog.stop());
-  }
-
-  const mailbox = await startDelivering(options, shutdown, { journal, directory, reports, suppressions, owner });
+  startMailLog(options, shutdown, reports);
+  const { mailbox, smtpUrl } = await startProviders(options, shutdown, reports);
+  const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const draining = new AbortController();
   const server = createServer({
     journal,
     directory,
     registry: registry.registry,
+    domains: openDomains(config, registry.domains, directory),
     ledger: ledger.reader,
     clock,
     random,
@@ -106,6 +104,9 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: mailbox,
+    links,
+    suppressions,
+    engagements: new Engagements({ reports, telemetry }),
     dashboard: DASHBOARD_PAGES,
     operatorToken: config.operatorToken,
     ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
@@ -117,34 +118,62 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     return server.stop();
   });
   const url = plays("api") ? (await server.listen({ host: config.host, port: config.port })).url : null;
+  if (smtpUrl !== null) {
+    // The links in messages lead to the API, so it has to be known where that listens.
+    const publicUrl = config.publicUrl ?? url ?? `http://${config.host}:${config.port}`;
+    startDispatcher(options, shutdown, { journal, directory, suppressions, owner, smtpUrl, publicUrl, links });
+  }
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+}
+
+function startMailLog({ config, telemetry }: HouseOptions, shutdown: Shutdown, reports: DeliveryReports): void {
+  if (!config.roles.includes("maillog") || config.mailLog === null) return;
+  const onReport = (report: DeliveryReport) => reports.take(report);
+  const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
+  mailLog.start();
+  // Before the reports: those that they give up must not count as taken.
+  shutdown.add("work", "mail log", () => mailLog.stop());
 }
 
 interface Delivering {
   readonly journal: RedisJournal;
   readonly directory: TenantDirectory;
-  readonly reports: DeliveryReports;
   readonly suppressions: SuppressionList;
   readonly owner: string;
+  readonly smtpUrl: string;
+  readonly publicUrl: string;
+  readonly links: LinkTokens;
 }
 
-/** The dispatcher role, with the providers that it delivers to. Answers where the sandbox's mail can be read. */
-async function startDelivering(
+interface Providers {
+  /** Where the sandbox's mail can be read. */
+  readonly mailbox: SandboxMailbox | null;
+  /** The relay; null where this process does not deliver. */
+  readonly smtpUrl: string | null;
+}
+
+/** What the dispatcher role delivers to: the configured relay, or the sandbox. */
+async function startProviders(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, reports, suppressions, owner }: Delivering,
-): Promise<SandboxMailbox | null> {
+  reports: DeliveryReports,
+): Promise<Providers> {
+  const mailbox = config.providers === "live" ? null : NO_MAIL;
+  if (!config.roles.includes("dispatcher")) return { mailbox, smtpUrl: null };
+  if (config.smtpUrl !== null) return { mailbox, smtpUrl: config.smtpUrl };
+  const onReport = (report: DeliveryReport) => void reports.take(report);
+  const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
+  shutdown.add("providers", "sandbox", () => sandbox.stop());
+  return { mailbox: sandbox.mailbox, smtpUrl: sandbox.url };
+}
+
+function startDispatcher(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  { journal, directory, suppressions, owner, smtpUrl, publicUrl, links }: Delivering,
+): void {
   const ownRelays = config.providers === "live";
-  let mailbox = ownRelays ? null : NO_MAIL;
-  if (!config.roles.includes("dispatcher")) return mailbox;
-  let { smtpUrl } = config;
-  if (smtpUrl === null) {
-    const onReport = (report: DeliveryReport) => void reports.take(report);
-    const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
-    shutdown.add("providers", "sandbox", () => sandbox.stop());
-    ({ mailbox, url: smtpUrl } = sandbox);
-  }
-  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays });
+  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays, publicUrl, links });
   shutdown.add("providers", "e-mail connections", () => email.close());
   const dispatcher = new Dispatcher({
     journal,
@@ -159,7 +188,6 @@ async function startDelivering(
   });
   dispatcher.start();
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
-  return mailbox;
 }
 
 /** For a process that only delivers, without a ClickHouse server to ask. */

@@ -9,8 +9,9 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../src/sandbox/smtp-sandbox.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { verified } from "../support/sending-domain.ts";
 import { aTenant } from "../support/tenants.ts";
-import { emailJob, headersOf } from "./email-world.ts";
+import { emailJob, headersOf, LINKS, partsOf, withoutPixel } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
 const SHORT = { connectMs: 2_000, greetingMs: 300, socketMs: 300, idleMs: 1_000 };
@@ -25,7 +26,7 @@ let nth = 0;
 beforeAll(async () => {
   const onReport = (report: DeliveryReport) => reports.push(report);
   sandbox = await startSmtpSandbox({ clock: systemClock, telemetry: new QuietTelemetry(), onReport });
-  channel = new EmailChannel({ smtpUrl: sandbox.url, defaultFrom: FROM });
+  channel = new EmailChannel({ smtpUrl: sandbox.url, defaultFrom: FROM, ...LINKS });
 });
 
 beforeEach(() => {
@@ -55,29 +56,11 @@ async function arrived(payload: Omit<EmailPayload, "to">, tenant?: Tenant): Prom
   return message;
 }
 
-/** The decoded parts of a message by their content type. */
-function partsOf(source: string): Record<string, string> {
-  const boundary = /boundary="([^"]+)"/.exec(source)?.[1];
-  const sections = boundary === undefined ? [source] : source.split(`--${boundary}`).slice(1, -1);
-  return Object.fromEntries(
-    sections.map((section) => {
-      const body = section.slice(section.indexOf("\r\n\r\n") + 4);
-      const type = /content-type: ([^;\r]+)/i.exec(section)?.[1] ?? "";
-      if (/encoding: base64/i.test(section)) return [type, Buffer.from(body, "base64").toString()];
-      if (!/encoding: quoted-printable/i.test(section)) return [type, body.trimEnd()];
-      const bytes = body
-        .replace(/=\r\n/g, "")
-        .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number(`0x${hex}`)));
-      return [type, Buffer.from(bytes, "latin1").toString().trimEnd()];
-    }),
-  );
-}
-
 async function withChannel<T>(
   options: Partial<EmailChannelOptions>,
   use: (channel: EmailChannel) => Promise<T>,
 ): Promise<T> {
-  const other = new EmailChannel({ smtpUrl: sandbox.url, defaultFrom: FROM, timeouts: SHORT, ...options });
+  const other = new EmailChannel({ smtpUrl: sandbox.url, defaultFrom: FROM, ...LINKS, timeouts: SHORT, ...options });
   try {
     return await use(other);
   } finally {
@@ -116,7 +99,9 @@ describe("a message", () => {
     const tenant = aTenant({ emailTemplates: new Map([["order", template]]) });
     const message = await arrived({ template: "order", data: { n: 7, who: "A & B" } }, tenant);
     expect(message.subject).toBe("Order 7 <A & B>");
-    expect(partsOf(message.source)).toEqual({ "text/html": "<p>Dear A &amp; B</p>", "text/plain": "Dear A & B," });
+    const parts = partsOf(message.source);
+    expect(withoutPixel(parts["text/html"])).toBe("<p>Dear A &amp; B</p>");
+    expect(parts["text/plain"]).toBe("Dear A & B,");
   });
 
   test("without a text of its own gets one of its HTML", async () => {
@@ -161,7 +146,10 @@ describe("a message", () => {
 
   test("comes from the tenant's sender where there is one", async () => {
     const emailSender = { fromAddress: "shop@münchen.test", fromName: "Le Café", smtpUrl: null };
-    const { from, source } = await arrived({ subject: "s", html: "<p>x</p>" }, aTenant({ emailSender }));
+    const { from, source } = await arrived(
+      { subject: "s", html: "<p>x</p>" },
+      aTenant({ emailSender, domains: verified("münchen.test") }),
+    );
     const headers = new Map(headersOf(source));
     expect(from).toBe("shop@münchen.test");
     expect(headers.get("From")).toBe("=?UTF-8?Q?Le_Caf=C3=A9?= <shop@xn--mnchen-3ya.test>");
@@ -175,12 +163,16 @@ describe("a message", () => {
 
   test("may have lines of a single dot", async () => {
     const { source } = await arrived({ subject: "s", html: "<pre>a\n.\n..\nb</pre>" });
-    expect(partsOf(source)["text/html"]).toBe("<pre>a\r\n.\r\n..\r\nb</pre>");
+    expect(withoutPixel(partsOf(source)["text/html"])).toBe("<pre>a\r\n.\r\n..\r\nb</pre>");
   });
 });
 
 describe("hostile input", () => {
-  const HEADERS = ["From", "To", "Message-ID", "Subject", "Date", "MIME-Version", "Content-Type"].sort();
+  // biome-ignore format: a list of words
+  const HEADERS = [
+    "From", "To", "Message-ID", "Subject", "Date", "MIME-Version", "Content-Type", "List-Unsubscribe",
+    "List-Unsubscribe-Post",
+  ].sort();
   const EVIL = [
     "\r\nBcc: eve@evil.test",
     "\nX-Evil: 1",
@@ -422,7 +414,7 @@ describe("a mail server", () => {
     const [own, platform] = await withServer(refuseLogin, async (url) => {
       const smtpUrl = url.replace("//", "//mallory:hunter2@");
       const emailSender = { fromAddress: "a@acme.test", fromName: null, smtpUrl };
-      const tenant = aTenant({ emailSender, allowCustom: new Set(["email"]) });
+      const tenant = aTenant({ emailSender, domains: verified("acme.test"), allowCustom: new Set(["email"]) });
       return [await withChannel({}, (other) => deliver(LETTER, tenant, other)), await tryAt(smtpUrl)];
     });
     expect(own).toEqual({
@@ -436,8 +428,8 @@ describe("a mail server", () => {
     const own = await startSmtpSandbox({ clock: systemClock, telemetry: new QuietTelemetry(), onReport: () => {} });
     try {
       const emailSender = { fromAddress: "a@acme.test", fromName: null, smtpUrl: own.url };
-      const allowed = aTenant({ emailSender, allowCustom: new Set(["email"]) });
-      await deliver({ ...LETTER, to: someone() }, aTenant({ emailSender }));
+      const allowed = aTenant({ emailSender, domains: verified("acme.test"), allowCustom: new Set(["email"]) });
+      await deliver({ ...LETTER, to: someone() }, aTenant({ emailSender, domains: verified("münchen.test") }));
       await withChannel({ ownRelays: false }, (other) => deliver({ ...LETTER, to: someone() }, allowed, other));
       expect(own.mailbox.messages(null, 10)).toEqual([]);
       await deliver({ ...LETTER, to: someone() }, allowed);
@@ -462,6 +454,6 @@ describe("a mail server", () => {
 
 test("an address that is no SMTP URL is refused at the start, without repeating it", () => {
   for (const smtpUrl of ["", "http://x.test", "smtp://", "smtp://a%zz@x.test"]) {
-    expect(() => new EmailChannel({ smtpUrl, defaultFrom: FROM })).toThrow("not an SMTP URL");
+    expect(() => new EmailChannel({ smtpUrl, defaultFrom: FROM, ...LINKS })).toThrow("not an SMTP URL");
   }
 });

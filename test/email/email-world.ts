@@ -1,8 +1,13 @@
 import type { EmailPayload } from "../../src/core/email.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { QueuedJob } from "../../src/core/job.ts";
+import { LinkTokens } from "../../src/links/link-tokens.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+
+export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
+/** Where the links of the tests' messages lead, and what signs them. */
+export const LINKS = { publicUrl: "https://send.test", links: linkTokens };
 
 const ids = new JobIds(systemClock, systemRandom);
 
@@ -25,4 +30,27 @@ export function headersOf(source: string): [name: string, value: string][] {
   return block
     .split("\r\n")
     .map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]);
+}
+
+/** The decoded parts of a message by their content type. */
+export function partsOf(source: string): Record<string, string> {
+  const boundary = /boundary="([^"]+)"/.exec(source)?.[1];
+  const sections = boundary === undefined ? [source] : source.split(`--${boundary}`).slice(1, -1);
+  return Object.fromEntries(
+    sections.map((section) => {
+      const body = section.slice(section.indexOf("\r\n\r\n") + 4);
+      const type = /content-type: ([^;\r]+)/i.exec(section)?.[1] ?? "";
+      if (/encoding: base64/i.test(section)) return [type, Buffer.from(body, "base64").toString()];
+      if (!/encoding: quoted-printable/i.test(section)) return [type, body.trimEnd()];
+      const bytes = body
+        .replace(/=\r\n/g, "")
+        .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number(`0x${hex}`)));
+      return [type, Buffer.from(bytes, "latin1").toString().trimEnd()];
+    }),
+  );
+}
+
+/** HTML as it was before the tracking pixel joined it at its end. */
+export function withoutPixel(html = ""): string {
+  return html.replace(/<img src="https:\/\/send\.test\/t\/o\/[\w-]+\.gif"[^>]*>$/, "");
 }

@@ -4,12 +4,17 @@ import type { EmailPayload } from "../../core/email.ts";
 import type { QueuedJob } from "../../core/job.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
+import type { LinkSigner } from "../../core/links.ts";
 import { messageIdOf } from "../../core/message-id.ts";
 import type { Outcome } from "../../core/outcome.ts";
+import { type OwnSender, ownSenderOf } from "../../core/own-sender.ts";
+import { returnPathOf } from "../../core/return-path.ts";
 import type { Tenant } from "../../core/tenant.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
+import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
+import { signedBy } from "./signed-by.ts";
 import { parseSmtpUrl, SmtpPools, type SmtpServer, type SmtpTimeouts } from "./smtp-pools.ts";
 import { queueIdOf, type SmtpFailure, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
 
@@ -24,6 +29,9 @@ export interface EmailChannelOptions {
   readonly smtpUrl: string;
   /** Sender of tenants without one of their own. */
   readonly defaultFrom: NamedAddress;
+  /** Where readers reach the links that every message carries: pixel, clicks, unsubscribe. */
+  readonly publicUrl: string;
+  readonly links: LinkSigner;
   /** False where nothing may leave the machine: then tenants' own relays are not used. Default true. */
   readonly ownRelays?: boolean;
   /** Connections to one relay, default 48: Postfix takes 50 of one client. */
@@ -45,11 +53,13 @@ export class EmailChannel implements Channel {
   readonly slots: number;
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
+  private readonly links: EmailLinks;
 
   /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
   constructor(private readonly options: EmailChannelOptions) {
     if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
     this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
+    this.links = new EmailLinks(options.publicUrl, options.links);
     this.pools = new SmtpPools({
       connectionsMax: this.slots,
       poolsMax: POOLS_MAX,
@@ -60,19 +70,37 @@ export class EmailChannel implements Channel {
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const payload = parsePayload(job.payload);
     if (payload === null) return { kind: "failed", error: "the message cannot be read" };
-    const from = senderOf(tenant, this.options.defaultFrom);
+    const own = ownSenderOf(tenant);
+    // It was verified when the message was accepted. The operator can have the job tried again once it is so again.
+    if (own.kind === "unverified")
+      return { kind: "failed", error: `the domain ${own.domain} is not verified any more` };
+    const from = senderOf(own, this.options.defaultFrom);
     if (!isMailAddress(from.address)) return { kind: "failed", error: "the sender's address is not valid" };
     if (!isMailAddress(payload.to)) return { kind: "failed", error: "the recipient's address is not valid" };
     const composed = this.composer.compose(payload, tenant);
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
     const to = { address: payload.to, name: payload.toName ?? null };
     const messageId = messageIdOf(job.jobId, tenant.tenantId, asciiDomain(domainOf(from.address)));
-    return this.submit(messageOf({ from, to, messageId, content: composed.content, signal }), tenant);
+    // After the text alternative was made, which keeps the message's own links.
+    const content = { ...composed.content, html: this.links.track(composed.content.html, job) };
+    const headers = this.links.headers(job);
+    const envelopeFrom = this.returnPathOf(own, job, tenant) ?? from.address;
+    const message = messageOf({ from, envelopeFrom, to, messageId, content, headers, signal });
+    return this.submit(own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message, tenant);
   }
 
   /** Ends all connections. What is under way ends as `retry`, so wait for it first. Safe to repeat. */
   close(): void {
     this.pools.close();
+  }
+
+  /**
+   * Where bounces go: through the platform's relay, to the return path of the verified domain. A tenant's own relay may
+   * know no such sender, and takes its bounces itself.
+   */
+  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): string | null {
+    if (own.kind !== "verified" || own.domain.relay === null || this.ownRelayUrl(tenant) !== null) return null;
+    return returnPathOf(jobId, own.domain.relay.returnPathHost);
   }
 
   private async submit(message: SendMailOptions, tenant: Tenant): Promise<Outcome> {
@@ -102,27 +130,31 @@ function confidentialOf({ user, password, host }: SmtpServer, own: boolean): rea
   return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
 }
 
-function senderOf({ emailSender }: Tenant, defaultFrom: NamedAddress): NamedAddress {
-  return emailSender === null ? defaultFrom : { address: emailSender.fromAddress, name: emailSender.fromName };
+function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
+  return own.kind === "verified" ? { address: own.sender.fromAddress, name: own.sender.fromName } : defaultFrom;
 }
 
 interface Message {
   readonly from: NamedAddress;
+  readonly envelopeFrom: string;
   readonly to: NamedAddress;
   readonly messageId: string;
   readonly content: EmailContent;
+  readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
-function messageOf({ from, to, messageId, content, signal }: Message): SendMailOptions {
+function messageOf({ from, envelopeFrom, to, messageId, content, headers, signal }: Message): SendMailOptions {
   const { subject, html, text } = content;
   return {
     from: nodemailerAddress(from),
     to: nodemailerAddress(to),
     // Said apart from the headers, so that nothing in a name can become a recipient.
-    envelope: { from: { address: from.address, name: "" }, to: { address: to.address, name: "" } },
+    envelope: { from: { address: envelopeFrom, name: "" }, to: { address: to.address, name: "" } },
     maxRecipients: 1,
     messageId,
+    // As they are: they need no encoding, and a fold would break the address.
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { prepared: true, value }])),
     subject,
     html,
     ...(text === null ? {} : { text }),

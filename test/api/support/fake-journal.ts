@@ -1,12 +1,15 @@
 import { TransportError } from "../../../src/core/errors.ts";
 import type { JobRecord } from "../../../src/core/job.ts";
 import type { AcceptResult, FrontJournal, NewJob, ObserveResult, RateState } from "../../../src/core/journal.ts";
+import type { SuppressionIndex } from "../../../src/core/suppressions.ts";
 import type { TenantRef } from "../../../src/core/tenant.ts";
 
 /** A journal in memory: the rate window, idempotency and tenancy of the real one, and failures on order. */
-export class FakeJournal implements FrontJournal {
+export class FakeJournal implements FrontJournal, SuppressionIndex {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
+  /** "<tenant> <address>" of each recipient that the index holds. */
+  readonly suppressed = new Set<string>();
   /** Rejects the next calls, as a store that is away does. */
   failure: Error | null = null;
   counted = 0;
@@ -49,6 +52,20 @@ export class FakeJournal implements FrontJournal {
 
   async observe(): Promise<ObserveResult> {
     throw new TransportError("nothing is observed through the front door's tests");
+  }
+
+  async putSuppression({ tenantId }: TenantRef, address: string): Promise<void> {
+    await this.answer();
+    this.suppressed.add(`${tenantId} ${address}`);
+  }
+
+  async removeSuppression({ tenantId }: TenantRef, address: string): Promise<void> {
+    await this.answer();
+    this.suppressed.delete(`${tenantId} ${address}`);
+  }
+
+  async loadSuppressions(): Promise<"loaded"> {
+    return "loaded";
   }
 
   private async answer(): Promise<void> {

@@ -6,9 +6,16 @@ import type { Random } from "../../../src/core/random.ts";
 import type { Telemetry } from "../../../src/core/telemetry.ts";
 import type { Permission } from "../../../src/core/tenant.ts";
 import { DASHBOARD_PAGES } from "../../../src/dashboard/dashboard-pages.ts";
+import type { Engagement } from "../../../src/intake/engagements.ts";
+import { SuppressionList } from "../../../src/intake/suppression-list.ts";
+import { LinkTokens } from "../../../src/links/link-tokens.ts";
+import { FakeDomains } from "./fake-domains.ts";
 import { FakeJournal } from "./fake-journal.ts";
 import { FakeLedger } from "./fake-ledger.ts";
 import { FakeRegistry } from "./fake-registry.ts";
+
+/** Signs and reads the links of the tests. */
+export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
@@ -29,6 +36,7 @@ export class Front {
   readonly ledger = new FakeLedger();
   readonly registry = new FakeRegistry();
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
+  readonly engagements: Engagement[] = [];
   readonly server: Server;
   url = "";
   port = 0;
@@ -46,6 +54,7 @@ export class Front {
       journal,
       directory: registry,
       registry,
+      domains: new FakeDomains(),
       ledger,
       clock,
       random,
@@ -54,6 +63,9 @@ export class Front {
       metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
       probes: [],
       sandbox: null,
+      links: linkTokens,
+      suppressions: new SuppressionList({ registry, index: journal, journal }),
+      engagements: { note: (engagement) => this.engagements.push(engagement) },
       dashboard: DASHBOARD_PAGES,
       operatorToken: OPERATOR_TOKEN,
       version: "0.0.0-test",

@@ -1,0 +1,41 @@
+import type { QueuedJob } from "../../core/job.ts";
+import { limits } from "../../core/limits.ts";
+import type { LinkSigner } from "../../core/links.ts";
+import { trackedHtml } from "./tracked-html.ts";
+
+/** The links of ours that a message carries: the tracking pixel, its own links led past us, and the way out. */
+export class EmailLinks {
+  private readonly base: string;
+
+  /** @param publicUrl where readers reach the public links, for example `https://send.example.com` */
+  constructor(
+    publicUrl: string,
+    private readonly signer: LinkSigner,
+  ) {
+    this.base = publicUrl.replace(/\/+$/, "");
+  }
+
+  /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature has to cover both. */
+  headers({ tenantId, jobId, recipient }: QueuedJob): Readonly<Record<string, string>> {
+    const token = this.signer.sign({ purpose: "unsubscribe", tenantId, jobId, recipient });
+    return {
+      "List-Unsubscribe": `<${this.base}/u/${token}>`,
+      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    };
+  }
+
+  /** A repeated delivery gets the very same HTML. */
+  track(html: string, { tenantId, jobId }: QueuedJob): string {
+    const tracked = new Map<string, string>();
+    const trackedUrl = (url: string): string | null => {
+      const known = tracked.get(url);
+      if (known !== undefined) return known;
+      if (Buffer.byteLength(url) > limits.linkUrlBytesMax || tracked.size >= limits.trackedLinksMax) return null;
+      const made = `${this.base}/t/c/${this.signer.sign({ purpose: "click", tenantId, jobId, url })}`;
+      tracked.set(url, made);
+      return made;
+    };
+    const pixel = `${this.base}/t/o/${this.signer.sign({ purpose: "open", tenantId, jobId })}.gif`;
+    return trackedHtml(html, { pixel, trackedUrl });
+  }
+}
