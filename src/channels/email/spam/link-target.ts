@@ -1,0 +1,56 @@
+/** A link as its reader sees it, and where it leads. */
+export interface Link {
+  readonly href: string;
+  /** Its text, cut to a few hundred characters. */
+  readonly label: string;
+}
+
+/** Where a link leads. */
+export interface LinkTarget extends Link {
+  /** Lower case, with its colon; empty where the link is no URL. */
+  readonly scheme: string;
+  /** Of web links, as browsers resolve it (an address in any spelling becomes a dotted one); otherwise empty. */
+  readonly host: string;
+  readonly port: string;
+  readonly path: string;
+  readonly hasUser: boolean;
+}
+
+/** Never fails: what is no URL has an empty scheme. */
+export function linkTarget({ href, label }: Link): LinkTarget {
+  // Browsers drop these wherever they stand in a URL.
+  const url = URL.parse(href.replace(/[\t\n\r]/g, ""));
+  const isWeb = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url === null) return { href, label, scheme: "", host: "", port: "", path: "", hasUser: false };
+  return {
+    href,
+    label,
+    scheme: url.protocol,
+    host: isWeb ? url.hostname : "",
+    port: isWeb ? url.port : "",
+    path: isWeb ? url.pathname : "",
+    hasUser: isWeb && (url.username !== "" || url.password !== ""),
+  };
+}
+
+/** Second-level names under which countries let people register. */
+const SHARED_SECOND_LEVEL = new Set("ac co com edu go gob gouv gov ne net or org".split(" "));
+
+/** The part of a host name that somebody registered, near enough: `shop.example.co.uk` is `example.co.uk`. */
+export function registeredDomain(host: string): string {
+  const labels = host.replace(/\.$/, "").split(".");
+  const [second = "", top = ""] = labels.slice(-2);
+  return labels.slice(top.length === 2 && SHARED_SECOND_LEVEL.has(second) ? -3 : -2).join(".");
+}
+
+const NAMED_WITH_SCHEME = /^https?:\/\/((?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24})(?:[/?#:\s]|$)/i;
+/** Without a scheme most words with a dot are names of files and products. */
+const NAMED_ALONE =
+  /^(?:www\.(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}|(?:[a-z0-9-]{1,63}\.){1,8}(?:com|net|org|gov|co|uk|de|fr|es|it|nl|pl|br|ru|ch|at|eu))(?=[/?#:\s]|$)/i;
+
+/** The host that a link's text names, in lower case, or null. */
+export function hostNamedIn(label: string): string | null {
+  const text = label.trim();
+  const host = NAMED_WITH_SCHEME.exec(text)?.[1] ?? NAMED_ALONE.exec(text)?.[0];
+  return host?.toLowerCase() ?? null;
+}

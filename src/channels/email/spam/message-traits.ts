@@ -1,0 +1,76 @@
+import type { ScoredMessage } from "../../../core/spam.ts";
+import { foldedWords } from "./folded-words.ts";
+import { type HtmlReading, readHtml } from "./html-reader.ts";
+import { type LinkTarget, linkTarget } from "./link-target.ts";
+import { PHRASES, type PhraseFamily } from "./phrase-families.ts";
+import { PhraseFinder } from "./phrase-finder.ts";
+
+/** A message as the rules look at it: read once, for all of them. */
+export interface MessageTraits {
+  readonly subject: string;
+  readonly from: string;
+  readonly html: HtmlReading;
+  /** The HTML as it is, for marks that stand anywhere; cut like the reading. */
+  readonly source: string;
+  /** What a reader sees: of the HTML, or of the text alternative where the HTML has none. */
+  readonly text: string;
+  /** Words of `text`. */
+  readonly wordCount: number;
+  /** Letters of `text` that have a case, and how many of them are capitals. */
+  readonly letters: CaseCount;
+  readonly subjectLetters: CaseCount;
+  /** Links of the HTML and addresses in the text. */
+  readonly links: readonly LinkTarget[];
+  /** Different phrases in the text, in what is hidden, and in the subject. */
+  readonly phrases: ReadonlyMap<PhraseFamily, number>;
+  readonly subjectPhrases: ReadonlyMap<PhraseFamily, number>;
+}
+
+export interface CaseCount {
+  readonly cased: number;
+  readonly capitals: number;
+}
+
+const SOURCE_CHARS_MAX = 1024 * 1024;
+const TEXT_CHARS_MAX = 200_000;
+const TEXT_LINKS_MAX = 100;
+
+/** Takes time proportional to the length of the message, up to bounds; what is beyond them is not looked at. */
+export function messageTraits({ subject, html, text: alternative, from }: Omit<ScoredMessage, "raw">): MessageTraits {
+  const reading = readHtml(html);
+  const plain = alternative?.slice(0, TEXT_CHARS_MAX) ?? "";
+  const text = /\S/.test(reading.text) ? reading.text : plain;
+  const subjectWords = foldedWords(subject);
+  const textWords = foldedWords(text);
+  const unseenWords = foldedWords(`${reading.hiddenText} ${reading.camouflagedText}`);
+  const plainWords = text === plain ? [] : foldedWords(plain);
+  return {
+    subject,
+    from,
+    html: reading,
+    source: html.slice(0, SOURCE_CHARS_MAX),
+    text,
+    wordCount: textWords.length,
+    letters: caseCount(text),
+    subjectLetters: caseCount(subject),
+    links: [...reading.links, ...addressesIn(text)].map(linkTarget),
+    phrases: FINDER.find([subjectWords, textWords, unseenWords, plainWords]),
+    subjectPhrases: FINDER.find([subjectWords]),
+  };
+}
+
+const FINDER = new PhraseFinder(PHRASES);
+
+/** Mail programs make links of these, too. */
+function addressesIn(text: string): { href: string; label: string }[] {
+  const found: { href: string; label: string }[] = [];
+  for (const [href] of text.matchAll(/\bhttps?:\/\/[^\s<>"']{1,500}/gi)) {
+    if (found.push({ href, label: "" }) === TEXT_LINKS_MAX) break;
+  }
+  return found;
+}
+
+function caseCount(text: string): CaseCount {
+  const capitals = text.match(/\p{Lu}/gu)?.length ?? 0;
+  return { capitals, cased: capitals + (text.match(/\p{Ll}/gu)?.length ?? 0) };
+}

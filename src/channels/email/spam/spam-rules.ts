@@ -1,0 +1,8 @@
+import { LINK_RULES } from "./link-rules.ts";
+import { MARKUP_RULES } from "./markup-rules.ts";
+import type { SpamRule } from "./spam-rule.ts";
+import { SUBJECT_RULES } from "./subject-rules.ts";
+import { WORDING_RULES } from "./wording-rules.ts";
+
+/** Every rule of the built-in filter. Each looks at the message alone, so their order means nothing. */
+export const SPAM_RULES: readonly SpamRule[] = [...SUBJECT_RULES, ...WORDING_RULES, ...LINK_RULES, ...MARKUP_RULES];

@@ -1,0 +1,69 @@
+import { gappyWords, obfuscatedWords } from "./disguised-words.ts";
+import { registeredDomain } from "./link-target.ts";
+import type { SpamRule } from "./spam-rule.ts";
+
+/** What the subject looks like, and whom the message says it is from. */
+export const SUBJECT_RULES: readonly SpamRule[] = [
+  {
+    name: "SUBJECT_CAPITALS",
+    score: 1.5,
+    description: "the subject is written in capitals",
+    matches: ({ subject, subjectLetters: { cased, capitals } }) =>
+      cased >= 8 && capitals > 0.8 * cased && /\S\s+\S/.test(subject),
+  },
+  {
+    name: "SUBJECT_MARKS",
+    score: 1,
+    description: "the subject has a row of exclamation or question marks, stars or currency signs",
+    matches: ({ subject }) => /!{2}|\?!|!\?|\?{3}|[$€£]{2}|\*{3}|！{2}/.test(subject) || subject.split("!").length > 3,
+  },
+  {
+    name: "SUBJECT_DISGUISED",
+    score: 2,
+    description: "the subject hides a word behind digits, signs or gaps",
+    matches: ({ subject }) => obfuscatedWords(subject) > 0 || gappyWords(subject) > 0,
+  },
+  {
+    name: "SUBJECT_LURE",
+    score: 1.2,
+    description: "the subject lures with money, gifts or prizes",
+    matches: ({ subjectPhrases }) => subjectPhrases.has("lure"),
+  },
+  {
+    name: "SUBJECT_URGENT",
+    score: 0.8,
+    description: "the subject urges to act",
+    matches: ({ subjectPhrases }) => subjectPhrases.has("urgency"),
+  },
+  {
+    name: "SUBJECT_EMOJI",
+    score: 0.6,
+    description: "the subject has four pictographs or more",
+    matches: ({ subject }) => (subject.match(/\p{Extended_Pictographic}/gu)?.length ?? 0) >= 4,
+  },
+  {
+    name: "SUBJECT_EMPTY",
+    score: 0.5,
+    description: "the message has no subject",
+    matches: ({ subject }) => !/[\p{L}\p{N}]/u.test(subject),
+  },
+  {
+    name: "SENDER_POSES",
+    score: 2,
+    description: "the sender's name is an address of another domain than the sender's",
+    matches: ({ from }) => poses(from),
+  },
+];
+
+/** Whether the name in `name <address>` is an address that the mail does not come from. */
+function poses(from: string): boolean {
+  const open = from.lastIndexOf("<");
+  if (open === -1) return false;
+  const domain = from
+    .slice(from.lastIndexOf("@") + 1)
+    .replace(/>\s*$/, "")
+    .toLowerCase();
+  const [, named] = /[\w.+-]{1,64}@([\w-]{1,63}(?:\.[\w-]{1,63}){1,8})/.exec(from.slice(0, open)) ?? [];
+  if (named === undefined) return false;
+  return registeredDomain(named.toLowerCase()) !== registeredDomain(domain);
+}
