@@ -2,6 +2,7 @@ import { type EmailPayload, normaliseAddress } from "../core/email.ts";
 import type { NewJob } from "../core/journal.ts";
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
+import { ownSenderOf } from "../core/own-sender.ts";
 import type { Tenant } from "../core/tenant.ts";
 import { parseAddress } from "./address.ts";
 import { checkHtml } from "./html-rules.ts";
@@ -33,7 +34,8 @@ export function acceptEmail(tenant: Tenant, body: unknown): EmailAcceptance {
     noContent(body) ??
     unknownTemplate(tenant, body) ??
     rawHtmlNotPermitted(tenant, body) ??
-    unsoundHtml(body);
+    unsoundHtml(body) ??
+    unverifiedDomain(tenant);
   return refusal === null ? toJob(body, to) : { ok: false, refusal };
 }
 
@@ -96,6 +98,14 @@ function unsoundHtml(body: JsonObject): Refusal | null {
   const violations = checkHtml(html);
   if (violations.length === 0) return null;
   return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
+}
+
+/** Sending from a domain of one's own is for verified domains; what is not registered is not verified either. */
+function unverifiedDomain(tenant: Tenant): Refusal | null {
+  const own = ownSenderOf(tenant);
+  if (own.kind !== "unverified") return null;
+  const how = "have its DNS records published and verify it with POST /v1/domains/{domain}/verify";
+  return { status: 422, message: `the sender's domain ${own.domain} is not verified: ${how}` };
 }
 
 /** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
