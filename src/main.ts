@@ -8,7 +8,7 @@ import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
 import { UsageError } from "./commands/usage-error.ts";
 import { ConfigurationError, loadConfig, withoutEffect } from "./config.ts";
-import { ApiError, UnavailableError } from "./core/errors.ts";
+import { ApiError, TransportError, UnavailableError } from "./core/errors.ts";
 import { ConfigurationError as RegistryConfigurationError } from "./registry/configuration-error.ts";
 
 const EXIT_FAILURE = 1;
@@ -26,7 +26,12 @@ async function run(args: readonly string[]): Promise<number> {
   switch (command) {
     case "serve":
       refuseOperands(command, operands);
-      return serve({ config: config(), version, withoutEffect: withoutEffect(process.env) });
+      return serve({
+        config: config(),
+        version,
+        withoutEffect: withoutEffect(process.env),
+        isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
+      });
     case "check":
       refuseOperands(command, operands);
       return check(config());
@@ -82,17 +87,17 @@ function explain(error: unknown): number {
     for (const line of error.message.split("\n")) console.error(`waybill: ${line}`);
     return EXIT_USAGE;
   }
-  const isExpected = error instanceof ApiError || error instanceof UnavailableError || EXPECTED.has(nameOf(error));
-  console.error(`waybill: ${isExpected && error instanceof Error ? error.message : inFull(error)}`);
+  console.error(`waybill: ${error instanceof Error && isExpected(error) ? error.message : inFull(error)}`);
   return EXIT_FAILURE;
 }
 
-/** Errors whose message is all that a person needs. */
-const EXPECTED: ReadonlySet<string> = new Set(["FolderInUseError", "RedisChildError", "AddressInUseError"]);
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "";
+/** Whether the message is all that a person needs. System errors (a port in use, a host that is unknown) have a code. */
+function isExpected(error: Error): boolean {
+  if (error instanceof ApiError || error instanceof UnavailableError || error instanceof TransportError) return true;
+  return EXPECTED.has(error.name) || "code" in error;
 }
+
+const EXPECTED: ReadonlySet<string> = new Set(["FolderInUseError", "RedisChildError"]);
 
 function inFull(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

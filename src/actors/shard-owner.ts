@@ -138,7 +138,7 @@ export class ShardOwner {
       if (result === FENCED) return this.lose();
       if (survey) surveyDueMs = begunMs + limits.surveyMs;
       retryMs = 50;
-      this.apply(result, pulls);
+      this.apply(result);
       if (!result.more && this.hungry.size === 0) {
         await this.wakeup.sleep(Math.min(result.nextDueMs ?? limits.idlePollMs, limits.idlePollMs));
       }
@@ -164,16 +164,16 @@ export class ShardOwner {
     return pulls;
   }
 
-  private apply(result: PullResult, pulls: readonly MailboxPull[]): void {
+  private apply(result: PullResult): void {
+    const named = new Set(result.ready.map(keyOf));
     for (const { box, jobs, more } of result.boxes) {
       const actor = this.actor(box);
-      actor?.endPull(jobs, more);
+      // A box that was read in this very call needs no further look for having been named in it.
+      actor?.endPull(jobs, { more, isNamed: named.delete(keyOf(box)) });
       this.look(actor);
     }
-    // A box that was read in this very call has given what it was named for.
-    const justRead = new Set(pulls.map((pull) => keyOf(pull.box)));
     for (const box of result.ready) {
-      if (justRead.has(keyOf(box))) continue;
+      if (!named.has(keyOf(box))) continue;
       const actor = this.actor(box) ?? this.hire(box);
       actor?.hasMail();
       this.look(actor);

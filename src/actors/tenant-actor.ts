@@ -35,6 +35,7 @@ export class TenantActor implements Contender {
   private open = 0;
   private lastRead: string | null = null;
   private boxMayHaveMore = true;
+  private hasBegunAnew = false;
   private isPulling = false;
   private readonly pacer = new Pacer();
   private isLoading = false;
@@ -80,9 +81,12 @@ export class TenantActor implements Contender {
     return { box: this.box, after: this.open > 0 ? this.lastRead : null, entriesMax: frugal ? 1 : room };
   }
 
-  endPull(jobs: readonly QueuedJob[], more: boolean): void {
+  /** `isNamed`: the journal named the box as one with mail in this very call. */
+  endPull(jobs: readonly QueuedJob[], { more, isNamed }: { readonly more: boolean; readonly isNamed: boolean }): void {
     this.isPulling = false;
     this.boxMayHaveMore = more;
+    // All that was read is settled in the journal, and the box has begun anew, perhaps with ids that were used before.
+    this.hasBegunAnew = isNamed && jobs.length === 0;
     this.open += jobs.length;
     for (const job of jobs) {
       this.lastRead = job.entryId;
@@ -110,6 +114,10 @@ export class TenantActor implements Contender {
   /** A job's outcome is on disk. */
   settled(): void {
     this.open -= 1;
+    if (this.open === 0 && this.hasBegunAnew) {
+      this.hasBegunAnew = false;
+      this.boxMayHaveMore = true;
+    }
     if (this.open === 0 && !this.boxMayHaveMore) this.wakeWhenPaceIsForgotten();
     this.options.onChange(this);
   }

@@ -42,7 +42,7 @@ function parseQuery(tenantId: string, request: Request): EventQuery {
   return {
     tenantId,
     fromEventId: eventIdAt(fromMs),
-    toEventId: query.cursor === undefined ? end : Math.min(end, parseCursor(query.cursor)),
+    toEventId: Math.min(end, parseCursor(query.cursor ?? "0") ?? end),
     channel: query.channel === undefined ? null : oneOf("channel", CHANNELS, query.channel),
     type: query.event_type === undefined ? null : oneOf("event_type", EVENT_TYPES, query.event_type),
     limit: query.limit === undefined ? limits.eventPageDefault : parseLimit(query.limit),
@@ -70,9 +70,11 @@ function parseLimit(text: string): number {
   return Math.min(Number(text), limits.eventPageMax);
 }
 
-function parseCursor(text: string): number {
-  const cursor = /^\d+$/.test(text) ? Number(text) : 0;
-  if (cursor >= 1 && Number.isSafeInteger(cursor)) return cursor;
+/** Null is the first page. So is 0, which many a client begins with. */
+function parseCursor(text: string): number | null {
+  const cursor = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (cursor === 0) return null;
+  if (Number.isSafeInteger(cursor)) return cursor;
   throw new ApiError(400, "cursor must be the next_cursor of the previous page");
 }
 

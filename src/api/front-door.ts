@@ -61,13 +61,10 @@ export class FrontDoor {
     if (limited) throw overLimit();
   }
 
-  /** Counts the request while the answer is already being looked up, and drops what was found when it is limited. */
+  /** Counts the request, then looks: who is over the limit must not cost the ledger anything. */
   async read<T>(exchange: Exchange, tenant: Tenant, look: () => Promise<T>): Promise<T> {
-    const looking = look();
-    // Its rejection is awaited below, unless the request is limited: then nobody asks for it any more.
-    looking.catch(() => {});
     await this.admit(exchange, tenant);
-    return looking;
+    return look();
   }
 
   /** Throws 401 unless the request carries the operator's token. */

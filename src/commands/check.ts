@@ -1,5 +1,4 @@
 import { connect } from "node:net";
-import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
 import { hasEmbeddedStore } from "../house/stores.ts";
@@ -90,7 +89,7 @@ function tryFolder(config: Config): string {
     return config.home;
   } catch (error) {
     // A server that runs is no mistake of the configuration.
-    if (error instanceof FolderInUseError) return `${join(config.home)} (in use)`;
+    if (error instanceof FolderInUseError) return `${config.home} (in use)`;
     throw error;
   }
 }

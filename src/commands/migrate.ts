@@ -4,7 +4,7 @@ import { hasEmbeddedStore, openDatabase, openLedger } from "../house/stores.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 
-/** Brings both databases to the current schema. Safe to repeat, and to run while other processes serve. */
+/** Brings both databases to the current schema. Safe to repeat; servers by URL may be in use meanwhile. */
 export async function migrate(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;
   try {

@@ -11,15 +11,19 @@ export interface ServeOptions {
   readonly version: string;
   /** Variables that are set and change nothing yet. */
   readonly withoutEffect: readonly string[];
+  /** Whether the operator's token came with the environment, and is in no file. */
+  readonly isTokenGiven: boolean;
 }
 
 /** Runs the roles until a signal asks for the end, or a part breaks. */
-export async function serve({ config, version, withoutEffect }: ServeOptions): Promise<number> {
+export async function serve({ config, version, withoutEffect, isTokenGiven }: ServeOptions): Promise<number> {
   const telemetry = new ProcessTelemetry({ level: config.logLevel, isTerminal: process.stderr.isTTY === true });
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   const signalled = nextSignal();
-  const house = await startHouse({ config, telemetry, version });
-  console.log(firstScreen(config, house));
+  const house = await Promise.race([startHouse({ config, telemetry, version }), signalled.then(() => null)]);
+  // Asked to end before anything was accepted: what has been started ends with the process.
+  if (house === null) return 0;
+  console.log(firstScreen(config, house, isTokenGiven));
   let code = 0;
   try {
     const signal = await Promise.race([signalled, house.broken]);
@@ -44,13 +48,13 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(config: Config, { url, demoKey }: House): string {
+function firstScreen(config: Config, { url, demoKey }: House, isTokenGiven: boolean): string {
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
   }
   rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
-  rows.push(["Operator token", `in ${join(config.home, "operator-token")}`]);
+  rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
   if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);
   if (demoKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demoKey} (shown this once)`]);
   const lines = ["", "Waybill is ready.", "", ...rows.map(([name, value]) => `  ${name.padEnd(15)} ${value}`), ""];

@@ -37,7 +37,7 @@ async function showTenants() {
 async function showMail() {
   let messages;
   try {
-    ({ messages } = await api("/sandbox/messages?limit=50"));
+    ({ messages } = await api("/sandbox/messages?limit=20"));
   } catch (error) {
     // Real providers are in use: there is no sandbox to show.
     if (error.status === 404) return;

@@ -1,3 +1,5 @@
+import { totalmem } from "node:os";
+
 /** Where a private redis-server listens. */
 export type RedisListener =
   | { readonly kind: "socket"; readonly path: string }
@@ -23,7 +25,8 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     "aof-load-truncated yes",
     'save ""',
 
-    // A full Redis refuses new jobs; it never forgets old ones.
+    // A full Redis refuses new jobs; it never forgets old ones, and does not drive the machine out of memory.
+    `maxmemory ${Math.floor(totalmem() / 2)}`,
     "maxmemory-policy noeviction",
     // One slip on a console must not empty the journal.
     'rename-command FLUSHALL ""',

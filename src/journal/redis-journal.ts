@@ -1,6 +1,7 @@
 import { Cluster } from "ioredis";
 import type { ChangeFeed } from "../core/change-feed.ts";
 import type { Clock } from "../core/clock.ts";
+import { UnavailableError } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
 import { CHANNELS, type JobRecord, type SuppressionReason } from "../core/job.ts";
 import type {
@@ -74,9 +75,11 @@ export class RedisJournal implements Journal, ChangeFeed, SuppressionIndex {
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
-  /** Resolves when Redis answers and hints are heard. */
+  /** Resolves when Redis answers and hints are heard. Rejects with `UnavailableError`. */
   async start(): Promise<void> {
-    await this.front.ping();
+    await this.front.ping().catch((error: unknown) => {
+      throw new UnavailableError("no Redis answers at the address in REDIS_URL", { cause: error });
+    });
     await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL);
   }
 

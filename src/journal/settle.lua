@@ -63,13 +63,20 @@ for at = 3, #ARGV, 9 do
     bucket.records[field] = record
     bucket.writes[field] = record
   end
+  -- An empty box is deleted, and its next entry can get an id that was used before: what comes again may only remove an
+  -- entry that is still its own.
+  local is_own = is_new
+  if not is_new then
+    local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
+    is_own = found and found[2][2]:sub(1, 36) == job
+  end
   local entries = done[box]
   if not entries then
     entries = {}
     done[box] = entries
     boxes[#boxes + 1] = box
   end
-  entries[#entries + 1] = entry
+  if is_own then entries[#entries + 1] = entry end
 end
 
 for key, bucket in pairs(buckets) do
@@ -86,7 +93,7 @@ if #rows > 0 then
 end
 for _, box in ipairs(boxes) do
   local key = prefix .. ':box:' .. box
-  redis.call('XDEL', key, unpack(done[box]))
+  if #done[box] > 0 then redis.call('XDEL', key, unpack(done[box])) end
   if redis.call('XLEN', key) == 0 then
     redis.call('DEL', key)
     redis.call('HDEL', prefix .. ':cursor', box)

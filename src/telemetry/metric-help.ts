@@ -17,9 +17,13 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["delivery_reports", "What providers and the MTA said later, by type and whether it was new."],
   ["mail_log_lines", "Lines of the mail log that were read."],
   ["mail_log_lines_unreadable", "Lines that tell of a message's fate in a form that is not known."],
-  ["mail_log_outcomes", "Fates of messages in the mail log: ours, foreign, or unmatched (its queue id was never named)."],
+  [
+    "mail_log_outcomes",
+    "Fates of messages in the mail log: ours, foreign, or unmatched (its queue id was never named).",
+  ],
   ["mail_log_notes", "Times that the mail log was rotated, emptied, lost or unreadable."],
   ["mail_log_lag_bytes", "What is written to the mail log and not read yet, in bytes."],
   ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],
-  ["redis_restarts", "Times that the embedded Redis ended by itself and was started again."],
+  ["redis_child_exits", "Times that the embedded Redis ended by itself and was started again."],
+  ["redis_tails_cut", "Times that a tail of zero bytes was cut off the append-only file."],
 ]);

@@ -244,7 +244,6 @@ describe("the tenant's events", () => {
     [`${RANGE}&limit=1.5`, "limit must be an integer of at least 1"],
     [`${RANGE}&limit=1e2`, "limit must be an integer of at least 1"],
     [`${RANGE}&limit=`, "limit must be an integer of at least 1"],
-    [`${RANGE}&cursor=0`, "cursor must be the next_cursor of the previous page"],
     [`${RANGE}&cursor=-5`, "cursor must be the next_cursor of the previous page"],
     [`${RANGE}&cursor=9007199254740992`, "cursor must be the next_cursor of the previous page"],
     [`${RANGE}&cursor=abc`, "cursor must be the next_cursor of the previous page"],

@@ -318,6 +318,18 @@ describe("settle", () => {
     expect(await redis.client.sismember(`${prefix}:held`, "acme/e")).toBe(0);
   });
 
+  test("a settlement that comes again removes no entry of another job that got the same id", async () => {
+    const { tenant, lease, prefix } = await world();
+    await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    await journal.settle(lease, [sent(job)]);
+    // The box was empty and is gone: its stream begins anew, and a clock that stands still gives the same id again.
+    const other = jobIds.next();
+    await redis.client.xadd(`${prefix}:box:acme/e`, job.entryId, "p", `${other} e0 bob@example.com\n{}`);
+    await journal.settle(lease, [sent(job)]);
+    expect((await pullOne(lease, "acme")).map(({ jobId }) => jobId)).toEqual([other]);
+  });
+
   test("a retry comes back when it is due, with its attempts counted", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);

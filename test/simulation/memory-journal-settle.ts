@@ -24,7 +24,11 @@ export function settle(shard: ShardState, settlements: readonly Settlement[], no
     if (row !== null) rows.push(row);
   }
   publish(shard, rows, nowMs);
-  for (const { job } of settlements) shard.boxes.get(boxOf(job))?.entries.delete(job.entryId);
+  for (const { job } of settlements) {
+    const entries = shard.boxes.get(boxOf(job))?.entries;
+    // An id can be used again once its box was empty: only a job's own entry goes.
+    if (entries?.get(job.entryId)?.jobId === job.jobId) entries.delete(job.entryId);
+  }
   for (const { job } of settlements) {
     const box = boxOf(job);
     if ((shard.boxes.get(box)?.entries.size ?? 0) > 0) continue;
