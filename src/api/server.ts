@@ -3,17 +3,22 @@ import { sleep } from "../core/clock.ts";
 import { limits } from "../core/limits.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
+import { operatorDomainRoutes } from "./dash/domains.ts";
 import { keyRoutes } from "./dash/keys.ts";
 import { planRoutes } from "./dash/plans.ts";
 import { sandboxRoutes } from "./dash/sandbox.ts";
+import { suppressionRoutes } from "./dash/suppressions.ts";
 import { templateRoutes } from "./dash/templates.ts";
 import { tenantRoutes } from "./dash/tenants.ts";
 import { tokenRoutes } from "./dash/tokens.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
+import { domainRoutes } from "./domains.ts";
 import { eventRoutes } from "./events.ts";
 import { FrontDoor } from "./front-door.ts";
 import { jobRoutes } from "./jobs.ts";
+import { trackingRoutes } from "./public/tracking.ts";
+import { unsubscribeRoutes } from "./public/unsubscribe.ts";
 import { sendEmailRoutes } from "./send-email.ts";
 import { serviceRoutes } from "./service.ts";
 import { type KnownRoute, Unrouted } from "./unrouted.ts";
@@ -56,14 +61,19 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   sendEmailRoutes,
   jobRoutes,
   eventRoutes,
+  domainRoutes,
+  trackingRoutes,
+  unsubscribeRoutes,
   serviceRoutes,
   docsRoutes,
   dashboardRoutes,
   tenantRoutes,
   keyRoutes,
   credentialRoutes,
+  operatorDomainRoutes,
   templateRoutes,
   tokenRoutes,
+  suppressionRoutes,
   planRoutes,
   sandboxRoutes,
 ];

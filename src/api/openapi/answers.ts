@@ -45,10 +45,12 @@ export const responses: JsonObject = {
     limited,
   ),
   NoSuchJob: failure("There is no such job, or it belongs to another tenant.", "there is no such job", limited),
+  NoSuchDomain: failure("There is no such domain, or it is another tenant's.", "there is no such domain", limited),
   TooLarge: failure("The body is larger than 10 MiB.", "the body is larger than 10485760 bytes", limited),
   Unprocessable: {
     ...failure(
-      "The inline HTML cannot be sent (with `violations`), or the Idempotency-Key was used with another body.",
+      "The inline HTML cannot be sent (with `violations`), the sender's domain is not verified, or the Idempotency-Key " +
+        "was used with another body.",
       "the inline HTML cannot be sent: see violations",
       limited,
     ),
@@ -75,6 +77,8 @@ export const responses: JsonObject = {
     "internal error",
     limited,
   ),
+  NoSuchLink: failure("The token is unknown or was altered.", "there is no such link", traced),
+  PublicInternalError: failure("Something failed on this side. Safe to repeat.", "internal error", traced),
   OperatorBadRequest: failure("The request is malformed.", "unknown field: colour", traced),
   OperatorUnknown: failure(
     "The operator token is missing or wrong.",

@@ -1,7 +1,10 @@
 import type { JsonObject } from "../../core/json.ts";
 import { answerSchemas } from "./answer-schemas.ts";
 import { headers, responses } from "./answers.ts";
+import { domainPaths } from "./domain-paths.ts";
+import { domainSchemas } from "./domain-schemas.ts";
 import { operatorPaths } from "./operator-paths.ts";
+import { publicPaths } from "./public-paths.ts";
 import { servicePaths } from "./service-paths.ts";
 import { tenantPaths } from "./tenant-paths.ts";
 
@@ -18,8 +21,13 @@ export function buildApiDocument(options: { readonly version: string; readonly p
     },
     servers: [{ url: options.publicUrl }],
     tags: TAGS,
-    paths: { ...tenantPaths, ...operatorPaths, ...servicePaths },
-    components: { securitySchemes: SECURITY_SCHEMES, headers, responses, schemas: answerSchemas },
+    paths: { ...tenantPaths, ...domainPaths, ...operatorPaths, ...publicPaths, ...servicePaths },
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      headers,
+      responses,
+      schemas: { ...answerSchemas, ...domainSchemas },
+    },
   };
 }
 
@@ -41,9 +49,11 @@ const TAGS: readonly JsonObject[] = [
   { name: "Send", description: "Queue messages." },
   { name: "Jobs", description: "What became of a message." },
   { name: "Events", description: "The delivery history of a tenant." },
+  { name: "Domains", description: "The domains that a tenant sends from." },
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
   { name: "Plans", description: "Operators: how much a tenant may ask for." },
   { name: "Sandbox", description: "Operators: what reached the stand-ins for the providers." },
+  { name: "Public links", description: "What the links in messages lead to." },
   { name: "Service", description: "What machines ask about the process." },
 ];
 
