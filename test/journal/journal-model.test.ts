@@ -8,6 +8,8 @@ import { TimedRedis } from "./timed-redis.ts";
 /** One more seed to run: JOURNAL_MODEL_SEED, and how many lists of commands a seed stands for: JOURNAL_MODEL_RUNS. */
 const { JOURNAL_MODEL_SEED: wantedSeed, JOURNAL_MODEL_PATH: wantedPath, JOURNAL_MODEL_RUNS: runs } = Bun.env;
 const RUNS = Number(runs ?? 150);
+/** A busy machine takes its time to start and stop a server. */
+const HOOK_MS = 60_000;
 const SEEDS = wantedPath === undefined ? [1, 2] : [];
 
 let tokenChance = new SeededRandom(1);
@@ -15,11 +17,11 @@ let redis: TimedRedis;
 
 beforeAll(async () => {
   redis = await TimedRedis.start({ next: () => tokenChance.next(), fill: (bytes) => tokenChance.fill(bytes) });
-});
+}, HOOK_MS);
 
 afterAll(async () => {
   await redis.stop();
-});
+}, HOOK_MS);
 
 async function runOnBoth(list: readonly Command[]): Promise<void> {
   tokenChance = new SeededRandom(1);
