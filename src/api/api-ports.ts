@@ -10,6 +10,7 @@ import type { ReadinessProbe, SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import type { Engagement } from "../intake/engagements.ts";
+import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
 
 /** All that the front door needs of the house. */
@@ -31,6 +32,8 @@ export interface ApiPorts {
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
   /** Takes what readers do, and returns at once. */
   readonly engagements: { note(engagement: Engagement): void };
+  /** Takes mail that came back. */
+  readonly mailReports: Pick<MailReports, "take">;
   /** Null: real providers are in use. */
   readonly sandbox: SandboxMailbox | null;
   /** The files of the operators' page. */

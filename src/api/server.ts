@@ -5,6 +5,7 @@ import type { ApiPorts } from "./api-ports.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
 import { operatorDomainRoutes } from "./dash/domains.ts";
 import { keyRoutes } from "./dash/keys.ts";
+import { mailReportRoutes } from "./dash/mail-reports.ts";
 import { planRoutes } from "./dash/plans.ts";
 import { sandboxRoutes } from "./dash/sandbox.ts";
 import { suppressionRoutes } from "./dash/suppressions.ts";
@@ -76,6 +77,7 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   suppressionRoutes,
   planRoutes,
   sandboxRoutes,
+  mailReportRoutes,
 ];
 
 /** The socket in front of the routes. */

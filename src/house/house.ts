@@ -10,6 +10,7 @@ import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
 import { Engagements } from "../intake/engagements.ts";
+import { MailReports } from "../intake/mail-reports.ts";
 import { SuppressionList } from "../intake/suppression-list.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { Recorder } from "../ledger/recorder.ts";
@@ -107,6 +108,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
+    mailReports: new MailReports({ reports, links, clock, telemetry }),
     dashboard: DASHBOARD_PAGES,
     operatorToken: config.operatorToken,
     ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),

@@ -22,6 +22,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Fates of messages in the mail log: ours, foreign, or unmatched (its queue id was never named).",
   ],
   ["mail_log_notes", "Times that the mail log was rotated, emptied, lost or unreadable."],
+  ["mail_reports", "Messages that were handed over as bounces or complaints, by whether they reported anything."],
   ["mail_log_lag_bytes", "What is written to the mail log and not read yet, in bytes."],
   ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],
   ["redis_child_exits", "Times that the embedded Redis ended by itself and was started again."],

@@ -157,6 +157,9 @@ export const answerSchemas: JsonObject = {
       }),
     },
   }),
+  MailReportsTaken: object({
+    reports: { type: "integer", minimum: 0, description: "Reports about messages of ours that were in it." },
+  }),
   Health: object({ status: { type: "string", const: "ok" } }),
   Ready: object({ status: { type: "string", const: "ready" } }),
   NotReady: object({

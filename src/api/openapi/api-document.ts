@@ -3,6 +3,7 @@ import { answerSchemas } from "./answer-schemas.ts";
 import { headers, responses } from "./answers.ts";
 import { domainPaths } from "./domain-paths.ts";
 import { domainSchemas } from "./domain-schemas.ts";
+import { mailReportPaths } from "./mail-report-paths.ts";
 import { operatorPaths } from "./operator-paths.ts";
 import { publicPaths } from "./public-paths.ts";
 import { servicePaths } from "./service-paths.ts";
@@ -21,7 +22,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
     },
     servers: [{ url: options.publicUrl }],
     tags: TAGS,
-    paths: { ...tenantPaths, ...domainPaths, ...operatorPaths, ...publicPaths, ...servicePaths },
+    paths: { ...tenantPaths, ...domainPaths, ...operatorPaths, ...mailReportPaths, ...publicPaths, ...servicePaths },
     components: {
       securitySchemes: SECURITY_SCHEMES,
       headers,
@@ -52,6 +53,7 @@ const TAGS: readonly JsonObject[] = [
   { name: "Domains", description: "The domains that a tenant sends from." },
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
   { name: "Plans", description: "Operators: how much a tenant may ask for." },
+  { name: "Mail reports", description: "Operators: bounces and complaints that come by mail." },
   { name: "Sandbox", description: "Operators: what reached the stand-ins for the providers." },
   { name: "Public links", description: "What the links in messages lead to." },
   { name: "Service", description: "What machines ask about the process." },

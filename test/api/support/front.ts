@@ -3,10 +3,12 @@ import { createServer, type Server } from "../../../src/api/server.ts";
 import type { Clock } from "../../../src/core/clock.ts";
 import { JobIds } from "../../../src/core/ids.ts";
 import type { Random } from "../../../src/core/random.ts";
+import type { DeliveryReport } from "../../../src/core/report.ts";
 import type { Telemetry } from "../../../src/core/telemetry.ts";
 import type { Permission } from "../../../src/core/tenant.ts";
 import { DASHBOARD_PAGES } from "../../../src/dashboard/dashboard-pages.ts";
 import type { Engagement } from "../../../src/intake/engagements.ts";
+import { MailReports } from "../../../src/intake/mail-reports.ts";
 import { SuppressionList } from "../../../src/intake/suppression-list.ts";
 import { LinkTokens } from "../../../src/links/link-tokens.ts";
 import { FakeDomains } from "./fake-domains.ts";
@@ -37,6 +39,7 @@ export class Front {
   readonly registry = new FakeRegistry();
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
+  readonly reports: DeliveryReport[] = [];
   readonly server: Server;
   url = "";
   port = 0;
@@ -50,6 +53,7 @@ export class Front {
       time: () => {},
       log: (level, message, fields) => logs.push({ level, message, fields: fields ?? {} }),
     };
+    const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
     this.server = createServer({
       journal,
       directory: registry,
@@ -66,6 +70,7 @@ export class Front {
       links: linkTokens,
       suppressions: new SuppressionList({ registry, index: journal, journal }),
       engagements: { note: (engagement) => this.engagements.push(engagement) },
+      mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
       dashboard: DASHBOARD_PAGES,
       operatorToken: OPERATOR_TOKEN,
       version: "0.0.0-test",
