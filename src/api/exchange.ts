@@ -44,17 +44,12 @@ export class Exchange {
   }
 
   /** An answer that is not JSON, or has no body. */
-  body(status: number, body: string | Bun.BunFile | null, extra: AnswerHeaders): Response {
+  body(status: number, body: AnswerBody, extra: AnswerHeaders): Response {
     const headers = { "x-content-type-options": "nosniff", "x-request-id": this.requestId };
     return this.finish(status, body, headers, extra);
   }
 
-  private finish(
-    status: number,
-    body: string | Bun.BunFile | null,
-    headers: Record<string, string>,
-    extra?: AnswerHeaders,
-  ): Response {
+  private finish(status: number, body: AnswerBody, headers: Record<string, string>, extra?: AnswerHeaders): Response {
     if (extra !== undefined) Object.assign(headers, extra);
     if (this.rate !== null) {
       headers["ratelimit-limit"] = String(this.rate.limit);
@@ -64,5 +59,7 @@ export class Exchange {
     return new Response(body, { status, headers });
   }
 }
+
+export type AnswerBody = string | Uint8Array<ArrayBuffer> | Bun.BunFile | null;
 
 export type AnswerHeaders = Readonly<Record<string, string>>;

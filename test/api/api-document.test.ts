@@ -81,7 +81,7 @@ describe("the API document", () => {
       const inPath = parameters.filter((parameter) => isNode(parameter) && parameter["in"] === "path");
       expect([name, inPath.length]).toEqual([name, name.split("{").length - 1]);
       const answers = Object.entries(nodeAt(call, "responses"));
-      expect(answers.some(([status]) => status.startsWith("2"))).toBe(true);
+      expect(answers.some(([status]) => /^[23]/.test(status))).toBe(true);
     }
     expect(ids.size).toBe(operations().length);
   });
@@ -123,7 +123,8 @@ describe("the API document", () => {
         .replace("/dash/api", "")
         .replace("{id}", "acme")
         .replace("{slug}", "x")
-        .replace("{name}", "x");
+        .replace("{name}", "x")
+        .replace("{address}", "ann@example.com");
       const { status } = await front.operate(method, address, body);
       expect([name, Object.keys(nodeAt(call, "responses")).filter((code) => code < "300")]).toEqual([
         name,

@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from "../../core/event.ts";
-import { CHANNELS, JOB_STATUSES } from "../../core/job.ts";
+import { CHANNELS, JOB_STATUSES, SUPPRESSION_REASONS } from "../../core/job.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PERMISSIONS } from "../../core/tenant.ts";
 
@@ -142,6 +142,15 @@ export const answerSchemas: JsonObject = {
         created_at: timestamp,
       }),
     },
+    next_cursor: nextCursor,
+  }),
+  Suppression: object({
+    address: { type: "string", description: "In lower case: addresses are compared without regard to case." },
+    reason: { type: "string", enum: SUPPRESSION_REASONS },
+    created_at: timestamp,
+  }),
+  SuppressionPage: object({
+    suppressions: { type: "array", items: { $ref: "#/components/schemas/Suppression" } },
     next_cursor: nextCursor,
   }),
   SandboxMessages: object({

@@ -8,6 +8,7 @@ import {
   tenantChangeBody,
   tokensBody,
 } from "../dash/body-schemas.ts";
+import { suppressionBody } from "../dash/suppression-body.ts";
 import { answer, emptyAnswer, errors, pathParameter, queryParameter, type Success } from "./answers.ts";
 
 interface Call {
@@ -24,6 +25,7 @@ interface Call {
 
 const tenantId = pathParameter("id", "A tenant's id.", "acme");
 const slug = pathParameter("slug", "The template's slug: what `template_id` names.", "welcome");
+const address = pathParameter("address", "One e-mail address, escaped.", "ann@example.com");
 const paging = [
   queryParameter("cursor", "The `next_cursor` of the previous page.", { type: "string" }),
   queryParameter("limit", "Page size; above 500 counts as 500.", { type: "integer", minimum: 1, default: 100 }),
@@ -46,6 +48,11 @@ const TEMPLATE: JsonObject = {
   subject: "Welcome, {{.name}}",
   html: "<p>Hello {{.name}}</p>",
   text: null,
+};
+const SUPPRESSION: JsonObject = {
+  address: "ann@example.com",
+  reason: "manual",
+  created_at: "2026-11-21T07:30:00Z",
 };
 const PLAN: JsonObject = { name: "pro", requests_per_minute: 1000, deliveries_per_second: null };
 
@@ -198,6 +205,38 @@ export const operatorPaths: JsonObject = {
       status: "200",
       answers: { schema: "Balance", example: { balance: 500 } },
       alsoFails: { ...NOT_FOUND, "409": "OperatorConflict" },
+    }),
+  },
+  "/dash/api/tenants/{id}/suppressions": {
+    get: operation({
+      id: "listSuppressions",
+      tag: "Tenants",
+      summary: "Whom the tenant's messages no longer go to, in the order of addresses",
+      parameters: [tenantId, ...paging],
+      status: "200",
+      answers: { schema: "SuppressionPage", example: { suppressions: [SUPPRESSION], next_cursor: null } },
+      alsoFails: { "400": "OperatorBadRequest", ...NOT_FOUND },
+    }),
+  },
+  "/dash/api/tenants/{id}/suppressions/{address}": {
+    put: operation({
+      id: "putSuppression",
+      tag: "Tenants",
+      summary: "Send nothing to this address any more",
+      parameters: [tenantId, address],
+      body: suppressionBody,
+      status: "200",
+      answers: { schema: "Suppression", example: SUPPRESSION },
+      alsoFails: NOT_FOUND,
+    }),
+    delete: operation({
+      id: "deleteSuppression",
+      tag: "Tenants",
+      summary: "Send to this address again",
+      parameters: [tenantId, address],
+      status: "204",
+      answers: null,
+      alsoFails: NOT_FOUND,
     }),
   },
   "/dash/api/plans": {
