@@ -1,0 +1,40 @@
+import { describe, expect, test } from "bun:test";
+import { NetworkGuard } from "../../src/runtime/network-guard.ts";
+
+const open = new NetworkGuard({ allow: [], publicAllowed: true });
+const sandboxed = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false });
+
+describe("the guard of outgoing connections", () => {
+  test.each(["8.8.8.8", "192.0.1.1", "172.32.0.1", "2606:4700::1111"])("lets %s through", async (address) => {
+    expect(await open.routeTo(address)).toEqual({ kind: "allowed", address });
+  });
+
+  // biome-ignore format: a list of addresses
+  test.each([
+    "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1",
+    "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "255.255.255.255", "::", "::1",
+    "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:a9fe:a9fe", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1",
+    "2001::1", "2001:db8::1", "2002:7f00:1::", "fc00::1", "fd12::1", "fe80::1", "fec0::1", "ff02::1",
+  ])("keeps %s away, which is not on the public Internet", async (address) => {
+    expect(await open.routeTo(address)).toMatchObject({ kind: "refused" });
+  });
+
+  test("looks names up, and goes by their addresses", async () => {
+    expect(await open.routeTo("localhost")).toMatchObject({ kind: "refused" });
+    expect(await sandboxed.routeTo("localhost")).toMatchObject({ kind: "allowed" });
+  });
+
+  test("lets nothing but what is allowed through where nothing may leave the machine", async () => {
+    expect(await sandboxed.routeTo("127.0.0.1")).toEqual({ kind: "allowed", address: "127.0.0.1" });
+    expect(await sandboxed.routeTo("::1")).toEqual({ kind: "allowed", address: "::1" });
+    expect(await sandboxed.routeTo("8.8.8.8")).toMatchObject({ kind: "refused" });
+    expect(await sandboxed.routeTo("10.0.0.1")).toMatchObject({ kind: "refused" });
+  });
+
+  test("takes a network that it is told of", async () => {
+    const inside = new NetworkGuard({ allow: ["10.2.0.0/16", "fd00::/8"], publicAllowed: true });
+    expect(await inside.routeTo("10.2.3.4")).toMatchObject({ kind: "allowed" });
+    expect(await inside.routeTo("10.3.3.4")).toMatchObject({ kind: "refused" });
+    expect(await inside.routeTo("fd00::5")).toMatchObject({ kind: "allowed" });
+  });
+});
