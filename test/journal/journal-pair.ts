@@ -13,6 +13,7 @@ import {
   type Settlement,
 } from "../../src/core/journal.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
+import { MemoryJournal } from "../simulation/memory-journal.ts";
 import { JournalState } from "../simulation/memory-journal-state.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import type { BoxPick, Command, LeasePick, Order, OutcomePick, Report } from "./journal-commands.ts";
@@ -30,6 +31,8 @@ const NO_LEASE = "0-nobody";
 export class JournalPair {
   private nowMs = START_MS;
   private readonly memory: JournalState;
+  private readonly port: MemoryJournal;
+  private readonly mail = new Set<number>();
   private readonly chance = new SeededRandom(7);
   private readonly jobs: { readonly tenant: TenantRef; readonly job: NewJob }[] = [];
   private readonly pulled: { readonly shard: number; readonly job: QueuedJob }[] = [];
@@ -42,6 +45,8 @@ export class JournalPair {
     tokenChance: SeededRandom,
   ) {
     this.memory = new JournalState({ nowMs: () => this.nowMs }, tokenChance);
+    this.port = new MemoryJournal(this.memory);
+    this.port.onMail((shard) => this.mail.add(shard));
   }
 
   /** Two empty journals whose tokens will be the same, if the random numbers are, and a lease of everything. */
@@ -63,12 +68,15 @@ export class JournalPair {
     }
     await this.redis.expire();
     await this.perform(command);
+    expect(await this.redis.mailHeard()).toEqual([...this.mail].toSorted((a, b) => a - b));
+    this.mail.clear();
     const held = comparableDump(await this.redis.dump());
     const expected = journalTexts(this.memory.snapshot(), this.nowMs);
     const differing = Object.keys({ ...held, ...expected }).filter((key) => !Bun.deepEquals(held[key], expected[key]));
     expect(differing.map((key) => [key, held[key]])).toEqual(differing.map((key) => [key, expected[key]]));
     const told = await Promise.all(this.jobs.map(({ tenant, job }) => this.redis.journal.job(tenant, job.jobId)));
-    expect(told).toEqual(this.jobs.map(({ tenant, job }) => this.memory.jobNow(tenant, job.jobId)));
+    const expectedJobs = this.jobs.map(({ tenant, job }) => this.port.job(tenant, job.jobId));
+    expect(told).toEqual(await Promise.all(expectedJobs));
   }
 
   private async perform(command: Exclude<Command, { kind: "wait" }>): Promise<void> {
@@ -80,7 +88,7 @@ export class JournalPair {
         return this.acceptLost(command.limit, command.order, command.way);
       case "admit": {
         const tenant = tenantAt(command.tenant);
-        expect(await journal.admit(tenant, command.limit)).toEqual(this.memory.admitNow(tenant, command.limit));
+        expect(await journal.admit(tenant, command.limit)).toEqual(await this.port.admit(tenant, command.limit));
         return;
       }
       case "pull":
@@ -95,13 +103,13 @@ export class JournalPair {
         return this.acquire(command.shard, command.role, command.ttlMs);
       case "renew": {
         const lease = this.lease(command.lease, command.role);
-        expect(await journal.renew(lease, 3_600_000)).toBe(this.memory.renewNow(lease, 3_600_000));
+        expect(await journal.renew(lease, 3_600_000)).toBe(await this.port.renew(lease, 3_600_000));
         return;
       }
       case "release": {
         const lease = this.lease(command.lease, command.role);
         await journal.release(lease);
-        this.memory.releaseNow(lease);
+        await this.port.release(lease);
         return;
       }
       case "drain":
@@ -153,7 +161,7 @@ export class JournalPair {
       return { box, after, entriesMax };
     });
     const answer = await this.redis.journal.pull(lease, { boxes, survey });
-    const expected = this.memory.pullNow(lease, { boxes, survey });
+    const expected = await this.port.pull(lease, { boxes, survey });
     if (answer === FENCED || expected === FENCED) return expect(answer).toBe(expected);
     // A set names its members in no order of its own.
     const byName = (ready: readonly object[]) => ready.map((box) => JSON.stringify(box)).toSorted();
@@ -173,7 +181,7 @@ export class JournalPair {
       const { job } = pickFromEnd(candidates, outcome.job % candidates.length) ?? candidates[0] ?? unreachable();
       return settlementOf(job, outcome);
     });
-    expect(await this.redis.journal.settle(lease, settlements)).toBe(this.memory.settleNow(lease, settlements));
+    expect(await this.redis.journal.settle(lease, settlements)).toBe(await this.port.settle(lease, settlements));
   }
 
   /** Asked at one time: the first goes out alone, the others in one call. What is unknown is asked again, with the job. */
@@ -235,7 +243,7 @@ export class JournalPair {
     const batches = this.batches.get(lease.shard) ?? [];
     const done = which === "none" ? null : (batches.at(which === "last" ? -1 : -2) ?? null);
     const answer = await this.redis.journal.record(lease, done);
-    expect(answer).toEqual(this.memory.recordNow(lease, done));
+    expect(answer).toEqual(await this.port.record(lease, done));
     if (answer !== FENCED && answer !== null) this.batches.set(lease.shard, [...batches, answer]);
   }
 
@@ -260,7 +268,7 @@ export class JournalPair {
 
   private async acquire(shard: number, role: LeaseRole, ttlMs: number): Promise<void> {
     const answer = await this.redis.journal.acquire(shard, role, "test", ttlMs);
-    expect(answer).toEqual(this.memory.acquireNow(shard, role, "test", ttlMs));
+    expect(answer).toEqual(await this.port.acquire(shard, role, "test", ttlMs));
     const name = `${shard} ${role}`;
     if (answer !== null) this.leases.set(name, [...(this.leases.get(name) ?? []), answer]);
   }
@@ -273,10 +281,10 @@ export class JournalPair {
   private async member(role: LeaseRole, owner: string, leaves: boolean): Promise<void> {
     if (!leaves) {
       const alive = await this.redis.journal.heartbeat(role, owner, 20_000);
-      return expect(alive).toBe(this.memory.heartbeatNow(role, owner, 20_000));
+      return expect(alive).toBe(await this.port.heartbeat(role, owner, 20_000));
     }
     await this.redis.journal.resign(role, owner);
-    this.memory.resignNow(role, owner);
+    await this.port.resign(role, owner);
   }
 }
 

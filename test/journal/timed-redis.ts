@@ -25,13 +25,16 @@ const LIFETIMES_MS = [20_000, 62_000, 600_000, 900_000, 3_600_000, 86_400_000, 6
  */
 export class TimedRedis {
   private readonly expiries = new Map<string, number>();
+  private readonly heard = new Set<number>();
   private nowMs = 0;
 
   private constructor(
     private readonly server: RedisServer,
     readonly journal: RedisJournal,
     private readonly lossy: LossyConnection,
-  ) {}
+  ) {
+    journal.onMail((shard) => this.heard.add(shard));
+  }
 
   static async start(random: Random): Promise<TimedRedis> {
     // What is compared does not depend on the disk.
@@ -78,6 +81,21 @@ export class TimedRedis {
   acceptorThatLoses(way: "there" | "back"): Acceptor {
     this.lossy.loses = way;
     return new Acceptor(this.lossy.redis, impatientClock, "all");
+  }
+
+  /** The shards whose mail was announced since the last call. */
+  async mailHeard(): Promise<readonly number[]> {
+    // Heard on the same connection, and so after all that came before it.
+    await new Promise<void>((resolve) => {
+      const stop = this.journal.onChange(() => {
+        stop();
+        resolve();
+      });
+      this.journal.announce(null);
+    });
+    const heard = [...this.heard].toSorted((a, b) => a - b);
+    this.heard.clear();
+    return heard;
   }
 
   /** Everything that the journal keeps. */
