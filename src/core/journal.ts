@@ -8,7 +8,7 @@ import type { TenantRef } from "./tenant.ts";
  * The journal: where an accepted job lives until it is settled and recorded. Five verbs change a job: accept, pull,
  * settle, observe, record. Each is atomic and on disk before it answers.
  *
- * Every call can reject with `TransportError` (effect unknown: repeat it, all are safe to repeat) or
+ * Every call can reject with `TransportError` (effect unknown: repeat it, all but `accept` are safe to repeat) or
  * `UnavailableError` (no effect).
  */
 export interface Journal extends FrontJournal, OwnerJournal, RecorderJournal {}
@@ -43,7 +43,10 @@ export type AcceptResult =
 export interface FrontJournal {
   /** Counts a request that queues nothing (a read, or one that is refused further on). */
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
-  /** Counts the request and queues the job. Resolves when it is on disk. */
+  /**
+   * Counts the request and queues the job. Resolves when it is on disk. While the effect is unknown it repeats itself, and
+   * recognises the job; when it rejects with `TransportError` in the end, accepting this job again could queue it twice.
+   */
   accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult>;
   /** The job, or null when it is unknown here (never accepted, another tenant's, or older than its stay). */
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
