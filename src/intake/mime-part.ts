@@ -84,7 +84,7 @@ function splitHead(text: string): { readonly head: string; readonly body: string
 /** Fields of a header, or of a report, which are written alike: by name in lower case, the first of each, unfolded. */
 export function parseFields(head: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
-  const lines = head.replace(/\r?\n[ \t]/g, " ").split("\n", FIELDS_MAX);
+  const lines = head.replace(/\r?\n[ \t]+/g, " ").split("\n", FIELDS_MAX);
   for (const line of lines) {
     const colon = line.indexOf(":");
     const name = line.slice(0, Math.max(colon, 0)).trim().toLowerCase();
