@@ -115,7 +115,9 @@ describe("the API document", () => {
   test("shows examples of operators' bodies that the service takes", async () => {
     for (const [name, call] of operations()) {
       if (call["requestBody"] === undefined || !name.includes("/dash/api/")) continue;
-      const schema = nodeAt(call, "requestBody", "content", "application/json", "schema");
+      const content = nodeAt(call, "requestBody", "content");
+      if (!isNode(content["application/json"])) continue;
+      const schema = nodeAt(content, "application/json", "schema");
       const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [];
       const [method = "", path = ""] = name.split(" ");
       const body = isNode(example) && "id" in example ? { ...example, id: "from-example" } : example;
