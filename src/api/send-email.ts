@@ -75,7 +75,9 @@ async function accept(door: FrontDoor, tenant: Tenant, job: NewJob): Promise<Acc
   } catch (error) {
     if (!(error instanceof TransportError || error instanceof UnavailableError)) throw error;
     door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
-    throw new ApiError(500, "the job could not be queued: it is safe to send it again with the same Idempotency-Key");
+    const effect =
+      error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
+    throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
   }
 }
 

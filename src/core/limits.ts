@@ -16,6 +16,11 @@ export const limits = {
   // Accepting.
   acceptBatchJobsMax: 256,
   acceptBatchBytesMax: 4 * 1024 * 1024,
+  journalStartMs: 10_000,
+  /** Requests that wait for their turn at the journal; more are refused. */
+  commitQueueMax: 20_000,
+  /** A request that has waited this long for its turn is refused. */
+  commitWaitMs: 5_000,
   /** How long an accept whose effect is unknown is repeated before the caller hears of it. */
   acceptRetryMs: 5_000,
   /** How long a try of an accept can be on its way and still be known for one that was repeated. */

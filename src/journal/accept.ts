@@ -7,9 +7,9 @@ import type { TenantRef } from "../core/tenant.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
 import { encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
-import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
+import { ShardCommits } from "./shard-commits.ts";
 
 const script = new Script(acceptLua, "refuse");
 const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
@@ -25,16 +25,15 @@ export type Admission = AcceptResult | { readonly kind: "admitted"; readonly rat
 
 /** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
 export class Acceptor {
-  private readonly commits: GroupCommit<Entrant, Admission>;
+  private readonly commits: ShardCommits<Entrant, Admission>;
 
   constructor(
     private readonly connection: RedisConnection,
     private readonly clock: Clock,
-    /** A single Redis takes all shards in one call; a cluster one call a slot. */
-    private readonly shardsPerCall: "all" | "one",
+    shardsPerCall: "all" | "one",
   ) {
-    this.commits = new GroupCommit({
-      callsMax: 1,
+    this.commits = new ShardCommits(shardsPerCall, {
+      clock,
       itemsMax: limits.acceptBatchJobsMax,
       bytesMax: limits.acceptBatchBytesMax,
       bytesOf: (entrant) => entrant.job?.payload.length ?? 0,
@@ -43,24 +42,14 @@ export class Acceptor {
   }
 
   submit(entrant: Entrant): Promise<Admission> {
-    return this.commits.submit(entrant);
+    return this.commits.submit(entrant.tenant.shard, entrant);
   }
 
   private async send(entrants: readonly Entrant[]): Promise<Admission[]> {
     const shards = byShardAndTenant(entrants);
-    const calls = this.shardsPerCall === "all" ? [shards] : shards.map((shard) => [shard]);
-    const answers = new Map<Entrant, Admission>();
-    await Promise.all(
-      calls.map(async (call) => {
-        const reply = await this.callUntilAnswered(call);
-        let at = 0;
-        for (const { tenants } of call) {
-          for (const tenant of tenants) {
-            for (const entrant of tenant.entrants) answers.set(entrant, decodeAnswer(reply[at++] ?? "", entrant));
-          }
-        }
-      }),
-    );
+    const reply = await this.callUntilAnswered(shards);
+    const inOrder = shards.flatMap(({ tenants }) => tenants.flatMap((tenant) => tenant.entrants));
+    const answers = new Map(inOrder.map((entrant, i) => [entrant, decodeAnswer(reply[i] ?? "", entrant)]));
     return entrants.flatMap((entrant) => answers.get(entrant) ?? []);
   }
 

@@ -48,7 +48,12 @@ function open(address: RedisAddress): RedisConnection {
     case "socket":
       return new Redis({ ...OPTIONS, path: address.path, retryStrategy: reconnectDelayMs });
     case "cluster":
-      return new Cluster([...address.urls], { redisOptions: OPTIONS, clusterRetryStrategy: reconnectDelayMs });
+      return new Cluster([...address.urls], {
+        redisOptions: OPTIONS,
+        clusterRetryStrategy: reconnectDelayMs,
+        // A cluster's own queue has no deadline: while no node answers, commands are refused, and their callers repeat.
+        enableOfflineQueue: false,
+      });
   }
 }
 

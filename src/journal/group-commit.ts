@@ -1,35 +1,45 @@
+import type { Clock } from "../core/clock.ts";
+import { UnavailableError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+
+export interface GroupCommitOptions<Item, Answer> {
+  readonly clock: Clock;
+  readonly itemsMax: number;
+  readonly bytesMax: number;
+  bytesOf(item: Item): number;
+  /** Answers in the order of the items. */
+  send(items: readonly Item[]): Promise<readonly Answer[]>;
+}
+
 /**
  * Collects what callers ask for while a call to the store is under way, and sends it as one call when that one is back:
  * a lone request goes out at once, a hundred at a time share one script call and one fsync.
  *
- * G1. At most `callsMax` calls are under way. G2. Items go out in the order they came. G3. Each item is answered once.
+ * G1. One call is under way at a time. G2. Items go out in the order they came. G3. Each item is answered once. G4. No
+ * more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: what is refused for
+ * that has had no effect.
  */
 export class GroupCommit<Item, Answer> {
   private queue: Waiting<Item, Answer>[] = [];
-  private calls = 0;
+  private isRunning = false;
 
-  constructor(
-    private readonly options: {
-      readonly callsMax: number;
-      readonly itemsMax: number;
-      readonly bytesMax: number;
-      bytesOf(item: Item): number;
-      /** Answers in the order of the items. */
-      send(items: readonly Item[]): Promise<readonly Answer[]>;
-    },
-  ) {}
+  constructor(private readonly options: GroupCommitOptions<Item, Answer>) {}
 
   submit(item: Item): Promise<Answer> {
+    if (this.queue.length >= limits.commitQueueMax) {
+      return Promise.reject(new UnavailableError("too much waits for the journal"));
+    }
     return new Promise((resolve, reject) => {
-      this.queue.push({ item, resolve, reject });
-      if (this.calls < this.options.callsMax) void this.run();
+      this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
+      if (!this.isRunning) void this.run();
     });
   }
 
   private async run(): Promise<void> {
-    this.calls += 1;
+    this.isRunning = true;
     while (this.queue.length > 0) {
       const batch = this.take();
+      if (batch.length === 0) continue;
       try {
         const answers = await this.options.send(batch.map((waiting) => waiting.item));
         batch.forEach((waiting, i) => {
@@ -41,10 +51,11 @@ export class GroupCommit<Item, Answer> {
         for (const waiting of batch) waiting.reject(error);
       }
     }
-    this.calls -= 1;
+    this.isRunning = false;
   }
 
   private take(): Waiting<Item, Answer>[] {
+    this.refuseOverdue();
     let count = 0;
     let bytes = 0;
     for (const waiting of this.queue) {
@@ -54,10 +65,19 @@ export class GroupCommit<Item, Answer> {
     }
     return this.queue.splice(0, count);
   }
+
+  private refuseOverdue(): void {
+    const oldestMs = this.options.clock.monotonicMs() - limits.commitWaitMs;
+    const overdue = this.queue.findIndex((waiting) => waiting.sinceMs >= oldestMs);
+    if (overdue === 0) return;
+    const refused = this.queue.splice(0, overdue === -1 ? this.queue.length : overdue);
+    for (const waiting of refused) waiting.reject(new UnavailableError("the journal has not answered for too long"));
+  }
 }
 
 interface Waiting<Item, Answer> {
   readonly item: Item;
+  readonly sinceMs: number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }

@@ -1,12 +1,13 @@
+import type { Clock } from "../core/clock.ts";
 import type { Observation, ObserveResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { TenantRef } from "../core/tenant.ts";
 import { EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
-import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import observeLua from "./observe.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
+import { ShardCommits } from "./shard-commits.ts";
 import { byShard } from "./shard-groups.ts";
 
 const script = new Script(observeLua, "run");
@@ -18,14 +19,15 @@ interface Sighting {
 
 /** The fourth verb: adds what a provider, the MTA or a reader's click says later, in batches like accept's. */
 export class Observer {
-  private readonly commits: GroupCommit<Sighting, ObserveResult>;
+  private readonly commits: ShardCommits<Sighting, ObserveResult>;
 
   constructor(
     private readonly connection: RedisConnection,
-    private readonly shardsPerCall: "all" | "one",
+    clock: Clock,
+    shardsPerCall: "all" | "one",
   ) {
-    this.commits = new GroupCommit({
-      callsMax: 1,
+    this.commits = new ShardCommits(shardsPerCall, {
+      clock,
       itemsMax: limits.acceptBatchJobsMax,
       bytesMax: limits.acceptBatchBytesMax,
       bytesOf: () => 0,
@@ -34,30 +36,25 @@ export class Observer {
   }
 
   submit(sighting: Sighting): Promise<ObserveResult> {
-    return this.commits.submit(sighting);
+    return this.commits.submit(sighting.tenant.shard, sighting);
   }
 
   private async send(sightings: readonly Sighting[]): Promise<ObserveResult[]> {
     const answers = new Array<ObserveResult>(sightings.length);
-    const groups = byShard(sightings, (sighting) => sighting.tenant.shard);
-    const calls = this.shardsPerCall === "all" ? [groups] : groups.map((group) => [group]);
-    await Promise.all(
-      calls.map(async (shards) => {
-        const args: ScriptArgument[] = [];
-        for (const { items } of shards) {
-          args.push(items.length);
-          for (const sighting of items) args.push(...encodeSighting(sighting));
-        }
-        const keys = shards.map((group) => shardPrefix(group.shard));
-        // The script answers one word an item.
-        const reply = (await script.run(this.connection, keys, args)) as ObserveResult[];
-        shards
-          .flatMap((group) => group.indexes)
-          .forEach((index, i) => {
-            answers[index] = reply[i] ?? "unknown";
-          });
-      }),
-    );
+    const shards = byShard(sightings, (sighting) => sighting.tenant.shard);
+    const args: ScriptArgument[] = [];
+    for (const { items } of shards) {
+      args.push(items.length);
+      for (const sighting of items) args.push(...encodeSighting(sighting));
+    }
+    const keys = shards.map((group) => shardPrefix(group.shard));
+    // The script answers one word an item.
+    const reply = (await script.run(this.connection, keys, args)) as ObserveResult[];
+    shards
+      .flatMap((group) => group.indexes)
+      .forEach((index, i) => {
+        answers[index] = reply[i] ?? "unknown";
+      });
     return answers;
   }
 }

@@ -1,6 +1,6 @@
 import { Cluster } from "ioredis";
 import type { ChangeFeed } from "../core/change-feed.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
 import { CHANNELS, type JobRecord, type SuppressionReason } from "../core/job.ts";
@@ -19,6 +19,7 @@ import type {
   RecordBatch,
   Settlement,
 } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
 import type { Random } from "../core/random.ts";
 import type { ReadinessProbe } from "../core/report.ts";
 import type { Suppression, SuppressionIndex } from "../core/suppressions.ts";
@@ -70,16 +71,22 @@ export class RedisJournal implements Journal, ChangeFeed, SuppressionIndex {
     this.subscriber = connectRedis(address, telemetry);
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.acceptor = new Acceptor(this.front, clock, shardsPerCall);
-    this.observer = new Observer(this.front, shardsPerCall);
+    this.observer = new Observer(this.front, clock, shardsPerCall);
     this.leases = new RedisLeases(this.owner, random);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
   /** Resolves when Redis answers and hints are heard. Rejects with `UnavailableError`. */
   async start(): Promise<void> {
-    await this.front.ping().catch((error: unknown) => {
-      throw new UnavailableError("no Redis answers at the address in REDIS_URL", { cause: error });
-    });
+    const { clock } = this.options;
+    const giveUpAtMs = clock.monotonicMs() + limits.journalStartMs;
+    for (const connection of [this.front, this.owner, this.subscriber]) {
+      while (connection.status !== "ready") {
+        if (clock.monotonicMs() > giveUpAtMs)
+          throw new UnavailableError("no Redis answers at the address in REDIS_URL");
+        await sleep(clock, 20);
+      }
+    }
     await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL);
   }
 

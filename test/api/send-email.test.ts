@@ -299,16 +299,15 @@ describe("an Idempotency-Key", () => {
 });
 
 describe("when something fails", () => {
-  const error = "the job could not be queued: it is safe to send it again with the same Idempotency-Key";
-
-  test.each([TransportError, UnavailableError])(
-    "a journal that answers with a %p is a 500 that says how to go on",
-    async (Failure) => {
-      front.journal.failure = new Failure("redis is away");
-      const answer = await front.send(SEND);
-      expect([answer.status, answer.body]).toEqual([500, { error }]);
-    },
-  );
+  test.each([
+    [TransportError, "it is not known whether the job was queued"],
+    [UnavailableError, "the job was not queued"],
+  ])("a journal that answers with a %p is a 500 that says how to go on", async (Failure, effect) => {
+    front.journal.failure = new Failure("redis is away");
+    const answer = await front.send(SEND);
+    const error = `${effect}: try again, with an Idempotency-Key if it must not be sent twice`;
+    expect([answer.status, answer.body]).toEqual([500, { error }]);
+  });
 
   test("an unexpected error is a 500 without a name or a stack, logged with the request id", async () => {
     front.journal.failure = new RangeError("secret internals");

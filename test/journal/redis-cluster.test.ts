@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { JobIds } from "../../src/core/ids.ts";
+import { FENCED, type NewJob } from "../../src/core/journal.ts";
+import type { TenantRef } from "../../src/core/tenant.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { eventually } from "../support/eventually.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+
+let redis: RedisServer;
+let journal: RedisJournal;
+const jobIds = new JobIds(systemClock, systemRandom);
+
+beforeAll(async () => {
+  redis = await startRedis(["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
+  await redis.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+  await eventually("the cluster is whole", async () =>
+    String(await redis.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
+  );
+  const address = { kind: "cluster", urls: [redis.url] } as const;
+  journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
+  await journal.start();
+}, 20_000);
+
+afterAll(async () => {
+  await journal.stop();
+  await redis.stop();
+});
+
+function newJob(): NewJob {
+  const recipient = "ann@example.com";
+  return { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null };
+}
+
+test("every verb works on a Redis Cluster, for tenants of many shards in one breath", async () => {
+  const tenants: TenantRef[] = Array.from({ length: 40 }, (_, i) => ({ tenantId: `tenant-${i}`, shard: i % 8 }));
+  const answers = await Promise.all(tenants.map((tenant) => journal.accept(tenant, 1000, newJob())));
+  expect(answers.every((answer) => answer.kind === "accepted")).toBe(true);
+  for (const [i, tenant] of tenants.entries()) {
+    const lease = await journal.acquire(tenant.shard, "dispatcher", "test", 60_000);
+    if (lease === null) throw new Error("the lease is taken");
+    const box = { tenantId: tenant.tenantId, channel: "email" } as const;
+    const pulled = await journal.pull(lease, { boxes: [{ box, after: null, entriesMax: 9 }], survey: false });
+    if (pulled === FENCED) throw new Error("fenced");
+    const [job] = pulled.boxes[0]?.jobs ?? [];
+    const answer = answers[i];
+    if (job === undefined || answer?.kind !== "accepted") throw new Error("no job");
+    expect(job.jobId).toBe(answer.jobId);
+    const event = { type: "sent", result: {} } as const;
+    await journal.settle(lease, [{ kind: "final", job, status: "success", result: {}, event }]);
+    const { jobId } = job;
+    const report = {
+      jobId,
+      type: "delivered",
+      result: {},
+      suppress: null,
+      known: null,
+      whenUnfinished: "hold",
+    } as const;
+    expect(await journal.observe(tenant, report)).toBe("recorded");
+    expect((await journal.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
+    await journal.release(lease);
+  }
+  const recorder = await journal.acquire(0, "recorder", "test", 60_000);
+  if (recorder === null) throw new Error("the lease is taken");
+  const batch = await journal.record(recorder, null);
+  expect(batch === FENCED ? null : batch?.rows).toHaveLength(10);
+});
+
+test("a cluster that is away refuses within a bound, and is used again when it is back", async () => {
+  const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
+  await redis.kill();
+  await expect(journal.accept(tenant, 1000, newJob())).rejects.toThrow("the journal did not answer");
+  await expect(journal.probe.check()).rejects.toThrow();
+  await redis.restart();
+  await eventually("it takes jobs again", async () => {
+    const answer = await journal.accept(tenant, 1000, newJob()).catch(() => null);
+    return answer?.kind === "accepted";
+  });
+}, 40_000);
