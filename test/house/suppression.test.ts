@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let redis: RedisServer;
+let waybill: Waybill;
+const keys = new Map<string, string>();
+
+const start = () => startWaybill(home.path, { REDIS_URL: redis.url });
+
+beforeAll(async () => {
+  [home, redis] = await Promise.all([temporaryHome(), startRedis()]);
+  waybill = await start();
+  for (const id of ["acme", "other"]) {
+    const tenant = { id, name: id, plan: "pro", channels: ["email"], permissions: ["allow_raw_html"] };
+    expect((await waybill.operator("POST", "/tenants", tenant)).status).toBe(201);
+    keys.set(id, (await waybill.operator("POST", `/tenants/${id}/keys`)).body.api_key);
+  }
+}, 60_000);
+
+afterAll(async () => {
+  await waybill.kill();
+  await redis.stop();
+  await home.remove();
+}, 30_000);
+
+/** Sends to the address and waits for the job's end: "success", or why it was suppressed. */
+async function send(tenant: string, to_address: string): Promise<{ jobId: string; end: string }> {
+  const apiKey = keys.get(tenant) ?? "";
+  const html = '<body><p>Hello, <a href="https://shop.example/?a=1&amp;b=2">here</a></p></body>';
+  const sent = await waybill.request(apiKey, "POST", "/v1/send/email", { to_address, subject: "Hello", html });
+  expect(sent.status).toBe(202);
+  const { status, result } = await finalJob(waybill, apiKey, sent.body.job_id);
+  return { jobId: sent.body.job_id, end: status === "suppressed" ? result.reason : status };
+}
+
+async function eventsOf(jobId: string): Promise<{ event_type: string; result: unknown }[]> {
+  const { body } = await waybill.request(keys.get("acme") ?? "", "GET", `/v1/jobs/${jobId}/events`);
+  return body.events;
+}
+
+/** The message that reached this address, with its soft line breaks undone. */
+async function messageTo(address: string): Promise<string> {
+  const { body } = await waybill.operator("GET", `/sandbox/messages?to=${encodeURIComponent(address)}`);
+  return String(body.messages[0]?.source).replaceAll("=\r\n", "").replaceAll("=3D", "=");
+}
+
+/** What a list says of acme's addresses. */
+async function listed(): Promise<Record<string, string>> {
+  const { body } = await waybill.operator("GET", "/tenants/acme/suppressions");
+  return Object.fromEntries(body.suppressions.map(({ address, reason }: Record<string, string>) => [address, reason]));
+}
+
+test("a bounce, the way out and an operator each keep a tenant from sending to an address again", async () => {
+  const bounced = await send("acme", "ann@bounce.test");
+  expect(bounced.end).toBe("success");
+  await eventually("the bounce is known", async () => (await listed())["ann@bounce.test"] === "bounced");
+  expect((await send("acme", "ANN@bounce.test")).end).toBe("bounced");
+
+  expect((await send("acme", "Bob@example.com")).end).toBe("success");
+  const [, link = ""] = /^List-Unsubscribe: <(http[^>]+)>/im.exec(await messageTo("Bob@example.com")) ?? [];
+  expect(link).toStartWith(`${waybill.url}/u/`);
+  expect((await fetch(link)).status).toBe(200);
+  expect((await send("acme", "bob@example.com")).end).toBe("success");
+  const body = new URLSearchParams({ "List-Unsubscribe": "One-Click" });
+  expect((await fetch(link, { method: "POST", body })).status).toBe(200);
+  expect((await send("acme", "bob@EXAMPLE.com")).end).toBe("unsubscribed");
+
+  const path = "/tenants/acme/suppressions/cyd@example.com";
+  expect((await waybill.operator("PUT", path, { reason: "manual" })).status).toBe(200);
+  expect((await send("acme", "cyd@example.com")).end).toBe("manual");
+  expect((await waybill.operator("DELETE", path)).status).toBe(204);
+  expect((await send("acme", "cyd@example.com")).end).toBe("success");
+}, 60_000);
+
+test("an open and a click are in the job's history once, however often they come", async () => {
+  const { jobId } = await send("acme", "dan@example.com");
+  const source = await messageTo("dan@example.com");
+  const [, click = ""] = /href="(http[^"]+\/t\/c\/[^"]+)"/.exec(source) ?? [];
+  const [, pixel = ""] = /src="(http[^"]+\/t\/o\/[^"]+\.gif)"/.exec(source) ?? [];
+  for (let i = 0; i < 3; i += 1) {
+    const clicked = await fetch(click, { redirect: "manual" });
+    expect([clicked.status, clicked.headers.get("location")]).toEqual([302, "https://shop.example/?a=1&b=2"]);
+    expect((await fetch(pixel)).headers.get("content-type")).toBe("image/gif");
+  }
+  const seen = await eventually("both are in the history", async () => {
+    const events = (await eventsOf(jobId)).filter(({ event_type }) => /opened|clicked/.test(event_type));
+    return events.length >= 2 ? events : null;
+  });
+  expect(seen.toSorted((one, other) => one.event_type.localeCompare(other.event_type))).toMatchObject([
+    { event_type: "clicked", result: { url: "https://shop.example/?a=1&b=2" } },
+    { event_type: "opened", result: {} },
+  ]);
+}, 30_000);
+
+test("no other tenant is affected", async () => {
+  for (const address of ["ann@bounce.test", "bob@example.com"])
+    expect((await send("other", address)).end).toBe("success");
+}, 30_000);
+
+test("a redis that lost everything knows the suppressions before the next message goes out", async () => {
+  // While the server runs, and again while it does not.
+  await redis.client.flushall();
+  expect((await send("acme", "ann@bounce.test")).end).toBe("bounced");
+  expect(await waybill.stop()).toBe(0);
+  await redis.client.flushall();
+  waybill = await start();
+  expect((await send("acme", "bob@example.com")).end).toBe("unsubscribed");
+  expect((await send("acme", "ann@bounce.test")).end).toBe("bounced");
+  expect((await send("acme", "cyd@example.com")).end).toBe("success");
+  expect((await send("other", "bob@example.com")).end).toBe("success");
+}, 90_000);
