@@ -74,23 +74,22 @@ export const CANARIES: readonly Canary[] = [
     replace: "",
   },
   {
-    name: "a turn never ends",
-    file: `${ACTORS}/fair-scheduler.ts`,
-    find: "      turn.deficit -= cost;\n",
-    replace: "",
-  },
-  {
     name: "a tenant with nothing under way waits for those that have much",
     file: `${ACTORS}/fair-scheduler.ts`,
     find: "return inFlight === 0 || inFlight < 2 * (this.shared - this.used);",
     replace: "return inFlight < 2 * (this.shared - this.used);",
   },
   {
-    name: "the first in the ring is served again and again",
+    name: "a tenant may fill all slots",
     file: `${ACTORS}/fair-scheduler.ts`,
-    find: "      this.ring.delete(contender);\n      if (end",
-    replace:
-      '      if (end === "spent") turn.deficit += QUANTUM;\n      else this.ring.delete(contender);\n      if (end',
+    find: "return inFlight === 0 || inFlight < 2 * (this.shared - this.used);",
+    replace: "return inFlight < this.slots;",
+  },
+  {
+    name: "who may not take a slot keeps those behind from it",
+    file: `${ACTORS}/fair-scheduler.ts`,
+    find: 'if (end === "out of slots") return;',
+    replace: 'if (end === "out of slots" || end === "not allowed") return;',
   },
   {
     name: "a pull whose answer got lost is forgotten",
@@ -113,7 +112,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a retry is forgotten",
     file: `${JOURNAL}-settle.ts`,
-    find: "      shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));\n",
+    find: "    shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));\n",
     replace: "",
   },
   {
@@ -131,8 +130,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "an event is not put into the outbox",
     file: `${JOURNAL}-observe.ts`,
-    find: "  publish(shard, [{",
-    replace: "  if (nowMs % 2 === 0) publish(shard, [{",
+    find: "  publish(shard, rows, nowMs);",
+    replace: "  if (nowMs % 2 === 0) publish(shard, rows, nowMs);",
   },
   {
     name: "an owner whose lease is over may still settle",
@@ -191,8 +190,14 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a repeated accept queues its job again",
     file: `${JOURNAL}-accept.ts`,
-    find: "if (isRepeated && known) {",
-    replace: "if (isRepeated && known && nowMs < 0) {",
+    find: "if (isLate || (isRepeated && known)) {",
+    replace: "if (isLate) {",
+  },
+  {
+    name: "a try of an accept that comes behind its repeat queues its job again",
+    file: `${JOURNAL}-accept.ts`,
+    find: "if (isLate || (isRepeated && known)) {",
+    replace: "if (isRepeated && known) {",
   },
   {
     name: "a delivery that hangs is waited for for ever",

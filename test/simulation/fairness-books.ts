@@ -26,10 +26,17 @@ export class FairnessBooks {
     private readonly isComparable: boolean,
   ) {}
 
-  /** A step is over. */
+  /** A step is over: what could start has started. */
   stepped(): void {
-    if (this.arriving.length === 0) return;
-    for (const arrive of this.arriving.splice(0)) arrive();
+    if (this.arriving.length > 0) for (const arrive of this.arriving.splice(0)) arrive();
+    if (!this.isComparable) return;
+    for (const all of this.standings.values()) {
+      if (this.slotsUsed(all) >= this.slots) continue;
+      for (const [tenantId, { waiting, underWay }] of all) {
+        const isServed = waiting <= 0 || underWay > 0;
+        this.watch.demand(isServed, "freeSlot", () => `${tenantId} waits while a slot is free`);
+      }
+    }
   }
 
   pulled(process: SimProcess, tenantId: string, jobs: number): void {
@@ -45,9 +52,10 @@ export class FairnessBooks {
     own.passedBy.clear();
     const isInWindow = own.underWay <= limits.tenantWindowMax;
     watch.demand(isInWindow, "memory", () => `${own.underWay} deliveries of ${tenant.tenantId}`);
-    let used = 0;
-    for (const { underWay } of all.values()) used += underWay;
+    const used = this.slotsUsed(all);
     watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);
+    const isModest = own.underWay === 1 || used <= this.slots - Math.floor(this.slots / 4);
+    watch.demand(isModest, "reserve", () => `${tenant.tenantId} took the ${used}th of ${this.slots} slots`);
     if (this.isComparable) this.countPassed(all, tenant.tenantId);
   }
 
@@ -62,6 +70,12 @@ export class FairnessBooks {
       standing.passedBy.set(tenantId, count);
       this.watch.demand(count <= SHARE, "fairShare", () => `${tenantId} passed ${other} ${count} times`);
     }
+  }
+
+  private slotsUsed(all: ReadonlyMap<string, Standing>): number {
+    let used = 0;
+    for (const { underWay } of all.values()) used += underWay;
+    return used;
   }
 
   private standing(process: SimProcess, tenantId: string): Standing {

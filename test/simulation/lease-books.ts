@@ -15,7 +15,7 @@ export interface TermTruth {
   isGivenBack: boolean;
   /** Given back by its own process: all its work was over. */
   isReleased: boolean;
-  /** Its process was told to give up what it could not finish. */
+  /** Its process gave up what it could not finish: it was told to, or that its lease is over. */
   isAbandoned: boolean;
 }
 
@@ -59,6 +59,11 @@ export class LeaseBooks {
     if (!isNew) return;
     term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;
     this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
+  }
+
+  fenced(lease: Lease): void {
+    const term = this.terms.get(lease.token);
+    if (term !== undefined) term.isAbandoned = true;
   }
 
   abandonAllOf(process: SimProcess): void {

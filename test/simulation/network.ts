@@ -61,7 +61,7 @@ export class Network {
         this.clock.at(this.silenceMs(to), () => answer.fail(new TransportError(`${to.name} did not answer`)));
         if (isLost) return;
       }
-      const legMs = isLate ? dice.between(0, 2 * to.timeoutMs) : this.legInOrderMs(from, to);
+      const legMs = isLate ? this.lateLegMs(to) : this.legInOrderMs(from, to);
       this.clock.at(legMs, () => this.arrive(call, answer));
       if (isDoubled) this.clock.at(legMs + dice.between(0, 2_000), () => this.arrive(call, NOBODY));
     });
@@ -114,6 +114,11 @@ export class Network {
       give = () => answer.fail(new TransportError(`the answer of ${to.name} was lost`));
       this.clock.at(this.silenceMs(to), give);
     } else this.clock.at(this.legMs(), give);
+  }
+
+  /** Often just behind what the caller does next, sometimes long after. */
+  private lateLegMs(to: Server): number {
+    return this.dice.chance(0.6) ? this.dice.between(50, 500) : this.dice.between(0, 2 * to.timeoutMs);
   }
 
   /** A broken connection is noticed at once, a silent one by its timeout. */

@@ -15,6 +15,8 @@ export const PROMISES = {
   repeats: "a message is handed over again only after an answer that was not heard, or a term that broke off",
   order: "without faults a tenant's messages are handed over in the order in which they were accepted",
   fairShare: "no tenant with nothing under way is passed by another more often than its share",
+  reserve: "a tenant that has something under way leaves the last quarter of the slots to others",
+  freeSlot: "a tenant with nothing under way does not wait while a slot is free",
   memory: "what is held is bounded by the work in flight",
   reportKept: "a report about a message that was taken for recorded is in its job's history",
   idempotency: "an idempotency key names one job",

@@ -23,21 +23,22 @@ export interface RunOptions {
 export function drawOptions(dice: Dice, steps: number | null): RunOptions {
   const weather = drawWeather(dice);
   const shards = dice.between(1, 4);
-  const tenants = Array.from({ length: dice.between(1, 6) }, (_, i) =>
+  const isPaced = dice.chance(0.5);
+  const tenants = Array.from({ length: dice.chance(0.2) ? dice.between(7, 14) : dice.between(1, 6) }, (_, i) =>
     aTenant({
       tenantId: `tenant-${i}`,
       shard: dice.between(0, shards - 1),
       plan: {
         name: "drawn",
         requestsPerMinute: 1_000_000,
-        deliveriesPerSecond: dice.chance(0.2) ? dice.between(2, 40) : null,
+        deliveriesPerSecond: isPaced && dice.chance(0.4) ? dice.between(2, 40) : null,
       },
     }),
   );
   const drawnSteps = dice.between(800, 4_000);
   return {
     weather,
-    processes: dice.between(1, 3),
+    processes: dice.pick([1, 1, 2, 3]),
     shards,
     tenants,
     jobs: dice.chance(1 / 16) ? dice.between(200, 400) : dice.between(5, 80),

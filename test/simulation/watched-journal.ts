@@ -100,7 +100,10 @@ export class WatchedJournal {
     const boxes = request.boxes.length;
     watch.demand(boxes <= limits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
     const result = this.state.pullNow(lease, request);
-    if (result === FENCED) return result;
+    if (result === FENCED) {
+      this.leases.fenced(lease);
+      return result;
+    }
     for (const job of result.boxes.flatMap((box) => box.jobs)) {
       jobs.touch(job.jobId);
       const truth = jobs.jobs.get(job.jobId);
@@ -129,7 +132,8 @@ export class WatchedJournal {
     const isBounded = settlements.length <= limits.settleBatchMax;
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
     const result = this.state.settleNow(lease, settlements);
-    if (result !== FENCED) for (const { job } of settlements) jobs.touch(job.jobId);
+    if (result === FENCED) this.leases.fenced(lease);
+    else for (const { job } of settlements) jobs.touch(job.jobId);
     return result;
   }
 
