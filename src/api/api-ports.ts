@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Domains } from "../core/domain.ts";
 import type { JobIds } from "../core/ids.ts";
-import type { FrontJournal } from "../core/journal.ts";
+import type { FrontJournal, IdempotencyKeys } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
 import type { LinkReader } from "../core/links.ts";
 import type { Random } from "../core/random.ts";
@@ -15,7 +15,7 @@ import type { SuppressionList } from "../intake/suppression-list.ts";
 
 /** All that the front door needs of the house. */
 export interface ApiPorts {
-  readonly journal: FrontJournal;
+  readonly journal: FrontJournal & IdempotencyKeys;
   readonly directory: TenantDirectory;
   readonly registry: Registry;
   readonly domains: Domains;

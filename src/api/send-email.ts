@@ -1,10 +1,10 @@
 import type { Elysia } from "elysia";
 import { ApiError, TransportError, UnavailableError } from "../core/errors.ts";
-import type { AcceptResult, NewJob } from "../core/journal.ts";
+import type { AcceptResult, Idempotency, NewJob } from "../core/journal.ts";
 import type { Json } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
 import type { Tenant } from "../core/tenant.ts";
-import { acceptEmail } from "../intake/accept-email.ts";
+import { acceptEmail, type EmailAcceptance, type Refusal } from "../intake/accept-email.ts";
 import type { Exchange } from "./exchange.ts";
 import { type FrontDoor, overLimit } from "./front-door.ts";
 import { readJson } from "./request-body.ts";
@@ -17,21 +17,24 @@ export function sendEmailRoutes(app: Elysia, door: FrontDoor): void {
 
 async function sendEmail(door: FrontDoor, exchange: Exchange): Promise<Response> {
   const tenant = await door.authenticate(exchange);
-  let job: NewJob;
+  let send: Send;
   try {
-    job = await readJob(door, exchange, tenant);
+    send = await readSend(exchange, tenant);
   } catch (error) {
     // 429 comes before every other refusal, and a refused request counts as well.
     await door.admit(exchange, tenant);
     throw error;
   }
+  const { acceptance, idempotency } = send;
+  if (!acceptance.ok) return refuse(door, exchange, { tenant, refusal: acceptance.refusal, idempotency });
+  const job = { jobId: door.ports.jobIds.next(), channel: "email", ...acceptance.job, idempotency } as const;
   const accepted = await accept(door, tenant, job);
   exchange.rate = accepted.rate;
   switch (accepted.kind) {
     case "accepted":
       return exchange.jsonText(202, pendingJob(accepted.jobId));
     case "replayed":
-      return exchange.jsonText(202, pendingJob(accepted.jobId), { "idempotency-replayed": "true" });
+      return replay(exchange, accepted.jobId);
     case "conflict":
       throw new ApiError(422, "this Idempotency-Key was used before with another body");
     case "limited":
@@ -39,18 +42,41 @@ async function sendEmail(door: FrontDoor, exchange: Exchange): Promise<Response>
   }
 }
 
-/** Throws an `ApiError` 403, 400, 413 or 422, in this order. */
-async function readJob(door: FrontDoor, exchange: Exchange, tenant: Tenant): Promise<NewJob> {
+function replay(exchange: Exchange, jobId: string): Response {
+  return exchange.jsonText(202, pendingJob(jobId), { "idempotency-replayed": "true" });
+}
+
+interface Send {
+  readonly acceptance: EmailAcceptance;
+  readonly idempotency: Idempotency | null;
+}
+
+/** Throws an `ApiError` 403, 400 or 413, in this order. */
+async function readSend(exchange: Exchange, tenant: Tenant): Promise<Send> {
   if (!tenant.channels.has("email")) throw new ApiError(403, "the channel email is not enabled for this tenant");
   const key = readIdempotencyKey(exchange.request);
   const body = await readJson(exchange.request);
-  const acceptance = acceptEmail(tenant, body.value);
-  if (!acceptance.ok) {
-    const { status, message, violations } = acceptance.refusal;
-    throw new ApiError(status, message, violations === undefined ? {} : { violations: violations.map(toJson) });
-  }
   const idempotency = key === null ? null : { key, fingerprint: fingerprintOf(body.bytes) };
-  return { jobId: door.ports.jobIds.next(), channel: "email", ...acceptance.job, idempotency };
+  return { acceptance: acceptEmail(tenant, body.value), idempotency };
+}
+
+interface Refused {
+  readonly tenant: Tenant;
+  readonly refusal: Refusal;
+  readonly idempotency: Idempotency | null;
+}
+
+/** What was taken before is answered as before, also when it would not be taken any more: a template may be gone. */
+async function refuse(
+  door: FrontDoor,
+  exchange: Exchange,
+  { tenant, refusal, idempotency }: Refused,
+): Promise<Response> {
+  await door.admit(exchange, tenant);
+  const jobId = idempotency === null ? null : await door.ports.journal.queuedUnder(tenant, idempotency);
+  if (jobId !== null) return replay(exchange, jobId);
+  const { status, message, violations } = refusal;
+  throw new ApiError(status, message, violations === undefined ? {} : { violations: violations.map(toJson) });
 }
 
 const IDEMPOTENCY_KEY = new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);

@@ -28,7 +28,14 @@ export interface NewJob {
   readonly recipient: string;
   /** JSON text. */
   readonly payload: string;
-  readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
+  readonly idempotency: Idempotency | null;
+}
+
+/** A caller's key for a request, and what the request was. */
+export interface Idempotency {
+  readonly key: string;
+  /** Of the body and the route, without blanks. */
+  readonly fingerprint: string;
 }
 
 export type AcceptResult =
@@ -38,6 +45,12 @@ export type AcceptResult =
   /** The idempotency key was used before with another body. */
   | { readonly kind: "conflict"; readonly rate: RateState }
   | { readonly kind: "limited"; readonly rate: RateState };
+
+/** The keys that requests were queued under, for as long as they are kept. */
+export interface IdempotencyKeys {
+  /** The job that this very request queued, or null. */
+  queuedUnder(tenant: TenantRef, idempotency: Idempotency): Promise<string | null>;
+}
 
 /** What the front door does with the journal. */
 export interface FrontJournal {

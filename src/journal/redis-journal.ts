@@ -7,6 +7,8 @@ import { CHANNELS, type JobRecord, type SuppressionReason } from "../core/job.ts
 import type {
   AcceptResult,
   Fenced,
+  Idempotency,
+  IdempotencyKeys,
   Journal,
   Lease,
   LeaseRole,
@@ -47,7 +49,7 @@ export interface RedisJournalOptions {
  * The journal on Redis. Requests and owners have a connection each, so that a large pull does not stand before an accept.
  * Also carries the `changed` messages of the registry, since the subscription is here already.
  */
-export class RedisJournal implements Journal, ChangeFeed, SuppressionIndex {
+export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
     name: "redis",
     check: async () => {
@@ -136,6 +138,14 @@ export class RedisJournal implements Journal, ChangeFeed, SuppressionIndex {
     if (typeof text !== "string" || !Array.isArray(cursors)) return null;
     const job = decodeRecord(jobId, text, (channel) => String(cursors[CHANNELS.indexOf(channel)] ?? ""));
     return job.tenantId === tenant.tenantId ? job : null;
+  }
+
+  async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<string | null> {
+    const known = await this.front
+      .get(`${shardPrefix(shard)}:idem:${tenantId}:${key}`)
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    // "<job id> <fingerprint>", as accept.lua writes it.
+    return known?.slice(37) === fingerprint ? known.slice(0, 36) : null;
   }
 
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {

@@ -268,6 +268,19 @@ describe("an Idempotency-Key", () => {
     expect(front.journal.queued).toHaveLength(1);
   });
 
+  test("a replay is the first answer, also when the template is gone by now", async () => {
+    const template = { slug: "fleeting", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
+    await front.registry.putEmailTemplate("acme", template);
+    const send = { to_address: "ada@example.com", template_id: "fleeting" };
+    const first = await front.send(send, { "Idempotency-Key": "fleeting-1" });
+    expect(first.status).toBe(202);
+    await front.registry.deleteTemplate("acme", "fleeting");
+    const again = await front.send(send, { "Idempotency-Key": "fleeting-1" });
+    expect([again.status, again.body]).toEqual([202, first.body]);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect((await front.send(send, { "Idempotency-Key": "fleeting-2" })).status).toBe(400);
+  });
+
   test("with another body is 422", async () => {
     await front.send(SEND, { "Idempotency-Key": "order 2" });
     const answer = await front.send({ ...SEND, to_name: "Ada" }, { "Idempotency-Key": "order 2" });

@@ -163,6 +163,9 @@ describe("accept", () => {
     const jobId = await accept(tenant, { idempotency });
     const again = await journal.accept(tenant, PER_MINUTE, newJob({ idempotency }));
     expect(again).toMatchObject({ kind: "replayed", jobId });
+    expect(await journal.queuedUnder(tenant, idempotency)).toBe(jobId);
+    expect(await journal.queuedUnder(tenant, { key: "order 7", fingerprint: "bb" })).toBeNull();
+    expect(await journal.queuedUnder(tenant, { key: "order 8", fingerprint: "aa" })).toBeNull();
     const other = newJob({ idempotency: { key: "order 7", fingerprint: "bb" } });
     expect(await journal.accept(tenant, PER_MINUTE, other)).toMatchObject({ kind: "conflict" });
     expect(await redis.client.xlen(`wb:{s${String(tenant.shard).padStart(2, "0")}}:box:acme/e`)).toBe(1);

@@ -1,11 +1,19 @@
 import { TransportError } from "../../../src/core/errors.ts";
 import type { JobRecord } from "../../../src/core/job.ts";
-import type { AcceptResult, FrontJournal, NewJob, ObserveResult, RateState } from "../../../src/core/journal.ts";
+import type {
+  AcceptResult,
+  FrontJournal,
+  Idempotency,
+  IdempotencyKeys,
+  NewJob,
+  ObserveResult,
+  RateState,
+} from "../../../src/core/journal.ts";
 import type { SuppressionIndex } from "../../../src/core/suppressions.ts";
 import type { TenantRef } from "../../../src/core/tenant.ts";
 
 /** A journal in memory: the rate window, idempotency and tenancy of the real one, and failures on order. */
-export class FakeJournal implements FrontJournal, SuppressionIndex {
+export class FakeJournal implements FrontJournal, IdempotencyKeys, SuppressionIndex {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
@@ -42,6 +50,12 @@ export class FakeJournal implements FrontJournal, SuppressionIndex {
       events: [],
     });
     return { kind: "accepted", jobId: job.jobId, rate };
+  }
+
+  async queuedUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<string | null> {
+    await this.answer();
+    const first = this.keys.get(`${tenant.tenantId} ${key}`);
+    return first?.fingerprint === fingerprint ? first.jobId : null;
   }
 
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
