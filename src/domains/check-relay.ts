@@ -1,6 +1,6 @@
 import type { DnsAnswer, DnsResolver } from "../core/dns.ts";
 import type { DnsRecord, DomainCheckName, Finding, RegisteredDomain } from "../core/domain.ts";
-import { dkimProblem, dmarcProblem, spfProblem } from "./record-rules.ts";
+import { dkimProblem, dmarcProblem, hasDmarc, spfProblem } from "./record-rules.ts";
 import { relayRecords, spfHost } from "./relay-records.ts";
 
 /**
@@ -51,9 +51,9 @@ async function checkDmarc(dns: DnsResolver, domain: string, { name, value }: Dns
     const at = `_dmarc.${labels.slice(first).join(".")}`;
     const answer = await dns.txt(at);
     if (answer.kind === "unanswered") return { check: "dmarc", result: "unanswered", why: answer.why };
-    const problem = answer.kind === "found" ? dmarcProblem(answer.records) : "absent";
-    if (problem === null) return passed("dmarc");
-    if (problem !== "absent") return failed("dmarc", `${at} ${problem}`);
+    if (answer.kind === "absent" || !hasDmarc(answer.records)) continue;
+    const problem = dmarcProblem(answer.records);
+    return problem === null ? passed("dmarc") : failed("dmarc", `${at} ${problem}`);
   }
   return failed("dmarc", `${name} has no DMARC record, and no parent domain has: publish ${value}`);
 }

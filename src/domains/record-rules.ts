@@ -49,17 +49,25 @@ export function dkimProblem(texts: readonly string[], publicKey: string): string
 }
 
 /**
- * A DMARC record (RFC 7489, 6.3 and 6.6.3), of whatever policy. Null: there is one and it is sound. `absent`: there is
- * none, and the parent domain's counts.
+ * A DMARC record (RFC 7489, 6.3 and 6.6.3), of whatever policy. There is one at least: where `hasDmarc` finds none, the
+ * parent domain's counts.
  */
-export function dmarcProblem(texts: readonly string[]): string | "absent" | null {
-  const records = texts.filter((text) => /^v\s*=\s*DMARC1\s*(;|$)/.test(text));
-  const [record] = records;
-  if (record === undefined) return "absent";
+export function dmarcProblem(texts: readonly string[]): string | null {
+  const records = texts.filter(isDmarc);
+  const [record = ""] = records;
   if (records.length > 1) return "has more than one DMARC record, so that none of them counts";
   const policy = parseTagList(record)?.get("p")?.toLowerCase();
   if (policy !== undefined && DMARC_POLICIES.includes(policy)) return null;
   return `has a DMARC record without a policy "p=none", "p=quarantine" or "p=reject"${found([record])}`;
+}
+
+/** Whether any of the records at a name speaks of DMARC. */
+export function hasDmarc(texts: readonly string[]): boolean {
+  return texts.some(isDmarc);
+}
+
+function isDmarc(text: string): boolean {
+  return /^v\s*=\s*DMARC1\s*(;|$)/.test(text);
 }
 
 const DMARC_POLICIES: readonly string[] = ["none", "quarantine", "reject"];

@@ -53,14 +53,14 @@ export class NetworkGuard implements OutboundGuard {
  * stand for IPv4 addresses. An IPv4 rule holds of its mapped form (`::ffff:…`) as well.
  */
 const SPECIAL = new BlockList();
-for (const network of [
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
-  ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
-  ...["224.0.0.0/4", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23"],
-  ...["2001:db8::/32", "2002::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
-]) {
-  addNetwork(SPECIAL, network);
-}
+// biome-ignore format: a list of networks
+const SPECIAL_NETWORKS = [
+  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+  "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+  "224.0.0.0/4", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23",
+  "2001:db8::/32", "2002::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+];
+for (const network of SPECIAL_NETWORKS) addNetwork(SPECIAL, network);
 
 function addNetwork(list: BlockList, network: string): void {
   const [address = "", prefix = ""] = network.split("/");

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { SMTPServer } from "smtp-server";
 import { SmtpProbe } from "../../src/channels/email/smtp-probe.ts";
+import type { Finding } from "../../src/core/domain.ts";
 import type { OutboundGuard } from "../../src/core/outbound.ts";
 import { NetworkGuard } from "../../src/runtime/network-guard.ts";
 import { eventually } from "../support/eventually.ts";
@@ -62,7 +63,11 @@ async function withServer<T>(
   }
 }
 
-const found = (result: string, why: string) => ({ check: "smtp", result, why: expect.stringContaining(why) });
+const found = (result: Finding["result"], why: string): Finding => ({
+  check: "smtp",
+  result,
+  why: expect.stringContaining(why),
+});
 
 describe("a tenant's own relay", () => {
   test("passes when it greets, with and without credentials, and no mail is begun", async () => {
