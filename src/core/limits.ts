@@ -73,6 +73,8 @@ export const limits = {
   attemptsMax: 12,
   /** A failed job's payload is kept this long for the operator's retry. */
   failedKeptMs: 7 * 24 * 60 * 60 * 1000,
+  /** A larger payload is not kept: failures must not fill the journal. */
+  failedBytesMax: 64 * 1024,
 
   // Recording.
   recordRowsMax: 10_000,

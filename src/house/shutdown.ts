@@ -1,8 +1,18 @@
+import { assert } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 
-/** In which order the house is taken down; what is of one stage stops at the same time. */
-const STAGES = ["work", "providers", "history", "clients", "stores", "folder"] as const;
-export type Stage = (typeof STAGES)[number];
+/**
+ * In which order the house is taken down, and how long a stage may take (ms); what is of one stage stops at the same
+ * time. Nothing is lost with a part that does not stop in time: what counts is on disk.
+ */
+const STAGES = { work: limits.drainMs + 200, providers: 200, history: 800, clients: 200, stores: 400, folder: 100 };
+export type Stage = keyof typeof STAGES;
+
+assert(
+  Object.values(STAGES).reduce((sum, ms) => sum + ms, 0) < 10_000,
+  "the whole house stops within the ten seconds that are promised",
+);
 
 /** Remembers how to stop what was started, and does it once, stage by stage. */
 export class Shutdown {
@@ -29,18 +39,28 @@ export class Shutdown {
   }
 
   private async stopAll(): Promise<void> {
-    for (const stage of STAGES) {
-      await Promise.all(this.steps.filter((step) => step.stage === stage).map((step) => this.stop(step)));
+    for (const [stage, msMax] of Object.entries(STAGES)) {
+      const steps = this.steps.filter((step) => step.stage === stage);
+      await Promise.all(steps.map((step) => this.stop(step, msMax)));
     }
   }
 
-  private async stop({ name, stop }: { readonly name: string; readonly stop: () => unknown }): Promise<void> {
+  private async stop(
+    { name, stop }: { readonly name: string; readonly stop: () => unknown },
+    msMax: number,
+  ): Promise<void> {
     const startedAtMs = performance.now();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.telemetry.log("warn", "a part did not stop in time", { part: name });
+      resolve();
+    }, msMax);
     try {
-      await stop();
+      await Promise.race([stop(), late]);
     } catch (error) {
       this.telemetry.log("error", "a part did not stop well", { part: name, error: String(error) });
     }
+    clearTimeout(timer);
     this.telemetry.log("debug", "stopped", { part: name, ms: Math.round(performance.now() - startedAtMs) });
   }
 }

@@ -1,17 +1,17 @@
 -- Writes down what became of jobs: a final status with its event, or a retry.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, ms that a failed job's payload is kept, then nine values a job:
+-- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then nine values a job:
 --       tenant, job id, box entry id, channel, attempts before this one, status ("r" is a retry), event type, event result
 --       (a retry: ms until it is due), job result.
 -- Returns false when the lease is not held, otherwise how many settlements were new. Safe to repeat: a job whose record
 -- counts this attempt already is left alone.
 
-local prefix, token, failed_ttl = KEYS[1], ARGV[1], ARGV[2]
+local prefix, token, failed_ttl, failed_bytes_max = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if not holds_lease(prefix, 'dispatcher', token) then return false end
 
 -- Records are read and written a bucket at a time.
 local buckets = {}
-for at = 3, #ARGV, 9 do
+for at = 4, #ARGV, 9 do
   local key = bucket_key(prefix, ARGV[at + 1])
   local bucket = buckets[key] or { fields = {}, records = {}, writes = {} }
   buckets[key] = bucket
@@ -26,7 +26,7 @@ end
 local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
 local now = now_ms()
 
-for at = 3, #ARGV, 9 do
+for at = 4, #ARGV, 9 do
   local tenant, job, entry, channel = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local attempts, status, detail, result = tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 7], ARGV[at + 8]
   local bucket, field = buckets[bucket_key(prefix, job)], bucket_field(job)
@@ -52,7 +52,7 @@ for at = 3, #ARGV, 9 do
       redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
       record = opening .. rest
     else
-      if value then redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl) end
+      if value and #value <= failed_bytes_max then redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl) end
       local id, type = clock.next(), ARGV[at + 6]
       record = opening .. rest .. '\n' .. type .. id
       if detail ~= '' then record = record .. ' ' .. detail end

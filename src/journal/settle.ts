@@ -14,7 +14,7 @@ export async function settle(
   lease: Lease,
   settlements: readonly Settlement[],
 ): Promise<"settled" | Fenced> {
-  const args: ScriptArgument[] = [lease.token, limits.failedKeptMs];
+  const args: ScriptArgument[] = [lease.token, limits.failedKeptMs, limits.failedBytesMax];
   for (const settlement of settlements) {
     const { job } = settlement;
     args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts);

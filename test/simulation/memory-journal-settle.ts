@@ -4,6 +4,7 @@ import type { Settlement } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import { limits } from "../../src/core/limits.ts";
 import {
+  type BoxEntry,
   boxOf,
   bucketOf,
   publish,
@@ -80,8 +81,13 @@ function settleOne(shard: ShardState, { settlement, stored, nowMs }: Settling): 
   shard.lastEventId = nextEventId(shard.lastEventId, nowMs);
   const written = { eventId: shard.lastEventId, type: event.type, result: event.result };
   write({ ...opening, status, events: [...stored.events, written], result });
-  if (status === "failed" && entry !== null) {
+  if (status === "failed" && entry !== null && bytesOf(entry) <= limits.failedBytesMax) {
     shard.failed.set(jobId, { value: entry, expiresMs: nowMs + limits.failedKeptMs });
   }
   return { tenantId, jobId, channel, ...written, finished: { status, attempts, result } };
+}
+
+/** Length of the entry as the journal writes it. */
+function bytesOf({ jobId, attempts, recipient, payload }: BoxEntry): number {
+  return Buffer.byteLength(`${jobId} e${attempts} ${recipient}\n${payload}`);
 }
