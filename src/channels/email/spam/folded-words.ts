@@ -11,10 +11,22 @@ const WORD = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Tha
 
 /** A lower-case text of base characters. */
 export function folded(text: string): string {
-  return text.replace(INVISIBLE, "").replace(MARKS_TOO_MANY, "$1").normalize("NFKD").replace(MARKS, "").toLowerCase();
+  return text
+    .replace(INVISIBLE, "")
+    .replace(WHOLE_PHRASES, " ")
+    .replace(MARKS_TOO_MANY, "$1")
+    .normalize("NFKD")
+    .replace(MARKS, "")
+    .toLowerCase()
+    .replace(UNDIVIDED, (letter) => PARTS[letter] ?? letter);
 }
 
+/** Letters that Unicode does not take apart, though readers do. */
+const PARTS: Readonly<Record<string, string>> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i" };
+const UNDIVIDED = /[ßæœøđłı]/g;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}+/gu;
+/** Single characters that stand for whole Arabic phrases; one of them becomes eighteen. */
+const WHOLE_PHRASES = /[\ufdf0-\ufdfd]/g;
 const MARKS = /\p{M}+/gu;
 /** Normalisation sorts the marks on a letter by insertion: 160,000 of them on one letter took half a minute. */
 const MARKS_TOO_MANY = /(\p{M}{4})\p{M}+/gu;

@@ -33,7 +33,13 @@ export function imitatedBrand(host: string): string | null {
   if (skeleton !== name && BRANDS.has(skeleton)) return skeleton;
   const parts = name.split("-").map(skeletonOf);
   const brand = parts.find((part) => BRANDS.has(part));
-  return brand !== undefined && parts.some((part) => BAIT.test(part)) ? brand : null;
+  return brand !== undefined && parts.some((part) => part !== brand && BAIT.test(part)) ? brand : null;
+}
+
+/** Whether the host is a well-known one by its name, under whatever top-level domain. */
+export function isBrand(host: string): boolean {
+  const [name = ""] = registeredDomain(host).split(".");
+  return BRANDS.has(name);
 }
 
 /** Letters of other alphabets by the Latin ones that they look like (Unicode TR 39, the common ones). */

@@ -6,7 +6,7 @@ export interface SpamRule {
   readonly name: string;
   /** Points, two decimals at most, above zero. */
   readonly score: number;
-  /** Completes "the message was marked because: …", in one short sentence. */
+  /** One short sentence about the message, for its sender; without a full stop. */
   readonly description: string;
   /** Looks at the message alone, takes time proportional to its length at most. */
   readonly matches: (message: MessageTraits) => boolean;
