@@ -44,7 +44,7 @@ export class JobBooks {
     private readonly watch: Watch,
     private readonly read: (tenant: Tenant, jobId: string) => JobRecord | null,
     /** The journal never both forgets and goes back in time: then even its event clock could repeat itself. */
-    private readonly isClockSound: boolean,
+    readonly isClockSound: boolean,
   ) {}
 
   landed(tenant: Tenant, job: NewJob): void {

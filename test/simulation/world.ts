@@ -74,14 +74,25 @@ export class World {
     const { network, state, jobs, leases, ledger, fairness, clock, trace } = this;
     this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness });
     this.provider = new Provider({
-      ...{ clock, dice: dice.fork(), network, trace, watch, jobs, leases, fairness, state, slots },
+      clock,
+      dice: dice.fork(),
+      network,
+      trace,
+      watch,
+      jobs,
+      leases,
+      fairness,
+      state,
+      slots,
       isOrdered: weather.isCalm,
       isJournalSound: weather.journalClockStepEveryMs === 0 && !weather.journalForgets,
       slownessMs: (tenantId) => slownessMs.get(tenantId) ?? 60,
       report: (report, delayMs) => this.report(report, delayMs),
     });
     this.load = new Load({
-      ...{ clock, dice: dice.fork(), network },
+      clock,
+      dice: dice.fork(),
+      network,
       aHouse: () => this.aHouse(),
       acknowledged: (_request, jobId) => this.acknowledged(jobId),
     });
