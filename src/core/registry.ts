@@ -1,5 +1,5 @@
-import type { ChannelName } from "./job.ts";
-import type { SuppressionRegistry } from "./suppressions.ts";
+import type { ChannelName, SuppressionReason } from "./job.ts";
+import type { Suppression, SuppressionRecord } from "./suppressions.ts";
 import type { Permission, Plan } from "./tenant.ts";
 
 /** A tenant as the operator sees it. */
@@ -64,6 +64,20 @@ export interface Page<T> {
   readonly items: readonly T[];
   /** Pass it back for the next page; null on the last one. */
   readonly nextCursor: string | null;
+}
+
+/** The list of whom tenants must not send to. Addresses are normalised. Safe to repeat. */
+export interface SuppressionRegistry {
+  /** Adds the recipient, or changes the reason. Rejects with `ApiError` 404 when there is no such tenant. */
+  putSuppression(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
+  /** Whether the recipient was on the list. Rejects with `ApiError` 404 when there is no such tenant. */
+  deleteSuppression(tenantId: string, address: string): Promise<boolean>;
+  /** Why the recipient is on the list, or null. */
+  suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
+  /** A tenant's list in the order of addresses. */
+  suppressions(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>>;
+  /** Those of a shard's tenants that come after the given one, in a fixed order; none: that was the last page. */
+  suppressionsOfShard(shard: number, after: Suppression | null): Promise<readonly Suppression[]>;
 }
 
 /**

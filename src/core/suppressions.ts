@@ -1,6 +1,5 @@
 import type { SuppressionReason } from "./job.ts";
 import type { Fenced, Lease } from "./journal.ts";
-import type { Page } from "./registry.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /** A recipient that a tenant's messages no longer go to, as the operator sees it. */
@@ -17,20 +16,6 @@ export interface Suppression {
   readonly tenantId: string;
   readonly address: string;
   readonly reason: SuppressionReason;
-}
-
-/** The list itself, in the registry. Addresses are normalised. Safe to repeat. */
-export interface SuppressionRegistry {
-  /** Adds the recipient, or changes the reason. Rejects with `ApiError` 404 when there is no such tenant. */
-  putSuppression(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
-  /** Whether the recipient was on the list. Rejects with `ApiError` 404 when there is no such tenant. */
-  deleteSuppression(tenantId: string, address: string): Promise<boolean>;
-  /** Why the recipient is on the list, or null. */
-  suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
-  /** A tenant's list in the order of addresses. */
-  suppressions(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>>;
-  /** Those of a shard's tenants that come after the given one, in a fixed order; none: that was the last page. */
-  suppressionsOfShard(shard: number, after: Suppression | null): Promise<readonly Suppression[]>;
 }
 
 /** The journal's index of the list, which `pull` looks at. Safe to repeat. */

@@ -1,8 +1,8 @@
 import { normaliseAddress } from "../core/email.ts";
 import type { SuppressionReason } from "../core/job.ts";
 import { FENCED, type FrontJournal, type Lease, type Observation, type ObserveResult } from "../core/journal.ts";
-import type { Page } from "../core/registry.ts";
-import type { Suppression, SuppressionIndex, SuppressionRecord, SuppressionRegistry } from "../core/suppressions.ts";
+import type { Page, SuppressionRegistry } from "../core/registry.ts";
+import type { Suppression, SuppressionIndex, SuppressionRecord } from "../core/suppressions.ts";
 import type { TenantRef } from "../core/tenant.ts";
 
 export interface SuppressionListPorts {

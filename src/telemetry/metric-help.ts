@@ -16,7 +16,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["recorder_lag_seconds", "Age of the oldest event that is not in the ledger yet, by shard."],
   ["delivery_reports", "What providers and the MTA said later, by type and whether it was new."],
   ["engagements_dropped", "Opens and clicks that were not recorded, because too many waited for the journal."],
-  ["suppression_fills_failed", "Times that a shard's suppressions could not be read from the registry, and were again."],
+  [
+    "suppression_fills_failed",
+    "Times that a shard's suppressions could not be read from the registry, and were again.",
+  ],
   ["mail_log_lines", "Lines of the mail log that were read."],
   ["mail_log_lines_unreadable", "Lines that tell of a message's fate in a form that is not known."],
   [
