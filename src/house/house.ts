@@ -1,4 +1,5 @@
 import { Dispatcher } from "../actors/dispatcher.ts";
+import type { ApiPorts } from "../api/api-ports.ts";
 import { createServer } from "../api/server.ts";
 import { EmailChannel } from "../channels/email/email-channel.ts";
 import type { Config } from "../config.ts";
@@ -65,7 +66,6 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const owner = crypto.randomUUID();
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
-  const plays = (role: Config["roles"][number]) => config.roles.includes(role);
 
   const stores = await openStores(options, shutdown, (reason) => onBroken(new Error(reason)));
   const { journal, database } = stores;
@@ -81,7 +81,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const reports = new DeliveryReports({ journal: suppressions, directory, ledger: ledger.reader, clock, telemetry });
   shutdown.add("history", "reports", () => reports.stop());
 
-  if (plays("recorder")) {
+  if (config.roles.includes("recorder")) {
     const recorder = new Recorder({ journal, ledger: ledger.writer, clock, random, telemetry, owner, shards });
     recorder.start();
     shutdown.add("history", "recorder", () => recorder.stop());
@@ -91,8 +91,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const { mailbox, smtpUrl } = await startProviders(options, shutdown, reports);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
-  const draining = new AbortController();
-  const server = createServer({
+  const url = await startApi(config, shutdown, {
     journal,
     directory,
     registry: registry.registry,
@@ -113,19 +112,29 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     operatorToken: config.operatorToken,
     ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
     version,
-    whenDraining: draining.signal,
   });
-  shutdown.add("work", "api", () => {
-    draining.abort();
-    return server.stop();
-  });
-  const url = plays("api") ? (await server.listen({ host: config.host, port: config.port })).url : null;
   if (smtpUrl !== null) {
     // The links in messages lead to the API, so it has to be known where that listens.
     const publicUrl = config.publicUrl ?? url ?? `http://${config.host}:${config.port}`;
     startDispatcher(options, shutdown, { journal, directory, suppressions, owner, smtpUrl, publicUrl, links });
   }
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+}
+
+/** Answers where the API listens, or null where this process does not play that role. */
+async function startApi(
+  { roles, host, port }: Config,
+  shutdown: Shutdown,
+  ports: Omit<ApiPorts, "whenDraining">,
+): Promise<string | null> {
+  if (!roles.includes("api")) return null;
+  const draining = new AbortController();
+  const server = createServer({ ...ports, whenDraining: draining.signal });
+  shutdown.add("work", "api", () => {
+    draining.abort();
+    return server.stop();
+  });
+  return (await server.listen({ host, port })).url;
 }
 
 function startMailLog({ config, telemetry }: HouseOptions, shutdown: Shutdown, reports: DeliveryReports): void {
