@@ -176,7 +176,7 @@ test(
   "a composed message has a subject of one line, well-formed and bounded, or says why there is none",
   () => {
     const composer = new EmailComposer();
-  const tenant = aTenant();
+    const tenant = aTenant();
     return fuzz((pick) => {
       const payload = {
         to: "ann@good.test",
