@@ -45,7 +45,7 @@ export class Provider {
   repeats = 0;
   taken = 0;
   /** What a story has the provider do, instead of chance. */
-  plot: (jobId: string) => Behaviour | null = () => null;
+  plot: (truth: JobTruth) => Behaviour | null = () => null;
   private readonly underWay = new Map<string, TermTruth>();
   private readonly lastPlace = new Map<string, number>();
 
@@ -93,7 +93,7 @@ export class Provider {
   private runCall(process: SimProcess, truth: JobTruth, call: UnderWay): void {
     const { dice, clock, network, slownessMs } = this.parts;
     const { signal, end } = call;
-    const behaviour = this.plot(truth.jobId) ?? this.drawBehaviour();
+    const behaviour = this.plot(truth) ?? this.drawBehaviour();
     const heedsAbort = dice.chance(0.8);
     const answer = (outcome: Outcome, delayMs: number) =>
       clock.at(delayMs, () => process.enter(() => end(outcome), "answer"));

@@ -9,11 +9,11 @@ import { Story } from "./story.ts";
 
 const ONCE = { status: "success", handOvers: 1, ledger: ["sent"] } as const;
 const TWICE = { status: "success", handOvers: 2, ledger: ["sent"] } as const;
+const LEASE_MS = limits.leaseTtlMs;
 
 describe("nothing that was accepted is lost", () => {
   test("when a process dies with a message in its hands, another takes over and hands it over again", () => {
     const story = new Story({ processes: 2 });
-    story.plotProvider("takes silently", "takes");
     story.slow("acme", 2_000);
     const jobId = story.accept();
     story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
@@ -47,6 +47,31 @@ describe("nothing that was accepted is lost", () => {
     story.end();
     expect(story.fateOf(jobId)).toEqual(ONCE);
   });
+
+  test("when the journal forgets a retry that its owner settles once more, the job is not lost between its attempts", () => {
+    const story = new Story();
+    story.plotProvider("is busy", "is busy");
+    const jobId = story.accept();
+    story.until("its first attempt is settled", () => story.isParked(jobId));
+    const snapshot = story.world.state.snapshot();
+    const settles = story.plotCalls("settle", "lost request");
+    story.until("its second attempt is over", () => settles.count === 1);
+    story.world.forgetSince(snapshot);
+    story.end();
+    expect(story.fateOf(jobId)).toMatchObject({ status: "success", ledger: ["sent"] });
+  });
+
+  test("when the journal's clock is set back behind an answer that was lost, mail that comes then is found", () => {
+    const story = new Story();
+    story.loseHints();
+    story.plotCalls("settle", "lost reply", "lost request", "lost request", "lost request");
+    const first = story.accept();
+    story.until("the first is settled, and its owner does not know", () => story.fateOf(first).status === "success");
+    story.world.stepJournalClock(-30_000);
+    const second = story.accept();
+    story.end();
+    expect([story.fateOf(first), story.fateOf(second)]).toEqual([ONCE, ONCE]);
+  });
 });
 
 describe("a message is handed over again only where that cannot be avoided", () => {
@@ -57,4 +82,178 @@ describe("a message is handed over again only where that cannot be avoided", () 
     story.end();
     expect(story.fateOf(jobId)).toEqual(ONCE);
   });
+
+  test("an owner that lost its lease while its provider worked does not write over its successor", () => {
+    const story = new Story({ processes: 2 });
+    story.slow("acme", 2_000);
+    const jobId = story.accept();
+    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
+    story.house(story.ownerOf()).process.pause(3 * LEASE_MS);
+    story.until("the other has delivered it", () => story.fateOf(jobId).status === "success");
+    story.advance(3 * LEASE_MS);
+    story.end();
+    expect(story.fateOf(jobId)).toEqual(TWICE);
+  });
+
+  test("a process that wakes from a long pause hands over nothing that it held", () => {
+    const story = new Story({ processes: 2, slots: 4 });
+    story.slow("acme", 500);
+    const jobs = story.acceptMany(40);
+    story.until("some are delivered", () => story.world.provider.taken > 6);
+    story.house(story.ownerOf()).process.pause(2 * LEASE_MS);
+    story.advance(3 * LEASE_MS);
+    story.end();
+    const again = jobs.filter((jobId) => story.fateOf(jobId).handOvers > 1);
+    // What was in its hands when it fell asleep, and no more.
+    expect(again.length).toBeLessThanOrEqual(4);
+  });
+
+  test("a process that is told to stop finishes what it has begun, and its successor does the rest", () => {
+    const story = new Story({ processes: 2 });
+    story.slow("acme", 1_000);
+    const jobs = story.acceptMany(50);
+    story.until("some are delivered", () => story.world.provider.taken > 5);
+    story.world.drain(story.ownerOf());
+    story.end();
+    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+  });
+
+  test("a delivery that hangs is broken off in time and tried again", () => {
+    const story = new Story();
+    story.plotProvider("hangs");
+    const jobId = story.accept();
+    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    expect(story.nowMs).toBeLessThan(limits.deliveryTimeoutMs + limits.abortGraceMs + 10_000);
+    story.end();
+    expect(story.fateOf(jobId)).toMatchObject({ status: "success", ledger: ["sent"] });
+  });
+
+  test("an accept that reaches the journal behind its own repeat queues nothing", () => {
+    const story = new Story();
+    story.plotCalls("accept", { lateMs: 3_000 });
+    story.world.load.send(story.tenant("acme"), "ann@example.com");
+    story.until("its client has read that it is accepted", () => story.world.load.acknowledgedCount === 1);
+    story.advance(5_000);
+    story.end();
+    expect(story.jobIds().map((jobId) => story.fateOf(jobId))).toEqual([ONCE]);
+  });
+});
+
+describe("transient failures", () => {
+  test("are tried again, later and later, and given up after twelve attempts", () => {
+    const story = new Story();
+    story.plotProvider(...Array.from({ length: 20 }, () => "is busy" as const));
+    const jobId = story.accept();
+    story.until("it has failed", () => story.fateOf(jobId).status === "failed", 2 * 60 * 60_000);
+    expect(story.attemptsOf(jobId)).toBe(limits.attemptsMax);
+    story.end();
+    expect(story.fateOf(jobId)).toEqual({ status: "failed", handOvers: 0, ledger: ["failed"] });
+  }, 30_000);
+});
+
+describe("reports", () => {
+  test("that come early, twice and out of order leave the status alone and are told once each, `sent` first", () => {
+    const story = new Story();
+    story.slow("acme", 1_000);
+    const jobId = story.accept();
+    for (const type of ["delivered", "opened", "delivered"] as const) story.report(jobId, type);
+    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    for (const type of ["opened", "delivered"] as const) story.report(jobId, type);
+    story.end();
+    const { status, ledger } = story.fateOf(jobId);
+    expect([status, ledger[0], ledger.slice(1).toSorted()]).toEqual(["success", "sent", ["delivered", "opened"]]);
+  });
+
+  test("that come when the job has left the journal find it by the ledger", () => {
+    const story = new Story();
+    const jobId = story.accept();
+    story.advance(limits.bucketClosesMs);
+    const next = story.accept();
+    story.advance(2 * limits.jobKeptMs + limits.bucketClosesMs);
+    expect(story.isInJournal(jobId)).toBe(false);
+    story.report(jobId, "complained");
+    story.end();
+    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "complained"] });
+    expect(story.fateOf(next)).toEqual(ONCE);
+  }, 30_000);
+
+  test("of a bounce keep its recipient from being sent to again by that tenant, and by no other", () => {
+    const story = new Story();
+    const first = story.accept("acme", "gone@example.com");
+    story.until("it is delivered", () => story.fateOf(first).status === "success");
+    story.report(first, "bounced", "gone@example.com");
+    story.advance(1_000);
+    const [second, other] = [story.accept("acme", "gone@example.com"), story.accept("bolt", "gone@example.com")];
+    story.end();
+    expect(story.fateOf(second)).toEqual({ status: "suppressed", handOvers: 0, ledger: ["suppressed"] });
+    expect(story.fateOf(other)).toEqual(ONCE);
+  });
+});
+
+describe("each event is in the ledger once", () => {
+  test("when the ledger has stored a batch and does not say so", () => {
+    const story = new Story();
+    story.plotCalls("insert", "lost reply", "lost reply", "lost reply");
+    const jobId = story.accept();
+    story.end();
+    expect(story.fateOf(jobId)).toEqual(ONCE);
+  });
+
+  test("when a recorder dies between the ledger's answer and the journal's", () => {
+    const story = new Story({ processes: 2 });
+    const jobs = story.acceptMany(10);
+    story.plotCalls("record", null, null, "lost request", "lost request", "lost request", "lost request");
+    story.until("the ledger has some of it", () => story.world.ledger.size > 0);
+    story.crash(0);
+    story.end();
+    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+  });
+
+  test("when an insert arrives long after its recorder has given it up", () => {
+    const story = new Story();
+    story.plotCalls("insert", { lateMs: 40_000 });
+    const first = story.accept();
+    story.advance(2_000);
+    const second = story.accept();
+    story.advance(60_000);
+    story.end();
+    expect([story.fateOf(first), story.fateOf(second)]).toEqual([ONCE, ONCE]);
+  });
+
+  test("when the ledger is away for an hour, and deliveries go on", () => {
+    const story = new Story();
+    story.world.ledgerServer.isUp = false;
+    const jobs = story.acceptMany(20);
+    story.until("all are delivered", () => jobs.every((jobId) => story.fateOf(jobId).status === "success"));
+    story.advance(60 * 60_000);
+    expect(story.world.ledger.size).toBe(0);
+    story.world.ledgerServer.isUp = true;
+    story.end();
+    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+  }, 30_000);
+});
+
+describe("no tenant waits for another", () => {
+  test("a quiet tenant's message goes out at once beside a backlog whose provider hangs", () => {
+    const story = new Story({ slots: 8 });
+    story.world.provider.plot = (truth) => (truth.tenant.tenantId === "acme" ? "hangs" : null);
+    story.acceptMany(100, "acme");
+    story.advance(5_000);
+    const askedAtMs = story.nowMs;
+    const quiet = story.accept("bolt");
+    story.until("it is delivered", () => story.fateOf(quiet).status === "success");
+    expect(story.nowMs - askedAtMs).toBeLessThan(500);
+    story.world.provider.plot = () => null;
+    story.end();
+    expect(story.fateOf(quiet)).toEqual(ONCE);
+  }, 30_000);
+});
+
+describe("memory is bounded by the work in flight", () => {
+  test("a backlog of a thousand messages is read in pieces, and leaves nothing behind", () => {
+    const story = new Story();
+    const jobs = story.acceptMany(1_000);
+    story.end();
+    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+  }, 30_000);
 });

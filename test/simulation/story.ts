@@ -1,8 +1,10 @@
 import type { EventType } from "../../src/core/event.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { JobStatus } from "../../src/core/job.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import { Driver } from "./driver.ts";
+import type { JobTruth } from "./job-books.ts";
 import type { Mishap } from "./network.ts";
 import type { Behaviour } from "./provider.ts";
 import type { RunOptions } from "./run-options.ts";
@@ -24,7 +26,7 @@ export interface Fate {
 export class Story {
   readonly world: World;
   private readonly driver: Driver;
-  private readonly jobIds: JobIds;
+  private readonly newIds: JobIds;
   private readonly slownessMs = new Map<string, number>();
 
   constructor(options: Partial<RunOptions> = {}) {
@@ -44,7 +46,7 @@ export class Story {
       throw new Error(`${violation.message}\n${this.world.trace.lastLines(60)}`, { cause: violation });
     });
     const clock = { nowMs: () => EPOCH_MS + this.world.clock.nowMs };
-    this.jobIds = new JobIds(
+    this.newIds = new JobIds(
       { ...clock, monotonicMs: clock.nowMs, setTimer: () => ({ cancel: () => {} }) },
       this.world.dice,
     );
@@ -53,11 +55,16 @@ export class Story {
     this.advance(2_000);
   }
 
-  /** A message is on disk in the journal from now on. */
-  accept(tenantId = "acme", recipient = "ann@example.com"): string {
+  tenant(tenantId: string): Tenant {
     const tenant = this.world.drawn.tenants.find((each) => each.tenantId === tenantId);
     if (tenant === undefined) throw new Error(`there is no ${tenantId} in this story`);
-    const jobId = this.jobIds.next();
+    return tenant;
+  }
+
+  /** A message is on disk in the journal from now on. */
+  accept(tenantId = "acme", recipient = "ann@example.com"): string {
+    const tenant = this.tenant(tenantId);
+    const jobId = this.newIds.next();
     const job = { jobId, channel: "email", recipient, payload: "{}", idempotency: null } as const;
     this.world.journal.accept(tenant, 1_000_000, job, false);
     return jobId;
@@ -71,9 +78,9 @@ export class Story {
     this.driver.advance(ms);
   }
 
-  /** Lets time pass until it is so; gives up after two minutes. */
-  until(why: string, isSo: () => boolean): void {
-    const byMs = this.world.clock.nowMs + 120_000;
+  /** Lets time pass until it is so; gives up after two minutes, or as long as is said. */
+  until(why: string, isSo: () => boolean, mostMs = 120_000): void {
+    const byMs = this.world.clock.nowMs + mostMs;
     this.driver.stepWhile(() => !isSo() && this.world.clock.nowMs < byMs);
     if (!isSo()) throw new Error(`it never came to this: ${why}\n${this.world.trace.lastLines(40)}`);
   }
@@ -131,16 +138,45 @@ export class Story {
     };
   }
 
+  /** Somebody tells the first process what became of the message. */
+  report(jobId: string, type: EventType, suppressRecipient: string | null = null): void {
+    const { tenantId } = this.truth(jobId).tenant;
+    this.world.report({ tenantId, jobId, type, result: {}, suppressRecipient }, 0);
+  }
+
+  /** All messages that were accepted so far. */
+  jobIds(): readonly string[] {
+    return [...this.world.jobs.jobs.keys()];
+  }
+
+  /** Whether it waits for its next attempt. */
+  isParked(jobId: string): boolean {
+    return this.world.state.look(this.truth(jobId).tenant.shard).parked.has(jobId);
+  }
+
+  isInJournal(jobId: string): boolean {
+    return this.world.state.jobNow(this.truth(jobId).tenant, jobId) !== null;
+  }
+
+  attemptsOf(jobId: string): number {
+    return this.world.state.jobNow(this.truth(jobId).tenant, jobId)?.attempts ?? 0;
+  }
+
   /** Everything comes to rest, is recorded and stops; no promise was broken on the way. */
   end(): void {
     this.driver.settleAndStop();
   }
 
   fateOf(jobId: string): Fate {
-    const truth = this.world.jobs.jobs.get(jobId);
-    if (truth === undefined) throw new Error(`${jobId} was never accepted`);
+    const truth = this.truth(jobId);
     const recorded = this.world.ledger.job(truth.tenant.tenantId, jobId);
     const ledger = recorded?.events.map(({ type }) => type) ?? [];
     return { status: truth.status, handOvers: truth.handOvers, ledger };
+  }
+
+  private truth(jobId: string): JobTruth {
+    const truth = this.world.jobs.jobs.get(jobId);
+    if (truth === undefined) throw new Error(`${jobId} was never accepted`);
+    return truth;
   }
 }

@@ -217,7 +217,8 @@ export class World {
     this.watch.demand(truth !== undefined, "nothingLost", () => `${jobId} was acknowledged and never queued`);
   }
 
-  private report(report: DeliveryReport, delayMs: number): void {
+  /** A report about a message is on its way to some process. */
+  report(report: DeliveryReport, delayMs: number): void {
     const underWay: { house: SimHouse | null } = { house: null };
     this.reports.add(underWay);
     this.clock.at(delayMs, () => {
