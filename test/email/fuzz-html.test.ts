@@ -1,9 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { htmlToText } from "../../src/channels/email/html-to-text.ts";
 import { BuiltinSpamFilter } from "../../src/channels/email/spam/builtin-spam-filter.ts";
 import { Template } from "../../src/channels/email/template.ts";
 import { checkHtml } from "../../src/intake/html-rules.ts";
 import { FUZZ_TIMEOUT_MS, fuzz, type Picker } from "./fuzzing.ts";
+import { HOSTILE_HTML } from "./hostile-html.ts";
 
 const PIECES = [
   ..."<>/!-=\"'& \n\t\f\0",
@@ -187,3 +188,17 @@ test(
   },
   FUZZ_TIMEOUT_MS,
 );
+
+describe("half a megabyte is read in time by the rules, the text alternative and the template, of", () => {
+  test.each(Object.entries(HOSTILE_HTML))(
+    "%s",
+    (_name, html) => {
+      expect(checkHtml(html).length).toBeLessThanOrEqual(4);
+      expect(htmlToText(html).length).toBeLessThanOrEqual(20 * html.length);
+      expect(Template.parse(html).render({ a: "x" }, "html", 2 * html.length).length).toBeLessThanOrEqual(
+        2 * html.length,
+      );
+    },
+    20_000,
+  );
+});
