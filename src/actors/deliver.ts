@@ -42,6 +42,26 @@ export async function deliver(
   return outcome;
 }
 
+/** Looks at a job's content before its delivery. Null: it may be delivered. Always ends, like `deliver`. */
+export async function screen(
+  { channels, clock, telemetry }: DeliverPorts,
+  job: QueuedJob,
+  tenant: Tenant | null,
+  aborter: AbortController,
+): Promise<Outcome | null> {
+  const channel = channels.get(job.channel);
+  if (tenant === null || channel?.screen === undefined) return null;
+  const cutOff = new CutOff(clock, aborter);
+  try {
+    return await Promise.race([channel.screen(job, tenant, aborter.signal), cutOff.passed]);
+  } catch (error) {
+    telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
+    return { kind: "retry", why: "the content could not be looked at", isUncounted: true };
+  } finally {
+    cutOff.cancel();
+  }
+}
+
 /** Aborts a delivery at its deadline, and stops waiting for it some time after its abort, whoever aborted it. */
 class CutOff {
   readonly passed: Promise<Outcome>;

@@ -21,7 +21,8 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
   const ceilingMs = Math.min(limits.retryDelayMsMax, limits.retryBaseMs * limits.retryFactor ** job.attempts);
   const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
   const ageThenMs = clock.nowMs() + delayMs - jobTimeMs(job.jobId);
-  if (attempts >= limits.attemptsMax || ageThenMs > limits.retryAgeMsMax) {
+  const isSpent = attempts >= limits.attemptsMax && outcome.isUncounted === undefined;
+  if (isSpent || ageThenMs > limits.retryAgeMsMax) {
     return {
       kind: "give_up",
       error: `gave up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${outcome.why}`,

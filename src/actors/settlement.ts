@@ -5,8 +5,15 @@ import type { Outcome } from "../core/outcome.ts";
 import type { Random } from "../core/random.ts";
 import { decideRetry } from "./retry-policy.ts";
 
-/** What the journal is to write down for an outcome. */
-export function settlementOf(job: QueuedJob, outcome: Outcome, clock: Clock, random: Random): Settlement {
+export interface Attempted {
+  readonly job: QueuedJob;
+  readonly outcome: Outcome;
+  /** Whether a delivery was started, and not only the content looked at. */
+  readonly wasStarted: boolean;
+}
+
+/** What the journal is to write down for an attempt. */
+export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clock, random: Random): Settlement {
   switch (outcome.kind) {
     case "delivered":
       return { kind: "final", job, status: "success", result: outcome.result, event: { type: "sent", result: {} } };
@@ -26,8 +33,10 @@ export function settlementOf(job: QueuedJob, outcome: Outcome, clock: Clock, ran
     }
     case "retry": {
       const decision = decideRetry(job, outcome, clock, random);
-      if (decision.kind === "wait") return { kind: "retry", job, delayMs: decision.delayMs };
-      return settlementOf(job, { kind: "failed", error: decision.error }, clock, random);
+      if (decision.kind === "wait") {
+        return { kind: "retry", job, delayMs: decision.delayMs, status: wasStarted ? "running" : "pending" };
+      }
+      return settlementOf({ job, outcome: { kind: "failed", error: decision.error }, wasStarted }, clock, random);
     }
   }
 }

@@ -2,21 +2,14 @@ import type { Channel } from "../core/channel.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { TransportError, UnavailableError } from "../core/errors.ts";
 import type { ChannelName, QueuedJob } from "../core/job.ts";
-import {
-  FENCED,
-  type Mailbox,
-  type MailboxPull,
-  type OwnerJournal,
-  type PullResult,
-  type Settlement,
-} from "../core/journal.ts";
+import { FENCED, type Mailbox, type MailboxPull, type OwnerJournal, type PullResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Random } from "../core/random.ts";
 import type { LeaseTerm } from "../core/shard-keeper.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../core/tenant.ts";
-import { deliver } from "./deliver.ts";
+import { deliver, screen } from "./deliver.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { settlementOf } from "./settlement.ts";
 import { Settler } from "./settler.ts";
@@ -65,7 +58,7 @@ export class ShardOwner {
       clock,
       telemetry,
       onLanded: (settlements) => {
-        for (const { job } of settlements) this.actor(job)?.settled();
+        for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled();
       },
       onFenced: () => this.lose(),
     });
@@ -220,16 +213,23 @@ export class ShardOwner {
     if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
     const aborter = new AbortController();
     this.underWay.set(job, aborter);
-    const outcome = await deliver(this.ports, job, tenant, aborter);
+    const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
+    if (refused === null) await this.deliverAndSettle(job, tenant, aborter);
+    else this.settle(job, refused, false);
     this.underWay.delete(job);
-    this.settle(job, outcome);
     actor.delivered();
     if (this.underWay.size === 0) this.allDelivered?.();
   }
 
-  private settle(job: QueuedJob, outcome: Outcome): void {
-    const settlement: Settlement = settlementOf(job, outcome, this.ports.clock, this.ports.random);
-    this.settler.submit(settlement);
+  private async deliverAndSettle(job: QueuedJob, tenant: Tenant | null, aborter: AbortController): Promise<void> {
+    if (job.needsScreening) this.settler.submit({ kind: "start", job });
+    const outcome = await deliver(this.ports, job, tenant, aborter);
+    this.settle(job, outcome);
+  }
+
+  private settle(job: QueuedJob, outcome: Outcome, wasStarted = true): void {
+    const { clock, random } = this.ports;
+    this.settler.submit(settlementOf({ job, outcome, wasStarted }, clock, random));
   }
 }
 

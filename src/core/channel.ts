@@ -10,5 +10,10 @@ export interface Channel {
   readonly name: ChannelName;
   /** Deliveries that it takes at one time from this process; tenants share them fairly. */
   readonly slots: number;
+  /**
+   * Looks at the content of a job that needs it. Null: it may be delivered. An abort of `signal` ends the call with the
+   * outcome `retry`.
+   */
+  screen?(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null>;
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
 }

@@ -54,6 +54,8 @@ export interface QueuedJob {
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
   readonly suppressed: SuppressionReason | null;
+  /** Its channel has to look at its content before the first attempt; until then it is pending. */
+  readonly needsScreening?: true;
   /** The channel's payload, JSON text. */
   readonly payload: string;
 }

@@ -26,6 +26,8 @@ export interface NewJob {
   readonly channel: ChannelName;
   /** Normalised address that suppression is looked up by. */
   readonly recipient: string;
+  /** Keeps the job pending until its channel has looked at its content. */
+  readonly needsScreening?: true;
   /** JSON text. */
   readonly payload: string;
   readonly idempotency: Idempotency | null;
@@ -145,7 +147,15 @@ export type Settlement =
       readonly result: JsonObject;
       readonly event: { readonly type: EventType; readonly result: JsonObject };
     }
-  | { readonly kind: "retry"; readonly job: QueuedJob; readonly delayMs: number };
+  /** `status`: pending where no delivery was started, because the content could not be looked at. */
+  | {
+      readonly kind: "retry";
+      readonly job: QueuedJob;
+      readonly delayMs: number;
+      readonly status: "running" | "pending";
+    }
+  /** The content was looked at and its delivery starts: the job is running. */
+  | { readonly kind: "start"; readonly job: QueuedJob };
 
 /** What a shard's dispatcher does with the journal. */
 export interface OwnerJournal extends Leases {

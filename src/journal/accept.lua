@@ -118,7 +118,7 @@ for k = 1, #KEYS do
             if bucket_ms(job) < young_from then old_buckets[#old_buckets + 1] = bucket end
           end
           fields[#fields + 1] = bucket_field(job)
-          fields[#fields + 1] = tenant .. ' ' .. channel .. 'p0 ' .. id
+          fields[#fields + 1] = tenant .. ' ' .. channel .. (entry:sub(40, 40) == 'q' and 'q' or 'p') .. '0 ' .. id
           if not is_ready[box] then
             is_ready[box] = true
             ready[#ready + 1] = box

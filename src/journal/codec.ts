@@ -30,7 +30,8 @@ const channelOf = byLetter(CHANNEL_LETTER);
 const eventTypeOf = byLetter(EVENT_LETTER);
 const statusOf = byLetter(STATUS_LETTER);
 /** Pending although its entry was pulled: what is suppressed or refused before its delivery was never running. */
-const HELD_PENDING = "q";
+export const HELD_PENDING = "q";
+const SCREENING = "q";
 
 /** JSON text, or nothing for the empty object that most results are. */
 export function encodeResult(result: JsonObject): string {
@@ -112,11 +113,11 @@ export function decodeBox(box: string): Mailbox {
 }
 
 /** The box entry of a new job. */
-export function encodeEntry({ jobId, channel, recipient, payload }: NewJob): string {
-  return `${jobId} ${CHANNEL_LETTER[channel]}0 ${recipient}\n${payload}`;
+export function encodeEntry({ jobId, channel, recipient, needsScreening, payload }: NewJob): string {
+  return `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}\n${payload}`;
 }
 
-/** `entry` is `<job id> <channel><attempts> <recipient>\n<payload>`. */
+/** `entry` is `<job id> <channel><attempts> <recipient>\n<payload>`, with a "q" behind the attempts where it is screened. */
 export function decodeEntry(tenantId: string, entryId: string, entry: string, suppressed: string): QueuedJob {
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", 38);
@@ -125,9 +126,10 @@ export function decodeEntry(tenantId: string, entryId: string, entry: string, su
     tenantId,
     channel: channelOf(entry.charAt(37)),
     entryId,
-    attempts: Number(entry.slice(38, space)),
+    attempts: Number.parseInt(entry.slice(38, space), 10),
     recipient: entry.slice(space + 1, end),
     suppressed: suppressed === "" ? null : suppressionReason(suppressed),
+    ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     payload: entry.slice(end + 1),
   };
 }

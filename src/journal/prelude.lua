@@ -1,5 +1,6 @@
 -- Shared by all scripts. KEYS[n] is a shard's prefix P; every key of the shard begins with it:
 --   P:box:<box>            stream  one entry a job, field p = "<job id> <channel><attempts> <recipient>\n<payload>";
+--                                  a q behind the attempts: pending until its content was looked at;
 --                                  a box is "<tenant>/<channel>": a tenant's channels do not wait for each other
 --   P:ready                set     boxes with entries that nobody has pulled
 --   P:held                 set     boxes with entries that the owner knows of

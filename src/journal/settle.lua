@@ -1,8 +1,9 @@
--- Writes down what became of jobs: a final status with its event, or a retry.
+-- Writes down what became of jobs: a final status with its event, a retry, or that a screened job is running now.
 -- KEYS: the shard's prefix.
 -- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then nine values a job:
---       tenant, job id, box entry id, channel, attempts before this one, status ("r" is a retry), event type, event result
---       (a retry: ms until it is due), job result.
+--       tenant, job id, box entry id, channel, attempts before this one, status ("r" is a retry, "q" one of a job that
+--       nobody could screen yet, "g" says that it is screened and running), event type, event result (a retry: ms until
+--       it is due), job result.
 -- Returns false when the lease is not held, otherwise how many settlements were new. Safe to repeat: a job whose record
 -- counts this attempt already is left alone.
 
@@ -36,18 +37,27 @@ for at = 4, #ARGV, 9 do
   local box = tenant .. '/' .. channel
 
   local is_new = (current == 'p' or current == 'q' or current == 'r') and tonumber(counted) <= attempts
+  local is_start, is_retry = status == 'g', status == 'r' or status == 'q'
+  -- What has been running does not look pending again.
+  if status == 'q' and current == 'r' then status = 'r' end
+  if is_start and is_new and current == 'q' then
+    record = tenant .. ' ' .. channel .. 'r' .. counted .. head:match('^%S+ %S+(.*)$') .. rest
+    bucket.records[field] = record
+    bucket.writes[field] = record
+  end
+
   local value
-  if is_new and (status == 'r' or status == 'f') then
+  if is_new and (is_retry or status == 'f') then
     local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
     value = found and found[2][2]:gsub('^(%S+ %a)%d+', '%1' .. (attempts + 1), 1)
   end
 
   -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this attempt:
   -- a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
-  if is_new and (value or status ~= 'r') then
+  if is_new and not is_start and (value or not is_retry) then
     settled = settled + 1
     local opening = tenant .. ' ' .. channel .. status .. (attempts + 1)
-    if status == 'r' then
+    if is_retry then
       redis.call('HSET', prefix .. ':parked', job, box .. ' ' .. value)
       redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
       record = opening .. rest
@@ -66,7 +76,9 @@ for at = 4, #ARGV, 9 do
   -- An empty box is deleted, and its next entry can get an id that was used before: what comes again may only remove an
   -- entry that is still its own.
   local is_own = is_new
-  if not is_new then
+  if is_start then
+    is_own = false
+  elseif not is_new then
     local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
     is_own = found and found[2][2]:sub(1, 36) == job
   end

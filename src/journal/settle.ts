@@ -1,6 +1,6 @@
 import { FENCED, type Fenced, type Lease, type Settlement } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
-import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, STATUS_LETTER } from "./codec.ts";
+import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
@@ -18,12 +18,26 @@ export async function settle(
   for (const settlement of settlements) {
     const { job } = settlement;
     args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts);
-    if (settlement.kind === "retry") args.push(STATUS_LETTER.running, "", Math.ceil(settlement.delayMs), "");
-    else {
-      const { status, event, result } = settlement;
-      args.push(STATUS_LETTER[status], EVENT_LETTER[event.type], encodeResult(event.result), encodeResult(result));
-    }
+    args.push(...encodeOutcome(settlement));
   }
   const reply = await script.run(connection, [shardPrefix(lease.shard)], args);
   return reply === null ? FENCED : "settled";
 }
+
+/** Status, event type, event result (a retry: ms until it is due) and job result. */
+function encodeOutcome(settlement: Settlement): ScriptArgument[] {
+  switch (settlement.kind) {
+    case "final": {
+      const { status, event, result } = settlement;
+      return [STATUS_LETTER[status], EVENT_LETTER[event.type], encodeResult(event.result), encodeResult(result)];
+    }
+    case "retry": {
+      const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
+      return [status, "", Math.ceil(settlement.delayMs), ""];
+    }
+    case "start":
+      return [START, "", "", ""];
+  }
+}
+
+const START = "g";

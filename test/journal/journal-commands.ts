@@ -26,6 +26,7 @@ export interface Order {
   readonly payload: string;
   /** How long before the call its id was made; a string: when an earlier job's was, counted from the last. */
   readonly ageMs: number | `as ${number}`;
+  readonly needsScreening: boolean;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
 
@@ -45,7 +46,7 @@ export interface BoxPick {
 export interface OutcomePick {
   /** Counted from the job that was pulled last. */
   readonly job: number;
-  readonly outcome: "sent" | "failed" | "suppressed" | "retry";
+  readonly outcome: "sent" | "failed" | "suppressed" | "retry" | "held" | "start";
   readonly delayMs: number;
 }
 
@@ -84,6 +85,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   recipient,
   payload: fc.constantFrom("{}", '{"é":"line\\n  =r1"}'),
   ageMs: fc.constantFrom<Order["ageMs"]>(0, 0, 0, 3, 40, 15_000, 40_000, -60_000, "as 0", "as 1", "as 3"),
+  needsScreening: fc.boolean(),
   idempotency: fc.option(
     fc.record({ key: fc.constantFrom("order 7", "k"), fingerprint: fc.constantFrom("aa", "bb") }),
     { freq: 3 },
@@ -102,7 +104,7 @@ const report: fc.Arbitrary<Report> = fc.record({
 
 const outcome: fc.Arbitrary<OutcomePick> = fc.record({
   job: fc.nat({ max: 5 }),
-  outcome: fc.constantFrom("sent", "sent", "failed", "suppressed", "retry", "retry"),
+  outcome: fc.constantFrom("sent", "sent", "failed", "suppressed", "retry", "retry", "held", "start", "start"),
   delayMs: fc.constantFrom(0, 0, 1_500.4, 3_600_000),
 });
 

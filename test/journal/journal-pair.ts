@@ -135,9 +135,10 @@ export class JournalPair {
     expect(await acceptor.submit({ tenant, requestsPerMinute: limit, job })).toEqual(expected);
   }
 
-  private jobOf({ tenant: at, channel, recipient, payload, ageMs, idempotency }: Order) {
+  private jobOf({ tenant: at, channel, recipient, payload, ageMs, needsScreening, idempotency }: Order) {
     const tenant = tenantAt(at);
-    const job = { jobId: this.newJobId(this.madeMs(ageMs)), channel, recipient, payload, idempotency };
+    const screening = needsScreening ? ({ needsScreening: true } as const) : {};
+    const job = { jobId: this.newJobId(this.madeMs(ageMs)), channel, recipient, payload, idempotency, ...screening };
     this.jobs.push({ tenant, job });
     return { tenant, job };
   }
@@ -303,7 +304,11 @@ function unreachable(): never {
 function settlementOf(job: QueuedJob, { outcome, delayMs }: OutcomePick): Settlement {
   switch (outcome) {
     case "retry":
-      return { kind: "retry", job, delayMs };
+      return { kind: "retry", job, delayMs, status: "running" };
+    case "held":
+      return { kind: "retry", job, delayMs, status: "pending" };
+    case "start":
+      return { kind: "start", job };
     case "sent":
       return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} } };
     case "failed":

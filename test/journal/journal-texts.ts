@@ -132,8 +132,9 @@ function boxName(box: string): string {
   return `${tenantId}/${CHANNEL_LETTER[channel]}`;
 }
 
-function entryText({ jobId, channel, attempts, recipient, payload }: BoxEntry): string {
-  return `${jobId} ${CHANNEL_LETTER[channel]}${attempts} ${recipient}\n${payload}`;
+function entryText({ jobId, channel, attempts, recipient, needsScreening, payload }: BoxEntry): string {
+  const screening = needsScreening ? "q" : "";
+  return `${jobId} ${CHANNEL_LETTER[channel]}${attempts}${screening} ${recipient}\n${payload}`;
 }
 
 function bucketTexts({ jobs, recorded }: Bucket): Record<string, string> {

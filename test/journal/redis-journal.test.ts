@@ -337,7 +337,7 @@ describe("settle", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    expect(await journal.settle(lease, [{ kind: "retry", job, delayMs: 0 }])).toBe("settled");
+    expect(await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }])).toBe("settled");
     expect((await journal.job(tenant, jobId))?.status).toBe("running");
     expect(await journal.pull(lease, { boxes: [], survey: false })).toMatchObject({
       ready: [ACME_MAIL],
@@ -346,7 +346,7 @@ describe("settle", () => {
     const again = first(await pullOne(lease, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 1, payload: job.payload });
     // A repeat of the first settlement, late, changes nothing of the second attempt.
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0 }]);
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
     expect(first(await pullOne(lease, "acme")).jobId).toBe(jobId);
     await journal.settle(lease, [sent(again)]);
     expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
@@ -356,7 +356,9 @@ describe("settle", () => {
     const { tenant, lease } = await world();
     await accept(tenant);
     await journal.pull(lease, { boxes: [], survey: false });
-    await journal.settle(lease, [{ kind: "retry", job: first(await pullOne(lease, "acme")), delayMs: 60_000 }]);
+    await journal.settle(lease, [
+      { kind: "retry", job: first(await pullOne(lease, "acme")), delayMs: 60_000, status: "running" },
+    ]);
     const result = await journal.pull(lease, { boxes: [], survey: true });
     if (result === FENCED) throw new Error("fenced");
     expect(result.ready).toEqual([]);
@@ -368,10 +370,10 @@ describe("settle", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0 }]);
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
     // As of here the job is parked with one attempt; what was written after that is gone, the owner's answer comes late.
     const forgotten = { ...job, attempts: 1, entryId: "99999999999999-0" };
-    await journal.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0 }]);
+    await journal.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0, status: "running" }]);
     await journal.pull(lease, { boxes: [], survey: false });
     await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
@@ -397,6 +399,44 @@ describe("settle", () => {
     expect(await journal.pull(lease, { boxes: [], survey: false })).toBe(FENCED);
     expect(await journal.renew(lease, TTL_MS)).toBe(false);
     expect((await journal.job(tenant, jobId))?.events).toEqual([]);
+  });
+});
+
+describe("a job whose content is looked at first", () => {
+  test("is pending until it is started, and running then", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant, { needsScreening: true });
+    const job = first(await pullOne(lease, "acme"));
+    expect(job).toMatchObject({ jobId, attempts: 0, needsScreening: true, recipient: "ann@example.com" });
+    expect((await journal.job(tenant, jobId))?.status).toBe("pending");
+    await journal.settle(lease, [{ kind: "start", job }]);
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 0 });
+    await journal.settle(lease, [{ kind: "start", job }, sent(job)]);
+    await journal.settle(lease, [{ kind: "start", job }]);
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  });
+
+  test("stays pending while it cannot be looked at, comes again, and can fail without ever having been running", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant, { needsScreening: true });
+    const job = first(await pullOne(lease, "acme"));
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 1 });
+    await journal.pull(lease, { boxes: [], survey: false });
+    const again = first(await pullOne(lease, "acme"));
+    expect(again).toMatchObject({ jobId, attempts: 1, needsScreening: true });
+    expect((await journal.job(tenant, jobId))?.status).toBe("pending");
+    await journal.settle(lease, [failed(again)]);
+    expect((await journal.job(tenant, jobId))?.status).toBe("failed");
+  });
+
+  test("does not look pending again once it has been running", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant, { needsScreening: true });
+    const job = first(await pullOne(lease, "acme"));
+    await journal.settle(lease, [{ kind: "start", job }]);
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
+    expect((await journal.job(tenant, jobId))?.status).toBe("running");
   });
 });
 

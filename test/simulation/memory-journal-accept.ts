@@ -68,18 +68,25 @@ export function accept(shard: ShardState, request: Accepting, hint: () => void):
 }
 
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload } = job;
+  const { jobId, channel, recipient, payload, needsScreening } = job;
   const box = boxOf({ tenantId: tenant.tenantId, channel });
   const stream = shard.boxes.get(box) ?? emptyStream();
   shard.boxes.set(box, stream);
-  const entryId = append(stream, nowMs, { jobId, channel, attempts: 0, recipient, payload });
+  const entryId = append(stream, nowMs, {
+    jobId,
+    channel,
+    attempts: 0,
+    recipient,
+    payload,
+    ...(needsScreening && { needsScreening }),
+  });
   const name = bucketOf(jobId);
   const bucket = storedBucket(shard, name, nowMs);
   bucket.jobs.set(jobId, {
     tenantId: tenant.tenantId,
     channel,
     status: "pending",
-    isHeldPending: false,
+    isHeldPending: needsScreening === true,
     attempts: 0,
     entryId,
     events: [],

@@ -1,5 +1,5 @@
 import { nextEventId } from "../../src/core/event.ts";
-import { isFinal } from "../../src/core/job.ts";
+import { isFinal, type QueuedJob } from "../../src/core/job.ts";
 import type { Settlement } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import { limits } from "../../src/core/limits.ts";
@@ -21,11 +21,16 @@ export function settle(shard: ShardState, settlements: readonly Settlement[], no
     const stored = storedJob(shard, settlement.job.jobId, nowMs) ?? unknownJob(settlement);
     // A job whose record counts this attempt already is left alone.
     if (isFinal(stored.status) || stored.attempts > settlement.job.attempts) continue;
+    if (settlement.kind === "start") {
+      start(shard, settlement.job, { ...stored, status: "running", isHeldPending: false }, nowMs);
+      continue;
+    }
     const row = settleOne(shard, { settlement, stored, nowMs });
     if (row !== null) rows.push(row);
   }
   publish(shard, rows, nowMs);
-  for (const { job } of settlements) {
+  for (const { kind, job } of settlements) {
+    if (kind === "start") continue;
     const entries = shard.boxes.get(boxOf(job))?.entries;
     // An id can be used again once its box was empty: only a job's own entry goes.
     if (entries?.get(job.entryId)?.jobId === job.jobId) entries.delete(job.entryId);
@@ -37,6 +42,12 @@ export function settle(shard: ShardState, settlements: readonly Settlement[], no
     shard.cursors.delete(box);
     shard.held.delete(box);
   }
+}
+
+/** A screened job is running from now on. */
+function start(shard: ShardState, { jobId }: QueuedJob, running: StoredJob, nowMs: number): void {
+  if (storedJob(shard, jobId, nowMs)?.isHeldPending)
+    storedBucket(shard, bucketOf(jobId), nowMs).jobs.set(jobId, running);
 }
 
 function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
@@ -53,7 +64,7 @@ function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
 }
 
 interface Settling {
-  readonly settlement: Settlement;
+  readonly settlement: Exclude<Settlement, { kind: "start" }>;
   readonly stored: StoredJob;
   readonly nowMs: number;
 }
@@ -71,7 +82,8 @@ function settleOne(shard: ShardState, { settlement, stored, nowMs }: Settling): 
   if (settlement.kind === "retry") {
     // After a loss of the last writes its entry may be gone: the job then waits elsewhere, as before this attempt.
     if (entry === null) return null;
-    write({ ...opening, status: "running" });
+    const isHeldPending = settlement.status === "pending" && stored.status !== "running";
+    write({ ...opening, status: isHeldPending ? "pending" : "running", isHeldPending });
     shard.parked.set(jobId, { box: boxOf(job), entry });
     shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));
     return null;

@@ -10,6 +10,7 @@ export interface BoxEntry {
   readonly channel: ChannelName;
   readonly attempts: number;
   readonly recipient: string;
+  readonly needsScreening?: true;
   readonly payload: string;
 }
 
