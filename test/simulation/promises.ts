@@ -11,7 +11,7 @@ export const PROMISES = {
   eventAndStatus: "a final status and the event that tells of it come together",
   suppressed: "a suppressed recipient is never sent to",
   leaseHeld: "a process without a surely held lease calls no provider",
-  shardOwnedOnce: "a process acts for a shard in one term at a time",
+  fence: "a process whose lease is over changes nothing in the journal",
   repeats: "a message is handed over again only after an answer that was not heard, or a term that broke off",
   order: "without faults a tenant's messages are handed over in the order in which they were accepted",
   fairShare: "no tenant with nothing under way is passed by another more often than its share",

@@ -100,10 +100,8 @@ export class WatchedJournal {
     const boxes = request.boxes.length;
     watch.demand(boxes <= limits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
     const result = this.state.pullNow(lease, request);
-    if (result === FENCED) {
-      this.leases.fenced(lease);
-      return result;
-    }
+    this.checkFence(lease, result);
+    if (result === FENCED) return result;
     for (const job of result.boxes.flatMap((box) => box.jobs)) {
       jobs.touch(job.jobId);
       const truth = jobs.jobs.get(job.jobId);
@@ -132,8 +130,8 @@ export class WatchedJournal {
     const isBounded = settlements.length <= limits.settleBatchMax;
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
     const result = this.state.settleNow(lease, settlements);
-    if (result === FENCED) this.leases.fenced(lease);
-    else for (const { job } of settlements) jobs.touch(job.jobId);
+    this.checkFence(lease, result);
+    if (result !== FENCED) for (const { job } of settlements) jobs.touch(job.jobId);
     return result;
   }
 
@@ -144,12 +142,19 @@ export class WatchedJournal {
   record(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
     const before = this.outboxKeys(lease.shard);
     const result = this.state.recordNow(lease, done);
+    this.checkFence(lease, result);
     const after = this.outboxKeys(lease.shard);
     for (const [key, row] of before) {
       const isSafe = after.has(key) || this.parts.ledger.has(row);
       this.parts.watch.demand(isSafe, "recordedFirst", () => `${key} left the outbox of shard ${lease.shard}`);
     }
     return result;
+  }
+
+  private checkFence(lease: Lease, result: unknown): void {
+    const isHeld = this.state.holder(lease.shard, lease.role) === lease.token;
+    if (result === FENCED) this.leases.fenced(lease);
+    else this.parts.watch.demand(isHeld, "fence", () => `shard ${lease.shard}, ${lease.role}`);
   }
 
   private openIn(lease: Lease, tenantId: string): Set<string> {
