@@ -24,12 +24,14 @@ export class Picker {
     return Math.floor(this.random.next() * end);
   }
 
-  of<T>(choices: readonly [T, ...T[]]): T {
-    return choices[this.below(choices.length)] ?? choices[0];
+  of<T>(choices: readonly T[]): T {
+    const chosen = choices[this.below(choices.length)];
+    if (chosen === undefined) throw new Error("there is nothing to choose from");
+    return chosen;
   }
 
   /** Up to `most` pieces, one after the other; one in ten is torn or doubled. */
-  text(pieces: readonly [string, ...string[]], most: number): string {
+  text(pieces: readonly string[], most: number): string {
     let text = "";
     for (let left = this.below(most) + 1; left > 0; left -= 1) {
       const piece = this.of(pieces);
