@@ -7,6 +7,7 @@ const MAY_IMPORT = {
   journal: ["core"],
   ledger: ["core"],
   registry: ["core"],
+  domains: ["core"],
   channels: ["core"],
   links: ["core"],
   api: ["core", "intake"],
@@ -85,7 +86,11 @@ module.exports = {
       { path: "^src/", pathNot: "^src/(core|intake|actors)/|^src/ledger/recorder\\.ts$" },
     ),
     error("no-cycle", {}, { circular: true }),
-    error("no-orphan", { orphan: true, path: "^src/", pathNot: "\\.d\\.ts$|drizzle\\.config\\.ts$|^src/dashboard/.*\\.js$" }, {}),
+    error(
+      "no-orphan",
+      { orphan: true, path: "^src/", pathNot: "\\.d\\.ts$|drizzle\\.config\\.ts$|^src/dashboard/.*\\.js$" },
+      {},
+    ),
     error(
       "no-undeclared-package",
       { path: "^src/", pathNot: "drizzle\\.config\\.ts$" },

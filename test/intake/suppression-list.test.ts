@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
-import type { SuppressionReason } from "../../src/core/job.ts";
+import type { JobRecord, JobStatus, SuppressionReason } from "../../src/core/job.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/core/journal.ts";
 import type { Page, SuppressionRegistry } from "../../src/core/registry.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/core/suppressions.ts";
@@ -10,6 +10,15 @@ import { aTenant } from "../support/tenants.ts";
 
 const tenant = aTenant();
 const lease: Lease = { shard: 0, role: "dispatcher", token: "1-a" };
+const JOB: JobRecord = {
+  jobId: "j",
+  tenantId: tenant.tenantId,
+  channel: "email",
+  status: "success",
+  attempts: 1,
+  result: {},
+  events: [],
+};
 const RUNNING = new AbortController().signal;
 
 /** A registry and an index in memory, whose every call takes a turn that the test chooses, and can be lost. */
@@ -17,6 +26,8 @@ class World implements SuppressionRegistry, SuppressionIndex {
   readonly list = new Map<string, SuppressionReason>();
   readonly index = new Map<string, SuppressionReason | "">();
   readonly observed: Observation[] = [];
+  /** Of the job that is reported on; null: there is none. */
+  status: JobStatus | null = "success";
   isLoaded = false;
   isFenced = false;
   /** What has been done, in its order. */
@@ -84,6 +95,9 @@ class World implements SuppressionRegistry, SuppressionIndex {
       return isLast ? "loaded" : "loading";
     });
   }
+  async job(): Promise<JobRecord | null> {
+    return this.status === null ? null : { ...JOB, status: this.status };
+  }
   observe(_of: object, observation: Observation): Promise<ObserveResult> {
     return this.call("observe", () => {
       this.observed.push(observation);
@@ -131,6 +145,18 @@ test("a bounce is in the registry before its event is told, also when it had bee
   expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
   expect(await list.observe(tenant, { ...bounce("x"), suppress: null })).toBe("recorded");
   expect(world.list.size).toBe(1);
+});
+
+test("a report of a job that nobody sent, or that has not ended, suppresses nobody", async () => {
+  world.status = null;
+  expect(await list.observe(tenant, bounce("a@x.example"))).toBe("unknown");
+  world.status = "running";
+  expect(await list.observe(tenant, bounce("a@x.example"))).toBe("early");
+  expect([world.list.size, world.suppressed(), world.observed.length]).toEqual([0, {}, 0]);
+  expect(await list.observe(tenant, { ...bounce("a@x.example"), whenUnfinished: "record" })).toBe("recorded");
+  world.status = null;
+  expect(await list.observe(tenant, { ...bounce("b@x.example"), known: JOB })).toBe("recorded");
+  expect(Object.keys(world.suppressed())).toEqual(["a@x.example", "b@x.example"]);
 });
 
 test("a registry that is away keeps a bounce from being told, so that its report comes again", async () => {
