@@ -81,6 +81,12 @@ describe("a question", () => {
     expect(why).not.toMatch(/s(?: |%20)cret/);
   });
 
+  test("carries a password that is no URL text as it is", async () => {
+    says('{"score":0}');
+    await ask(url.replace("//", "//any:50%@"));
+    expect(seen?.headers).toMatchObject({ password: "50%" });
+  });
+
   test.each([
     ["/", "/checkv2"],
     ["/rspamd/", "/rspamd/checkv2"],

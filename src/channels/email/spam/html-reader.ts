@@ -66,7 +66,7 @@ interface Look {
   readonly tiny: boolean;
   readonly color: Color;
   readonly background: Color;
-  /** Of the four above: where its text belongs. */
+  /** What follows from the others: where text of this look belongs. */
   readonly kind: TextKind;
 }
 

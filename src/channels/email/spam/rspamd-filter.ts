@@ -27,7 +27,7 @@ export class RspamdFilter implements SpamFilter {
     const { origin, pathname, password } = new URL(url);
     const base = pathname.replace(/\/+$/, "");
     this.endpoint = origin + (base.endsWith("/checkv2") ? base : `${base}/checkv2`);
-    this.password = password === "" ? null : decodeURIComponent(password);
+    this.password = password === "" ? null : decoded(password);
     this.options = { ...DEFAULTS, ...options };
   }
 
@@ -120,6 +120,15 @@ const DESCRIPTION_CHARS_MAX = 300;
 /** JSON has no infinity, but `1e999` parses to it. */
 function isScore(value: Json | undefined): value is number {
   return typeof value === "number" && Number.isFinite(value);
+}
+
+/** As it was before it was put into a URL; as it is where it is no such text. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** The address in `Name <address>`, or the whole text. */
