@@ -7,6 +7,8 @@ export interface NetworkGuardOptions {
   readonly allow: readonly string[];
   /** False where nothing may leave the machine: then `allow` is all there is. */
   readonly publicAllowed: boolean;
+  /** All addresses of a name; by default the system's look-up. */
+  readonly addressesOf?: (host: string) => Promise<readonly string[]>;
 }
 
 /**
@@ -25,7 +27,7 @@ export class NetworkGuard implements OutboundGuard {
   async routeTo(host: string): Promise<OutboundRoute> {
     if (isIP(host) !== 0) return this.judge([host]);
     try {
-      return this.judge((await lookup(host, { all: true, verbatim: true })).map(({ address }) => address));
+      return this.judge(await (this.options.addressesOf ?? systemAddressesOf)(host));
     } catch (error) {
       // What getaddrinfo says for a name that does not exist (RFC 3493, 6.1), in the words of the runtime.
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
@@ -61,6 +63,10 @@ const SPECIAL_NETWORKS = [
   "2001:db8::/32", "2002::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ];
 for (const network of SPECIAL_NETWORKS) addNetwork(SPECIAL, network);
+
+async function systemAddressesOf(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+}
 
 function addNetwork(list: BlockList, network: string): void {
   const [address = "", prefix = ""] = network.split("/");

@@ -83,16 +83,18 @@ describe("mail of a verified domain", () => {
     expect(new Map(headersOf(message.source)).get("From")).toBe("Acme <shop@acme.test>");
   });
 
-  test("is not signed where only the tenant's own relay is verified, whose bounces are its own", async () => {
+  test("through the tenant's own relay has its bounces there, and is signed where its key is published", async () => {
     const own = await startSmtpSandbox({ clock: systemClock, telemetry: new QuietTelemetry(), onReport: () => {} });
-    const domains = new Map([["acme.test", { domain: "acme.test", relay: null, smtp: true }]]);
     const emailSender = { ...SENDER, smtpUrl: own.url };
-    const tenant = aTenant({ emailSender, domains, allowCustom: new Set(["email"]) });
+    const relayOnly = new Map([["acme.test", { domain: "acme.test", relay: null, smtp: true }]]);
     try {
-      await channel.deliver(emailJob({ to: "x@y.test", html: "<p>x</p>" }), tenant, new AbortController().signal);
-      const [message] = own.mailbox.messages(null, 2);
-      expect(message?.from).toBe("shop@acme.test");
-      expect(message?.source).not.toContain("DKIM-Signature");
+      for (const domains of [relayOnly, verified("acme.test")]) {
+        const tenant = aTenant({ emailSender, domains, allowCustom: new Set(["email"]) });
+        await channel.deliver(emailJob({ to: "x@y.test", html: "<p>x</p>" }), tenant, new AbortController().signal);
+      }
+      const messages = own.mailbox.messages(null, 3);
+      expect(messages.map(({ from }) => from.toLowerCase())).toEqual(["shop@acme.test", "shop@acme.test"]);
+      expect(messages.map(({ source }) => source.includes("DKIM-Signature"))).toEqual([true, false]);
     } finally {
       await own.stop();
     }

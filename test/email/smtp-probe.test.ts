@@ -112,6 +112,20 @@ describe("a tenant's own relay", () => {
     });
   });
 
+  test("is given up at the deadline, also while it goes on talking without an end", async () => {
+    await withServer("220 hello\r\n", async (url, sockets) => {
+      const talking = setInterval(() => {
+        for (const socket of sockets) socket.write("250-and more\r\n");
+      }, 20);
+      try {
+        expect(await probe.check(url)).toEqual(found("unanswered", "did not answer in time"));
+        await eventually("the connection is closed", () => sockets.size === 0);
+      } finally {
+        clearInterval(talking);
+      }
+    });
+  });
+
   test("is not judged while its name cannot be looked up", async () => {
     const away: OutboundGuard = { routeTo: async () => ({ kind: "unanswered", why: "could not be looked up" }) };
     expect(await new SmtpProbe({ guard: away }).check("smtp://mail.acme.test")).toMatchObject({ result: "unanswered" });

@@ -24,6 +24,25 @@ describe("the guard of outgoing connections", () => {
     expect(await sandboxed.routeTo("localhost")).toMatchObject({ kind: "allowed" });
   });
 
+  test("lets a name through only where all of its addresses are allowed, and names the one to connect to", async () => {
+    const guardOf = (...addresses: readonly string[]) =>
+      new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: async () => addresses });
+    expect(await guardOf("8.8.8.8", "1.1.1.1").routeTo("a.test")).toEqual({ kind: "allowed", address: "8.8.8.8" });
+    expect(await guardOf("8.8.8.8", "127.0.0.1").routeTo("a.test")).toMatchObject({ kind: "refused" });
+    expect(await guardOf().routeTo("a.test")).toMatchObject({ kind: "refused" });
+  });
+
+  test.each([
+    ["ENOTFOUND", "refused"],
+    ["ENODATA", "refused"],
+    ["EAI_AGAIN", "unanswered"],
+    ["ETIMEOUT", "unanswered"],
+  ] as const)("tells a name that does not exist from one that nobody answered for: %s", async (code, kind) => {
+    const addressesOf = () => Promise.reject(Object.assign(new Error(code), { code }));
+    const guard = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf });
+    expect(await guard.routeTo("a.test")).toMatchObject({ kind });
+  });
+
   test("lets nothing but what is allowed through where nothing may leave the machine", async () => {
     expect(await sandboxed.routeTo("127.0.0.1")).toEqual({ kind: "allowed", address: "127.0.0.1" });
     expect(await sandboxed.routeTo("::1")).toEqual({ kind: "allowed", address: "::1" });
