@@ -1,13 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createTransport } from "nodemailer";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { createTenants, type LoadTenant } from "../support/load.ts";
 import { type MailSink, startMailSink } from "../support/mail-sink.ts";
 import { type Postfix, postfixMissing, startPostfix } from "../support/postfix.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { feedbackOf, notificationOf } from "./returned-mail.ts";
 
 const missing = postfixMissing();
 /** `WAYBILL_POSTFIX_MAILS=2000` for the long run. */
 const MAILS = Number(process.env["WAYBILL_POSTFIX_MAILS"] ?? 300);
+
+const BOUNCE_DOMAIN = "bounce.waybill.test";
+const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
 /** What becomes of mail to each kind of recipient. */
 const FATES: Readonly<Record<string, readonly string[]>> = {
@@ -33,14 +39,33 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
   let waybill: Waybill;
   let tenant: LoadTenant;
 
+  let port: number;
+
   const start = () =>
-    startWaybill(home.path, { SMTP_URL: postfix.url, MAIL_LOG: postfix.log, PORT: "0", LOG_LEVEL: "error" });
+    startWaybill(home.path, {
+      SMTP_URL: postfix.url,
+      MAIL_LOG: postfix.log,
+      // Postfix's own notifications come back, too, and must change nothing.
+      MAIL_FROM: `no-reply@${BOUNCE_DOMAIN}`,
+      OPERATOR_TOKEN,
+      PORT: String(port),
+      LOG_LEVEL: "error",
+    });
 
   beforeAll(async () => {
     home = await temporaryHome();
     sink = await startMailSink();
+    port = await freePort();
     const settings = { maximal_queue_lifetime: "10s", bounce_queue_lifetime: "10s" };
-    postfix = await startPostfix({ sinkPort: sink.port, settings });
+    postfix = await startPostfix({
+      sinkPort: sink.port,
+      settings,
+      bounces: {
+        domain: BOUNCE_DOMAIN,
+        reportsUrl: `http://127.0.0.1:${port}/dash/api/mail-reports`,
+        operatorToken: OPERATOR_TOKEN,
+      },
+    });
     waybill = await start();
     [tenant = { id: "", apiKey: "" }] = await createTenants(waybill, 1);
   }, 60_000);
@@ -140,4 +165,36 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     expect(await first(again[0])).toMatchObject({ event_type: "suppressed", result: { reason: "bounced" } });
     expect(await first(again[1])).toMatchObject({ event_type: "sent" });
   }, 90_000);
+
+  test("bounces and complaints that come back by mail reach their jobs, late ones and Postfix's own", async () => {
+    const late = { gone: await send("late-gone@far.test"), cross: await send("late-cross@far.test") };
+    const refused = await send("nouser-twice@far.test");
+    const has = (jobId: string, events: number) =>
+      eventually(
+        `job ${jobId} has ${events} events`,
+        async () => {
+          const found = await eventsOf(jobId);
+          return found.length >= events ? found.map((event) => event.event_type) : null;
+        },
+        30_000,
+      );
+    await Promise.all([has(late.gone, 2), has(late.cross, 2)]);
+    const failure = { recipient: "late-gone@far.test", status: "5.1.1", diagnostic: "550 5.1.1 No such user here" };
+    const { hostname, port: smtpPort } = new URL(postfix.url);
+    const elsewhere = createTransport({ host: hostname, port: Number(smtpPort), ignoreTLS: true });
+    const comeBack = (raw: string) => elsewhere.sendMail({ envelope: { from: "", to: [`b@${BOUNCE_DOMAIN}`] }, raw });
+    await comeBack(notificationOf(sink.sources.get("late-gone@far.test") ?? "", failure));
+    await comeBack(feedbackOf(sink.sources.get("late-cross@far.test") ?? ""));
+    expect(await has(late.gone, 3)).toEqual(["sent", "delivered", "bounced"]);
+    expect(await has(late.cross, 3)).toEqual(["sent", "delivered", "complained"]);
+    const again = { gone: await send("late-gone@far.test"), cross: await send("late-cross@far.test") };
+    expect(await has(again.gone, 1)).toEqual(["suppressed"]);
+    expect(await has(again.cross, 1)).toEqual(["suppressed"]);
+
+    // What the log said of it has come back as a notification by now, which says the same once more.
+    await has(refused, 2);
+    const isBack = () => metric('mail_reports_total{result="taken"}').then((taken) => taken >= 3);
+    await eventually("Postfix's own notification is taken", isBack, 30_000);
+    expect(await has(refused, 2)).toEqual(["sent", "bounced"]);
+  }, 120_000);
 });

@@ -6,6 +6,8 @@ export interface MailSink {
   readonly port: number;
   /** How often a message to each recipient was taken. */
   readonly received: ReadonlyMap<string, number>;
+  /** The last message to each recipient, as it came over the wire. */
+  readonly sources: ReadonlyMap<string, string>;
   stop(): Promise<void>;
 }
 
@@ -23,6 +25,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
 /** Takes all mail but that to `nouser…`, `plain…`, `disabled…`, `policy…`, `full…`, `defer…`; `grey…` at the second try. */
 export async function startMailSink(): Promise<MailSink> {
   const received = new Map<string, number>();
+  const sources = new Map<string, string>();
   const seen = new Set<string>();
   const server = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],
@@ -41,9 +44,13 @@ export async function startMailSink(): Promise<MailSink> {
       callback(Object.assign(new Error(verdict[1]), { responseCode: verdict[0] }));
     },
     onData(stream, { envelope }, callback) {
-      stream.resume();
+      const chunks: Buffer[] = [];
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       stream.on("end", () => {
-        for (const { address } of envelope.rcptTo) received.set(address, (received.get(address) ?? 0) + 1);
+        for (const { address } of envelope.rcptTo) {
+          received.set(address, (received.get(address) ?? 0) + 1);
+          sources.set(address, Buffer.concat(chunks).toString("latin1"));
+        }
         callback(null, "2.0.0 Ok: queued as 4jWcZx67mFzMCQZ");
       });
     },
@@ -52,5 +59,5 @@ export async function startMailSink(): Promise<MailSink> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   // A server that listens on TCP has an address of this form.
   const { port } = server.server.address() as AddressInfo;
-  return { port, received, stop: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+  return { port, received, sources, stop: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }

@@ -142,7 +142,7 @@ async function localServices(
     mode: 0o644,
   });
   const original = await readFile(join(INFRA, "report-mail"), "utf8");
-  await writeFile(script, original.replace("/etc/waybill/mail-reports.curl", curl), { mode: 0o755 });
+  await writeFile(script, original.replaceAll("/etc/waybill/mail-reports.curl", curl), { mode: 0o755 });
   return local.replace("user=waybill-mail argv=/usr/local/lib/waybill/report-mail", `user=nobody argv=${script}`);
 }
 
