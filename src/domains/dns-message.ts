@@ -38,6 +38,7 @@ const TRUNCATED = 0x0200;
 /** Fits into one packet on every path (RFC 9715, 3). */
 const DATAGRAM_BYTES_MAX = 1232;
 const HEADER_BYTES = 12;
+const NAME_BYTES_MAX = 255;
 
 /**
  * A question, with recursion asked for and room for 1232 bytes of answer (RFC 6891).
@@ -49,7 +50,7 @@ export function encodeQuestion(id: number, name: string, type: RecordType): Buff
   if (labels.some(({ length }) => length === 0 || length > 63))
     throw new DnsFormatError("a part of the name is empty or too long");
   const encodedName = Buffer.concat([...labels.flatMap((label) => [Buffer.of(label.length), label]), Buffer.of(0)]);
-  if (encodedName.length > 255) throw new DnsFormatError("the name is too long");
+  if (encodedName.length > NAME_BYTES_MAX) throw new DnsFormatError("the name is too long");
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt16BE(id, 0);
   header.writeUInt16BE(RECURSION_DESIRED, 2);
@@ -101,6 +102,11 @@ function readAnswers(reader: Reader, count: number): AnswerRecord[] {
   return records;
 }
 
+/** A part of a name as zone files write it (RFC 1035, 5.1): it may hold any byte, and names are shown and stored. */
+function printable(label: string): string {
+  return label.replace(/[^\x21-\x7e]|[.\\]/g, (byte) => `\\${String(byte.charCodeAt(0)).padStart(3, "0")}`);
+}
+
 class Reader {
   position = 0;
 
@@ -143,6 +149,7 @@ class Reader {
     const labels: string[] = [];
     let after: number | null = null;
     let bound = this.position;
+    let bytes = 1;
     for (let length = this.uint8(); length !== 0; length = this.uint8()) {
       if (length >= 0xc0) {
         const target = (length & 0x3f) * 256 + this.uint8();
@@ -154,8 +161,9 @@ class Reader {
         if (length > 63) throw new DnsFormatError("a part of a name is too long");
         const from = this.position;
         this.skip(length);
-        labels.push(this.bytes.toString("latin1", from, this.position));
-        if (labels.length > 127) throw new DnsFormatError("a name is too long");
+        bytes += length + 1;
+        if (bytes > NAME_BYTES_MAX) throw new DnsFormatError("a name is too long");
+        labels.push(printable(this.bytes.toString("latin1", from, this.position)));
       }
     }
     if (after !== null) this.position = after;

@@ -223,6 +223,18 @@ describe("verification", () => {
     expect((await verified()).status).toBe("verified");
   });
 
+  test("can write down what it found, whatever bytes are published", async () => {
+    dns.zone.set(nameOf(0), [
+      { type: "MX", value: "m\0\u001b.test", priority: 1 },
+      { type: "TXT", value: "v=spf1 \0 -all" },
+    ]);
+    dns.zone.set(nameOf(2), [{ type: "TXT", value: "\0" }]);
+    dns.zone.set(nameOf(3), [{ type: "TXT", value: "v=DMARC1; p=\0" }]);
+    const { status, problems } = await verified();
+    expect(status).toBe("failed");
+    expect(problems).toHaveLength(4);
+  });
+
   test("is under way once, however many ask for it together", async () => {
     dns.publish(records());
     dns.asked.length = 0;

@@ -42,6 +42,17 @@ describe("the resolver", () => {
     expect(await resolver.mx("a.test")).toEqual({ kind: "found", records });
   });
 
+  test("shows what is not printable in a name as zone files do", async () => {
+    server.zone.set("a.test", [{ type: "MX", value: "m\0x\n\u00fc\\.test", priority: 1 }]);
+    const records = [{ exchange: "m\\000x\\010\\252\\092.test", priority: 1 }];
+    expect(await resolver.mx("a.test")).toEqual({ kind: "found", records });
+  });
+
+  test("takes no name that is longer than names can be", async () => {
+    server.zone.set("a.test", [{ type: "MX", value: Array(6).fill("x".repeat(60)).join("."), priority: 1 }]);
+    expect(await resolver.mx("a.test")).toMatchObject({ kind: "unanswered" });
+  });
+
   test("tells a name that does not exist and one without such records from one that nobody answered for", async () => {
     server.zone.set("mx-only.test", [{ type: "MX", value: "m.test", priority: 1 }]);
     expect(await resolver.txt("nowhere.test")).toEqual({ kind: "absent" });
