@@ -284,7 +284,6 @@ export const SETTINGS = {
   },
   spamFilter: {
     name: "SPAM_FILTER",
-    planned: true,
     default: "builtin",
     meaning: "`off`, `builtin` or the URL of an rspamd worker",
     expected: "off, builtin or the URL of an rspamd worker like http://127.0.0.1:11333",
@@ -292,7 +291,6 @@ export const SETTINGS = {
   },
   spamThreshold: {
     name: "SPAM_THRESHOLD",
-    planned: true,
     default: "5",
     meaning: "an inline-HTML e-mail that scores above it fails",
     expected: "a number from 0 to 1000",

@@ -2,6 +2,8 @@ import { Dispatcher } from "../actors/dispatcher.ts";
 import type { ApiPorts } from "../api/api-ports.ts";
 import { createServer } from "../api/server.ts";
 import { EmailChannel } from "../channels/email/email-channel.ts";
+import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
+import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
 import type { Config } from "../config.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { JobIds } from "../core/ids.ts";
@@ -184,7 +186,9 @@ function startDispatcher(
   { journal, directory, suppressions, owner, smtpUrl, publicUrl, links }: Delivering,
 ): void {
   const ownRelays = config.providers === "live";
-  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays, publicUrl, links });
+  const filter = spamFilterFor(config.spamFilter);
+  const spam = filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold });
+  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays, publicUrl, links, spam });
   shutdown.add("providers", "e-mail connections", () => email.close());
   const dispatcher = new Dispatcher({
     journal,

@@ -16,7 +16,7 @@ export interface Refusal {
 }
 
 export type EmailAcceptance =
-  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload"> }
+  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening"> }
   | { readonly ok: false; readonly refusal: Refusal };
 
 /**
@@ -121,7 +121,8 @@ function toJob(body: JsonObject, to: string | null): EmailAcceptance {
     template: typeof template_id === "string" && typeof html !== "string" ? template_id : undefined,
     data: isJsonObject(data) ? data : undefined,
   };
-  return { ok: true, job: { recipient: normaliseAddress(to), payload: JSON.stringify(payload) } };
+  const job = { recipient: normaliseAddress(to), payload: JSON.stringify(payload) };
+  return { ok: true, job: payload.html === undefined ? job : { ...job, needsScreening: true } };
 }
 
 type WireForm<T> = { readonly [K in keyof T]: T[K] | undefined };

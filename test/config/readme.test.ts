@@ -8,6 +8,8 @@ test("the README lists every setting as the program reads it", async () => {
 });
 
 test("a setting that changes nothing yet is in no table, and is named when it is set", () => {
-  expect(configTable()).not.toContain("SPAM_FILTER");
-  expect(withoutEffect({ SPAM_FILTER: "off", PORT: "1", MAIL_LOG: "" })).toEqual(["SPAM_FILTER"]);
+  expect(configTable()).not.toContain("WHATSAPP_API_URL");
+  expect(withoutEffect({ WHATSAPP_API_URL: "https://a.example", PORT: "1", APNS_URL: "" })).toEqual([
+    "WHATSAPP_API_URL",
+  ]);
 });

@@ -14,9 +14,11 @@ import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
+import { rawMessage } from "./raw-message.ts";
 import { signedBy } from "./signed-by.ts";
 import { parseSmtpUrl, SmtpPools, type SmtpServer, type SmtpTimeouts } from "./smtp-pools.ts";
 import { queueIdOf, type SmtpFailure, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+import type { SpamScreen } from "./spam/spam-screen.ts";
 
 /** A mailbox as RFC 5322, 3.4 has it. */
 export interface NamedAddress {
@@ -37,6 +39,8 @@ export interface EmailChannelOptions {
   /** Connections to one relay, default 48: Postfix takes 50 of one client. */
   readonly connectionsMax?: number;
   readonly timeouts?: SmtpTimeouts;
+  /** Scores inline HTML before it is handed over; null or absent: nothing is scored. */
+  readonly spam?: SpamScreen | null;
 }
 
 const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 10_000, greetingMs: 15_000, socketMs: 45_000, idleMs: 30_000 };
@@ -67,7 +71,32 @@ export class EmailChannel implements Channel {
     });
   }
 
+  /** Scores inline HTML. What a template makes was written by the tenant's own people, and is not scored. */
+  async screen(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null> {
+    const { spam } = this.options;
+    if (spam === undefined || spam === null) return null;
+    const letter = this.compose(job, tenant);
+    // What is wrong with it shows when it is delivered.
+    if ("kind" in letter || letter.payload.html === undefined) return null;
+    const { from, payload, content } = letter;
+    const sender = from.name === null ? from.address : `${from.name} <${from.address}>`;
+    const raw = () => rawMessage(this.messageOf(letter, job, { envelopeFrom: from.address, headers: {}, signal }));
+    return spam.check({ ...content, from: sender, to: payload.to, raw }, signal);
+  }
+
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const letter = this.compose(job, tenant);
+    if ("kind" in letter) return letter;
+    const { own, from, content } = letter;
+    // After the text alternative was made, which keeps the message's own links.
+    const tracked = { ...letter, content: { ...content, html: this.links.track(content.html, job) } };
+    const envelopeFrom = this.returnPathOf(own, job, tenant) ?? from.address;
+    const message = this.messageOf(tracked, job, { envelopeFrom, headers: this.links.headers(job), signal });
+    return this.submit(own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message, tenant);
+  }
+
+  /** The message without what only its delivery adds, or why there can be none. */
+  private compose(job: QueuedJob, tenant: Tenant): Letter | Extract<Outcome, { kind: "failed" }> {
     const payload = parsePayload(job.payload);
     if (payload === null) return { kind: "failed", error: "the message cannot be read" };
     const own = ownSenderOf(tenant);
@@ -79,14 +108,13 @@ export class EmailChannel implements Channel {
     if (!isMailAddress(payload.to)) return { kind: "failed", error: "the recipient's address is not valid" };
     const composed = this.composer.compose(payload, tenant);
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
+    return { payload, own, from, content: composed.content };
+  }
+
+  private messageOf({ payload, from, content }: Letter, job: QueuedJob, delivery: DeliveryParts): SendMailOptions {
     const to = { address: payload.to, name: payload.toName ?? null };
-    const messageId = messageIdOf(job.jobId, tenant.tenantId, asciiDomain(domainOf(from.address)));
-    // After the text alternative was made, which keeps the message's own links.
-    const content = { ...composed.content, html: this.links.track(composed.content.html, job) };
-    const headers = this.links.headers(job);
-    const envelopeFrom = this.returnPathOf(own, job, tenant) ?? from.address;
-    const message = messageOf({ from, envelopeFrom, to, messageId, content, headers, signal });
-    return this.submit(own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message, tenant);
+    const messageId = messageIdOf(job.jobId, job.tenantId, asciiDomain(domainOf(from.address)));
+    return messageOf({ from, to, messageId, content, ...delivery });
   }
 
   /** Ends all connections. What is under way ends as `retry`, so wait for it first. Safe to repeat. */
@@ -133,6 +161,16 @@ function confidentialOf({ user, password, host }: SmtpServer, own: boolean): rea
 function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
   return own.kind === "verified" ? { address: own.sender.fromAddress, name: own.sender.fromName } : defaultFrom;
 }
+
+/** A composed message and who it is from and to. */
+interface Letter {
+  readonly payload: EmailPayload;
+  readonly own: OwnSender;
+  readonly from: NamedAddress;
+  readonly content: EmailContent;
+}
+
+type DeliveryParts = Pick<Message, "envelopeFrom" | "headers" | "signal">;
 
 interface Message {
   readonly from: NamedAddress;

@@ -1,0 +1,10 @@
+import nodemailer, { type SendMailOptions } from "nodemailer";
+
+const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: "windows" });
+
+/** The message as it would go over the wire (RFC 5322), without being sent. */
+export async function rawMessage(message: SendMailOptions): Promise<Uint8Array> {
+  const { message: raw } = await composer.sendMail(message);
+  if (raw instanceof Uint8Array) return raw;
+  throw new Error("a buffered message came as a stream");
+}
