@@ -1,5 +1,5 @@
 import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
-import { type Color, inlineStyle, isUnseen } from "./inline-style.ts";
+import { type Color, type InlineStyle, inlineStyle, isUnseen } from "./inline-style.ts";
 import type { Link } from "./link-target.ts";
 
 /** What the rules want to know of a message's HTML. Counts are of elements unless they say otherwise. */
@@ -106,6 +106,7 @@ class HtmlReader implements TokenizerCallbacks {
   private attribute = "";
   private value = "";
   private readonly attributes = new Map<string, string>();
+  private readonly styles = new Map<string, InlineStyle>();
 
   constructor(private readonly html: string) {}
 
@@ -201,20 +202,31 @@ class HtmlReader implements TokenizerCallbacks {
   private lookInside(tag: string): Look {
     const around = this.look;
     const unseen = around.unseen || UNSEEN.has(tag);
-    if (this.attributes.size === 0 && unseen === around.unseen) return around;
-    const own = inlineStyle(
-      this.attributes.get("style") ?? "",
-      this.attributes.get("color"),
-      this.attributes.get("bgcolor"),
-    );
-    const gone = around.gone || own.gone;
-    const tiny = own.tiny ?? around.tiny;
-    const color = own.color ?? around.color;
+    const own = this.ownStyle();
+    if (own === null && !this.attributes.has("background") && unseen === around.unseen) return around;
+    const gone = around.gone || (own?.gone ?? false);
+    const tiny = own?.tiny ?? around.tiny;
+    const color = own?.color ?? around.color;
     // The attribute of old mails names an image.
-    const background = this.attributes.has("background") ? "other" : (own.background ?? around.background);
+    const background = this.attributes.has("background") ? "other" : (own?.background ?? around.background);
     const camouflaged = tiny || isUnseen(color, background);
     const shown: TextKind = gone ? "hidden" : camouflaged ? "camouflaged" : "seen";
     return { unseen, gone, tiny, color, background, kind: unseen ? "none" : shown };
+  }
+
+  /** Read once for each text that it has: messages repeat their styles from cell to cell. Null: there is none. */
+  private ownStyle(): InlineStyle | null {
+    const style = this.attributes.get("style");
+    const color = this.attributes.get("color");
+    const bgcolor = this.attributes.get("bgcolor");
+    if (style === undefined && color === undefined && bgcolor === undefined) return null;
+    // The lengths keep texts apart that only together look alike.
+    const key = `${style?.length}:${color?.length}:${style}${color}${bgcolor}`;
+    const known = this.styles.get(key);
+    if (known !== undefined) return known;
+    const own = inlineStyle(style ?? "", color, bgcolor);
+    this.styles.set(key, own);
+    return own;
   }
 
   private note(tag: string): void {
