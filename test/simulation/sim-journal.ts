@@ -42,12 +42,13 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
   async accept(ref: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
     const { clock } = this.process;
     const tenant = this.tenant(ref);
+    const { timesForgot } = this.journal;
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
     for (let isRepeated = false; ; ) {
       try {
         const repeated = isRepeated;
         const result = await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job, repeated));
-        this.journal.heardAccept(tenant, job, result);
+        this.journal.heardAccept(tenant, job, result, timesForgot);
         return result;
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;

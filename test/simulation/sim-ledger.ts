@@ -1,16 +1,17 @@
 import type { JobRecord } from "../../src/core/job.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
+import { LedgerState } from "../ledger/memory-ledger-state.ts";
 import type { Watch } from "./promises.ts";
 
 /**
- * The ledger's tables in memory: an insert takes place at one instant, and one with a token that it has seen changes
- * nothing, whatever its rows, as in ClickHouse.
+ * The ledger's state, with the books kept beside it: each insert is checked at the instant at which it takes place. What
+ * it answers is what ClickHouse answers; a model test holds the state to that.
  */
 export class SimLedger {
   /** Rows that a journal which forgot may hand out again, or have forgotten after they were handed out. */
   readonly excused = new Set<string>();
   private readonly tokens = new Map<string, string>();
-  private readonly rowsByJob = new Map<string, LedgerRow[]>();
+  private readonly state = new LedgerState();
   private readonly keys = new Set<string>();
   private readonly newest = new Map<string, number>();
 
@@ -29,9 +30,10 @@ export class SimLedger {
     const text = rows.map(keyOf).join(" ");
     const known = this.tokens.get(token);
     this.watch.demand(known === undefined || known === text, "tokenFrozen", () => `${token}: ${known}, then ${text}`);
+    this.state.storeNow(token, rows);
     if (known !== undefined) return;
     this.tokens.set(token, text);
-    for (const row of rows) this.add(row);
+    for (const row of rows) this.check(row);
   }
 
   has(row: { readonly tenantId: string; readonly eventId: number }): boolean {
@@ -43,15 +45,10 @@ export class SimLedger {
   }
 
   job(tenantId: string, jobId: string): JobRecord | null {
-    const rows = this.rowsByJob.get(`${tenantId} ${jobId}`) ?? [];
-    const ending = rows.find((row) => row.finished !== null);
-    if (ending === undefined || ending.finished === null) return null;
-    const { status, attempts, result } = ending.finished;
-    const events = rows.map(({ eventId, type, result: said }) => ({ eventId, type, result: said }));
-    return { jobId, tenantId, channel: ending.channel, status, attempts, result, events };
+    return this.state.jobNow(tenantId, jobId);
   }
 
-  private add(row: LedgerRow): void {
+  private check(row: LedgerRow): void {
     const { watch } = this;
     const key = keyOf(row);
     const isExcused = this.excused.has(key);
@@ -61,12 +58,7 @@ export class SimLedger {
     const isInOrder = isExcused || row.eventId > newest || !this.isClockSound;
     watch.demand(isInOrder, "eventOrder", () => `${key} after ${newest}`);
     this.newest.set(row.tenantId, Math.max(newest, row.eventId));
-    if (this.keys.has(key)) return;
     this.keys.add(key);
-    const job = `${row.tenantId} ${row.jobId}`;
-    const rows = this.rowsByJob.get(job);
-    if (rows === undefined) this.rowsByJob.set(job, [row]);
-    else rows.push(row);
   }
 }
 

@@ -42,6 +42,7 @@ export interface WatchedJournalParts {
 export class WatchedJournal {
   readonly state: JournalState;
   readonly leases: LeaseBooks;
+  timesForgot = 0;
   /** Entries that a term has read and not settled, by token and box. */
   private readonly open = new Map<string, Set<string>>();
   private readonly idempotency = new Map<string, string>();
@@ -62,8 +63,10 @@ export class WatchedJournal {
     return result;
   }
 
-  heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult): void {
-    if (job.idempotency === null || (result.kind !== "accepted" && result.kind !== "replayed")) return;
+  /** An answer from before the journal forgot (`sinceForgot` is of when it was asked) says nothing of what it knows. */
+  heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult, sinceForgot: number): void {
+    if (sinceForgot !== this.timesForgot || job.idempotency === null) return;
+    if (result.kind !== "accepted" && result.kind !== "replayed") return;
     const key = `${tenant.tenantId} ${job.idempotency.key}`;
     const known = this.idempotency.get(key) ?? result.jobId;
     this.idempotency.set(key, known);
@@ -72,6 +75,7 @@ export class WatchedJournal {
 
   /** The journal forgot: keys that it knew may name other jobs from now on. */
   forgetKeys(): void {
+    this.timesForgot += 1;
     this.idempotency.clear();
   }
 
@@ -131,12 +135,17 @@ export class WatchedJournal {
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
     const result = this.state.settleNow(lease, settlements);
     this.checkFence(lease, result);
-    if (result !== FENCED) for (const { job } of settlements) jobs.touch(job.jobId);
+    if (result === FENCED) return result;
+    // In the order in which events were given their ids: a batch can also say that a job starts, and how it ended.
+    for (const { kind, job } of settlements) if (kind === "final") jobs.touch(job.jobId);
+    for (const { kind, job } of settlements) if (kind !== "final") jobs.touch(job.jobId);
     return result;
   }
 
   heardSettle(lease: Lease, settlements: readonly Settlement[]): void {
-    for (const { job } of settlements) this.openIn(lease, job.tenantId).delete(job.jobId);
+    for (const { kind, job } of settlements) {
+      if (kind !== "start") this.openIn(lease, job.tenantId).delete(job.jobId);
+    }
   }
 
   record(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
