@@ -114,7 +114,7 @@ async function configure({ etc, queue, data, log, port }: Places, options: Postf
     join(etc, "transport"),
     `${bounces === undefined ? "" : `${bounces.domain} mail-report:\n`}* smtp:[127.0.0.1]:${sinkPort}\n`,
   );
-  await writeFile(join(etc, "bounce-domains"), bounces === undefined ? "" : `${bounces.domain} OK\n`);
+  await writeFile(join(etc, "bounce-domains"), await readFile(join(INFRA, "bounce-domains"), "utf8"));
   const master = await readFile(join(INFRA, "master.cf"), "utf8");
   await writeFile(join(etc, "master.cf"), await localServices(master, { etc, port, bounces }));
   // Which map types are loaded from files of their own.
