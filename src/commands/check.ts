@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import type { Config } from "../config.ts";
+import { parseSmtpUrl } from "../core/smtp-url.ts";
 import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
 import { hasEmbeddedStore } from "../house/stores.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
@@ -70,8 +71,9 @@ async function tryClickHouse({ clickhouseUrl, clickhouseUser, clickhousePassword
 
 async function tryMailServer({ smtpUrl }: Config): Promise<string> {
   if (smtpUrl === null) return "sandbox";
-  const { hostname, port, protocol } = new URL(smtpUrl);
-  const at = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || (protocol === "smtps:" ? 465 : 25) };
+  const server = parseSmtpUrl(smtpUrl);
+  if (server === null) throw new Error("SMTP_URL is no address of a mail server");
+  const at = { host: server.host, port: server.port };
   await new Promise<void>((resolve, reject) => {
     const socket = connect(at, () => {
       socket.destroy();

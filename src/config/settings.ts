@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
+import { parseSmtpUrl } from "../core/smtp-url.ts";
 import {
   distinct,
   hostName,
@@ -196,7 +197,7 @@ export const SETTINGS = {
     secret: true,
     meaning: "the MTA that mail is submitted to, with user and password where it needs them",
     expected: "smtp://host:25 or smtps://user:password@host:465",
-    parse: (text) => urlOf(text, ["smtp:", "smtps:"]),
+    parse: (text) => (parseSmtpUrl(text) === null || /\s/.test(text) ? undefined : text),
   },
   mailLog: {
     name: "MAIL_LOG",

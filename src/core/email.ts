@@ -12,6 +12,9 @@ export interface EmailPayload {
   readonly data?: JsonObject;
 }
 
+/** Slug of a template. */
+export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
 /** A registered e-mail template, before its placeholders are filled. */
 export interface EmailTemplate {
   readonly subject: string;

@@ -13,6 +13,10 @@ export const limits = {
   /** The window is counted in slices of this length, the oldest of them whole: never more than the plan allows. */
   rateSliceMs: 1_000,
 
+  // What operators may set.
+  requestsPerMinuteMax: 1_000_000,
+  deliveriesPerSecondMax: 100_000,
+
   // Accepting.
   acceptBatchJobsMax: 256,
   acceptBatchBytesMax: 4 * 1024 * 1024,

@@ -21,7 +21,8 @@ export function parseAddress(text: string): string | null {
 const LOCAL_BYTES_MAX = 64;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
-const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/;
+/** Without angle brackets: mail software on the way takes them for the ends of the address. */
+const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]|\\[\x20-\x3b\x3d\x3f-\x7e])*"$/;
 /** Labels of at most 63 letters, digits and inner hyphens (RFC 1035, 2.3.1). */
 const DOMAIN = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 

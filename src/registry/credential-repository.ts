@@ -1,6 +1,7 @@
 import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { EmailCredentials } from "../core/registry.ts";
+import { parseSmtpUrl } from "../core/smtp-url.ts";
 import { checkText } from "./check-text.ts";
 import { emailCredentialsPlace, emailCredentialsText } from "./email-credentials.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
@@ -44,8 +45,7 @@ function checkEmailCredentials({ from_address, from_name, smtp_url }: EmailCrede
   }
   if (from_name !== undefined) checkText(from_name, { field: "from_name", charsMax: NAME_CHARS_MAX });
   if (smtp_url === undefined) return;
-  const url = smtp_url.length <= URL_CHARS_MAX ? URL.parse(smtp_url) : null;
-  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") {
+  if (smtp_url.length > URL_CHARS_MAX || parseSmtpUrl(smtp_url) === null) {
     throw new ApiError(400, 'The field "smtp_url" must have the form smtp://user:password@host:587 or smtps://….');
   }
 }

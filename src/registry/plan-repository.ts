@@ -1,13 +1,13 @@
 import { asc, eq } from "drizzle-orm";
 import { ApiError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Plan } from "../core/tenant.ts";
 import { type AnyDb, type Database } from "./database.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import { plans } from "./schema.ts";
 
-const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-const REQUESTS_PER_MINUTE_MAX = 1_000_000;
-const DELIVERIES_PER_SECOND_MAX = 100_000;
+const PLAN_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const { requestsPerMinuteMax: REQUESTS_PER_MINUTE_MAX, deliveriesPerSecondMax: DELIVERIES_PER_SECOND_MAX } = limits;
 
 export class PlanRepository {
   constructor(

@@ -1,4 +1,5 @@
 import { and, asc, eq } from "drizzle-orm";
+import { TEMPLATE_SLUG } from "../core/email.ts";
 import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { EmailTemplateRecord } from "../core/registry.ts";
@@ -8,8 +9,6 @@ import { emailTemplateBody, parseEmailTemplate } from "./email-template.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import { requireTenant, requireTenantId } from "./require-tenant.ts";
 import { templates } from "./schema.ts";
-
-const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export class TemplateRepository {
   constructor(

@@ -72,6 +72,8 @@ describe("an address", () => {
     '"ada"lovelace@example.com',
     '"a"b"@example.com',
     '"ada\\"@example.com',
+    '"a<b"@example.com',
+    '"a\\>b"@example.com',
     "ada@example.com\r\nBcc: eve@example.com",
     "ada\u0000@example.com",
     "ada@ex\u0430mple.com",

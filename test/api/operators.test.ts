@@ -194,8 +194,8 @@ describe("templates", () => {
     ["x", { ...TEMPLATE, subject: "a\r\nb" }, "subject must be at most 998 characters without control characters"],
     ["x", { ...TEMPLATE, text: 5 }, "text must be plain text of at most 524288 characters, or null"],
     ["x", { ...TEMPLATE, body: "x" }, "unknown field: body"],
-    ["a%20b", TEMPLATE, "a template's slug is 1 to 128 of A-Z, a-z, 0-9, dot, hyphen, underscore"],
-    ["%zz", TEMPLATE, "a template's slug is 1 to 128 of A-Z, a-z, 0-9, dot, hyphen, underscore"],
+    ["a%20b", TEMPLATE, "a template's slug is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore"],
+    ["%zz", TEMPLATE, "a template's slug is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore"],
   ])("of the wrong shape are refused with 400: %s %j", async (slug, body, error) => {
     expectRefused(await front.operate("PUT", `/tenants/acme/templates/${slug}`, body), 400, error);
   });

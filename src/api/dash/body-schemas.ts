@@ -66,9 +66,13 @@ export const tenantChangeBody = Type.Object(
 
 export const planBody = Type.Object(
   {
-    requests_per_minute: Type.Integer({ minimum: 1, maximum: 1_000_000, description: "an integer from 1 to 1000000" }),
+    requests_per_minute: Type.Integer({
+      minimum: 1,
+      maximum: limits.requestsPerMinuteMax,
+      description: `an integer from 1 to ${limits.requestsPerMinuteMax}`,
+    }),
     deliveries_per_second: Type.Optional(
-      Type.Union([Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }), Type.Null()], {
+      Type.Union([Type.Number({ exclusiveMinimum: 0, maximum: limits.deliveriesPerSecondMax }), Type.Null()], {
         description: "a number above 0, or null for as fast as the provider takes them",
       }),
     ),

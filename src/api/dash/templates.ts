@@ -1,4 +1,5 @@
 import type { Elysia } from "elysia";
+import { TEMPLATE_SLUG } from "../../core/email.ts";
 import { ApiError } from "../../core/errors.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { emailTemplateBody } from "./body-schemas.ts";
@@ -18,7 +19,7 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(id);
       if (!isSlug(slug))
-        throw new ApiError(400, "a template's slug is 1 to 128 of A-Z, a-z, 0-9, dot, hyphen, underscore");
+        throw new ApiError(400, "a template's slug is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore");
       const { channel, subject, html, text } = await body.read(request);
       return exchange.json(
         200,
@@ -39,11 +40,9 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
   );
 }
 
-const SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
 /** The router gives null for what is no valid percent-encoding. */
 function isSlug(text: string | null): text is string {
-  return text !== null && SLUG.test(text);
+  return text !== null && TEMPLATE_SLUG.test(text);
 }
 
 /** Throws 404 for what cannot be a slug. */

@@ -9,6 +9,7 @@ import { messageIdOf } from "../../core/message-id.ts";
 import type { Outcome } from "../../core/outcome.ts";
 import { type OwnSender, ownSenderOf } from "../../core/own-sender.ts";
 import { returnPathOf } from "../../core/return-path.ts";
+import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
 import type { Tenant } from "../../core/tenant.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
@@ -16,7 +17,7 @@ import { headerText } from "./header-text.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
 import { rawMessage } from "./raw-message.ts";
 import { signedBy } from "./signed-by.ts";
-import { parseSmtpUrl, SmtpPools, type SmtpServer, type SmtpTimeouts } from "./smtp-pools.ts";
+import { SmtpPools, type SmtpTimeouts } from "./smtp-pools.ts";
 import { queueIdOf, type SmtpFailure, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 

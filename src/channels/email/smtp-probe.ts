@@ -2,7 +2,8 @@ import { isIP } from "node:net";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Finding, RelayProbe } from "../../core/domain.ts";
 import type { OutboundGuard } from "../../core/outbound.ts";
-import { encryption, parseSmtpUrl, type SmtpServer } from "./smtp-pools.ts";
+import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
+import { encryption } from "./smtp-pools.ts";
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;
