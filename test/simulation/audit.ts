@@ -28,8 +28,8 @@ export function auditBooks(world: World): void {
 
 /** Whether all that was accepted has ended and is recorded, and nobody waits for anything. */
 export function isSettled(world: World): boolean {
-  const { state, jobs, load, drawn } = world;
-  if (load.underWay > 0 || world.hasReportsUnderWay) return false;
+  const { state, jobs, load, network, drawn } = world;
+  if (load.underWay > 0 || network.straying > 0 || world.hasReportsUnderWay) return false;
   for (const { status, isForgotten } of jobs.jobs.values()) if (!isFinal(status) && !isForgotten) return false;
   for (let shard = 0; shard < drawn.shards; shard += 1) {
     const { boxes, parked, outbox, mark } = state.look(shard);

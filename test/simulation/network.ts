@@ -38,6 +38,8 @@ export class Network {
   plot: (name: string, from: SimProcess) => Mishap | null = () => null;
   /** Calls that got no answer, or one that their effect does not agree with. */
   lostCalls = 0;
+  /** Requests on the wire that nobody waits for. */
+  straying = 0;
   private readonly lastArrival = new Map<string, number>();
 
   constructor(
@@ -62,8 +64,9 @@ export class Network {
         if (isLost) return;
       }
       const legMs = isLate ? this.lateLegMs(to) : this.legInOrderMs(from, to);
-      this.clock.at(legMs, () => this.arrive(call, answer));
-      if (isDoubled) this.clock.at(legMs + dice.between(0, 2_000), () => this.arrive(call, NOBODY));
+      if (isLate) this.stray(legMs, () => this.arrive(call, answer));
+      else this.clock.at(legMs, () => this.arrive(call, answer));
+      if (isDoubled) this.stray(legMs + dice.between(0, 2_000), () => this.arrive(call, NOBODY));
     });
   }
 
@@ -114,6 +117,14 @@ export class Network {
       give = () => answer.fail(new TransportError(`the answer of ${to.name} was lost`));
       this.clock.at(this.silenceMs(to), give);
     } else this.clock.at(this.legMs(), give);
+  }
+
+  private stray(legMs: number, arrive: () => void): void {
+    this.straying += 1;
+    this.clock.at(legMs, () => {
+      this.straying -= 1;
+      arrive();
+    });
   }
 
   /** Often just behind what the caller does next, sometimes long after. */
