@@ -116,8 +116,9 @@ export class Provider {
     const { shard, tenantId } = truth.tenant;
     const where = `${process.name}, shard ${shard}, ${job.jobId}`;
     watch.demand(leases.isSurelyHeld(term), "leaseHeld", () => `${where}: not surely held`);
+    // A step of the journal's clock can end a lease before its time: then two processes may both act in good faith.
+    const holds = state.holder(shard, "dispatcher") === term.lease.token;
     if (isJournalSound) {
-      const holds = state.holder(shard, "dispatcher") === term.lease.token;
       watch.demand(holds, "leaseHeld", () => `${where}: somebody else holds it`);
       watch.demand(!isFinal(truth.status), "repeats", () => `${where}: it is ${truth.status} already`);
     }
@@ -126,7 +127,7 @@ export class Provider {
     const isTwice = other?.lease.token === term.lease.token && !truth.isExcused;
     watch.demand(!isTwice, "repeats", () => `${where}: under way in this very term`);
     const last = truth.answeredIn;
-    if (last !== null && !truth.isExcused) {
+    if (last !== null && holds && !truth.isExcused) {
       const isBrokenOff = last !== term.lease.token && !leases.hasEndedWell(last);
       watch.demand(isBrokenOff, "repeats", () => `${where}: answered before, in the term ${last}`);
     }
