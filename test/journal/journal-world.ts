@@ -1,0 +1,108 @@
+import { afterAll, beforeAll } from "bun:test";
+import { JobIds } from "../../src/core/ids.ts";
+import type { QueuedJob } from "../../src/core/job.ts";
+import { FENCED, type Lease, type NewJob, type RecordBatch, type Settlement } from "../../src/core/journal.ts";
+import type { TenantRef } from "../../src/core/tenant.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+
+export const PER_MINUTE = 1_000_000;
+export const TTL_MS = 60_000;
+export const ACME_MAIL = { tenantId: "acme", channel: "email" } as const;
+
+export let redis: RedisServer;
+export let journal: RedisJournal;
+export const jobIds = new JobIds(systemClock, systemRandom);
+let shards = 0;
+
+export function nextShard(): number {
+  return shards++;
+}
+
+beforeAll(async () => {
+  redis = await startRedis();
+  journal = new RedisJournal({
+    address: { kind: "socket", path: redis.path },
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  });
+  await journal.start();
+});
+
+afterAll(async () => {
+  await journal.stop();
+  await redis.stop();
+});
+
+/** A shard of the test's own, owned by it. */
+export async function world(tenantId = "acme") {
+  const tenant: TenantRef = { tenantId, shard: nextShard() };
+  const lease = await acquire(tenant.shard, "dispatcher");
+  const recorder = await acquire(tenant.shard, "recorder");
+  return { tenant, lease, recorder, prefix: `wb:{s${String(tenant.shard).padStart(2, "0")}}` };
+}
+
+export async function acquire(shard: number, role: "dispatcher" | "recorder"): Promise<Lease> {
+  const lease = await journal.acquire(shard, role, "test", TTL_MS);
+  if (lease === null) throw new Error("the lease is taken");
+  return lease;
+}
+
+export function newJob(overrides: Partial<NewJob> = {}): NewJob {
+  return {
+    jobId: jobIds.next(),
+    channel: "email",
+    recipient: "ann@example.com",
+    payload: '{"to":"ann@example.com"}',
+    idempotency: null,
+    ...overrides,
+  };
+}
+
+export function idMadeBefore(ms: number): string {
+  return new JobIds({ ...systemClock, nowMs: () => Date.now() - ms }, systemRandom).next();
+}
+
+export async function accept(tenant: TenantRef, overrides: Partial<NewJob> = {}): Promise<string> {
+  const answer = await journal.accept(tenant, PER_MINUTE, newJob(overrides));
+  if (answer.kind !== "accepted") throw new Error(`not accepted: ${answer.kind}`);
+  return answer.jobId;
+}
+
+export async function pullOne(
+  lease: Lease,
+  tenantId: string,
+  after: string | null = null,
+): Promise<readonly QueuedJob[]> {
+  const result = await journal.pull(lease, {
+    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64 }],
+    survey: false,
+  });
+  if (result === FENCED) throw new Error("fenced");
+  return result.boxes[0]?.jobs ?? [];
+}
+
+export function first<T>(items: readonly T[]): T {
+  const item = items[0];
+  if (item === undefined) throw new Error("the list is empty");
+  return item;
+}
+
+export function sent(job: QueuedJob): Settlement {
+  return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} } };
+}
+
+export function failed(job: QueuedJob): Settlement {
+  const result = { error: "refused" };
+  return { kind: "final", job, status: "failed", result, event: { type: "failed", result } };
+}
+
+export async function record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null> {
+  const batch = await journal.record(lease, done);
+  if (batch === FENCED) throw new Error("fenced");
+  return batch;
+}
