@@ -17,7 +17,7 @@ const MAY_IMPORT = {
   runtime: ["core"],
   telemetry: ["core"],
   dashboard: ["core"],
-  config: [],
+  config: ["core"],
 };
 
 // A driver is known to the folders named here alone, so that it can be replaced there.
