@@ -115,6 +115,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
       };
       const startedMs = performance.now();
       await submit(0, Math.floor(MAILS / 2));
+      expect(await metric('mail_log_outcomes_total{message="unmatched"}')).toBe(0);
       await postfix.rotateLog();
       await waybill.kill();
       waybill = await start();
