@@ -129,7 +129,7 @@ export class Network {
 
   /** Often just behind what the caller does next, sometimes long after. */
   private lateLegMs(to: Server): number {
-    return this.dice.chance(0.6) ? this.dice.between(50, 500) : this.dice.between(0, 2 * to.timeoutMs);
+    return this.dice.chance(0.4) ? this.dice.between(50, 500) : this.dice.between(0, 2 * to.timeoutMs);
   }
 
   /** A broken connection is noticed at once, a silent one by its timeout. */

@@ -77,7 +77,7 @@ export function drawWeather(dice: Dice): Weather {
     lateRequest: kind(0.15),
     doubledRequest: kind(0.1),
     legMsMax: 3 + kind(800),
-    lostHint: kind(0.6),
+    lostHint: kind(0.95, 0.3),
     crash: kind(0.004),
     pause: kind(0.004),
     drainEveryMs: kind(30_000, 5_000),

@@ -165,7 +165,8 @@ export class World {
   /** Faults end: everything is up, everybody is awake, and each place has its process. */
   heal(): void {
     this.trace.note("heal");
-    this.network.weather = { ...CALM, report: 0 };
+    // A hint may always be lost; that is no fault.
+    this.network.weather = { ...CALM, report: 0, lostHint: this.drawn.weather.lostHint };
     this.places.forEach((house, place) => {
       if (house === null) this.start(place);
       else house.process.resume();
