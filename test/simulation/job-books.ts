@@ -43,7 +43,7 @@ export class JobBooks {
   constructor(
     private readonly watch: Watch,
     private readonly read: (tenant: Tenant, jobId: string) => JobRecord | null,
-    /** The journal never both forgets and goes back in time: then even its event clock could repeat itself. */
+    /** The journal never both forgets and goes back in time: then its event ids and batch tokens could repeat themselves. */
     readonly isClockSound: boolean,
   ) {}
 
