@@ -15,6 +15,8 @@ interface FileResult {
   readonly output: string;
 }
 
+/** Of one test or hook: enough on a busy machine too. */
+const TEST_TIMEOUT_MS = 30_000;
 const FILE_LIMIT_MS = 5 * 60_000;
 const PARALLEL = Math.min(2, cpus().length);
 const ROOT = new URL("..", import.meta.url).pathname;
@@ -56,7 +58,7 @@ async function runAll(waiting: readonly string[]): Promise<readonly FileResult[]
 
 async function runFile(file: string): Promise<FileResult> {
   const startedMs = performance.now();
-  const child = Bun.spawn([process.execPath, "test", `./${file}`], {
+  const child = Bun.spawn([process.execPath, "test", `--timeout=${TEST_TIMEOUT_MS}`, `./${file}`], {
     cwd: ROOT,
     stdin: "ignore",
     stdout: "pipe",
