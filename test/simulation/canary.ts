@@ -44,10 +44,16 @@ export const CANARIES: readonly Canary[] = [
       'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, aborter), Promise.resolve()]);',
   },
   {
-    name: "suppression is not heeded",
+    name: "a suppressed message is put aside and forgotten",
     file: `${ACTORS}/tenant-actor.ts`,
     find: "if (job.suppressed !== null) this.options.start(job, null);",
     replace: 'if (job.suppressed === null && job.recipient === "") this.options.start(job, null);',
+  },
+  {
+    name: "a pull does not say who is suppressed",
+    file: `${JOURNAL}-pull.ts`,
+    find: "const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;",
+    replace: "const suppressed = null;",
   },
   {
     name: "a box is read from its start although jobs of it are open",
