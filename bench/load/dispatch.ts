@@ -49,7 +49,7 @@ async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
   await journal.start();
   const tenants = benchTenants(TENANTS);
   const ids = new JobIds(systemClock, systemRandom);
-  const accepts: Promise<unknown>[] = [];
+  let accepts: Promise<unknown>[] = [];
   for (let i = 0; i < jobs; i += 1) {
     const tenant = tenants[i % TENANTS];
     if (tenant === undefined) continue;
@@ -58,6 +58,10 @@ async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
     accepts.push(journal.accept(tenant, tenant.plan.requestsPerMinute, job));
     // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
     if (i % 200 === 0) await Bun.sleep(1);
+    if (accepts.length === 5000) {
+      await Promise.all(accepts);
+      accepts = [];
+    }
   }
   await Promise.all(accepts);
   await journal.stop();
