@@ -1,14 +1,7 @@
 import { join } from "node:path";
 import { generatedSecret } from "./config/generated-secret.ts";
 import { SETTINGS, type Setting } from "./config/settings.ts";
-
-/** What the environment asks for does not work. One line a problem; no secret is ever in it. */
-export class ConfigurationError extends Error {
-  override readonly name = "ConfigurationError";
-  constructor(readonly problems: readonly string[]) {
-    super(problems.join("\n"));
-  }
-}
+import { ConfigurationError } from "./core/errors.ts";
 
 type ValueOf<S extends Setting<unknown>> =
   | Exclude<ReturnType<S["parse"]>, undefined>
@@ -38,7 +31,7 @@ export function loadConfig(environment: Environment): Config {
   if (reader.problems.length === 0) {
     for (const [key, setting] of generated) values[key] = reader.readGenerated(setting, String(values["home"]));
   }
-  if (reader.problems.length > 0) throw new ConfigurationError(reader.problems);
+  if (reader.problems.length > 0) throw new ConfigurationError(...reader.problems);
   // By now every key of SETTINGS holds what its own `parse` gave, or null.
   return deepFreeze(withConsequences(values as Config));
 }

@@ -7,9 +7,8 @@ import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
 import { UsageError } from "./commands/usage-error.ts";
-import { ConfigurationError, loadConfig, withoutEffect } from "./config.ts";
-import { ApiError, TransportError, UnavailableError } from "./core/errors.ts";
-import { ConfigurationError as RegistryConfigurationError } from "./registry/configuration-error.ts";
+import { loadConfig, withoutEffect } from "./config.ts";
+import { ApiError, ConfigurationError, isOutage } from "./core/errors.ts";
 
 const EXIT_FAILURE = 1;
 /** Also for a configuration that does not work. */
@@ -83,8 +82,8 @@ function explain(error: unknown): number {
     console.error(`waybill: ${error.message}\nSee waybill --help.`);
     return EXIT_USAGE;
   }
-  if (error instanceof ConfigurationError || error instanceof RegistryConfigurationError) {
-    for (const line of error.message.split("\n")) console.error(`waybill: ${line}`);
+  if (error instanceof ConfigurationError) {
+    for (const problem of error.problems) console.error(`waybill: ${problem}`);
     return EXIT_USAGE;
   }
   console.error(`waybill: ${error instanceof Error && isExpected(error) ? error.message : inFull(error)}`);
@@ -93,7 +92,7 @@ function explain(error: unknown): number {
 
 /** Whether the message is all that a person needs. System errors (a port in use, a host that is unknown) have a code. */
 function isExpected(error: Error): boolean {
-  if (error instanceof ApiError || error instanceof UnavailableError || error instanceof TransportError) return true;
+  if (error instanceof ApiError || isOutage(error)) return true;
   return EXPECTED.has(error.name) || "code" in error;
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../core/clock.ts";
-import { TransportError, UnavailableError } from "../core/errors.ts";
+import { isOutage } from "../core/errors.ts";
 import type { Lease } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { LeaseTerm } from "../core/shard-keeper.ts";
@@ -24,7 +24,7 @@ export async function fillSuppressions(
     try {
       return await filler.fill(lease, closing);
     } catch (error) {
-      const expected = error instanceof TransportError || error instanceof UnavailableError;
+      const expected = isOutage(error);
       telemetry.count("suppression_fills_failed");
       telemetry.log(expected ? "warn" : "error", "a shard waits for its suppressions, and delivers nothing", {
         shard: lease.shard,

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../core/clock.ts";
-import { TransportError, UnavailableError } from "../core/errors.ts";
+import { isOutage } from "../core/errors.ts";
 import { FENCED, type Fenced, type Lease, type OwnerJournal, type Settlement } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
@@ -63,7 +63,7 @@ export class Settler {
       try {
         return await journal.settle(lease, batch);
       } catch (error) {
-        const expected = error instanceof TransportError || error instanceof UnavailableError;
+        const expected = isOutage(error);
         telemetry.count("journal_calls_failed", { call: "settle" });
         telemetry.log(expected ? "warn" : "error", "settling failed and is repeated", { error: String(error) });
       }

@@ -1,6 +1,6 @@
 import type { Channel } from "../core/channel.ts";
 import { type Clock, sleep } from "../core/clock.ts";
-import { TransportError, UnavailableError } from "../core/errors.ts";
+import { isOutage } from "../core/errors.ts";
 import type { ChannelName, QueuedJob } from "../core/job.ts";
 import { FENCED, type Mailbox, type MailboxPull, type OwnerJournal, type PullResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
@@ -140,7 +140,7 @@ export class ShardOwner {
 
   private reportFailedPull(error: unknown): void {
     const { telemetry } = this.ports;
-    const expected = error instanceof TransportError || error instanceof UnavailableError;
+    const expected = isOutage(error);
     telemetry.count("journal_calls_failed", { call: "pull" });
     telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
   }

@@ -1,4 +1,4 @@
-import { ApiError, TransportError, UnavailableError } from "../core/errors.ts";
+import { ApiError, isOutage } from "../core/errors.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { Exchange } from "./exchange.ts";
@@ -78,7 +78,7 @@ export class FrontDoor {
   private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {
     if (error instanceof ApiError) return error;
     const { requestId } = exchange;
-    const away = error instanceof TransportError || error instanceof UnavailableError;
+    const away = isOutage(error);
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.ports.telemetry.log("error", "a request failed", { route, request_id: requestId, error: text });
     return away ? new ApiError(500, "a part of the service cannot be reached at the moment: try again") : INTERNAL;

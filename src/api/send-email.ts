@@ -1,5 +1,5 @@
 import type { Elysia } from "elysia";
-import { ApiError, TransportError, UnavailableError } from "../core/errors.ts";
+import { ApiError, isOutage, TransportError } from "../core/errors.ts";
 import type { AcceptResult, Idempotency, NewJob } from "../core/journal.ts";
 import type { Json } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
@@ -99,7 +99,7 @@ async function accept(door: FrontDoor, tenant: Tenant, job: NewJob): Promise<Acc
   try {
     return await door.ports.journal.accept(tenant, tenant.plan.requestsPerMinute, job);
   } catch (error) {
-    if (!(error instanceof TransportError || error instanceof UnavailableError)) throw error;
+    if (!isOutage(error)) throw error;
     door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
     const effect =
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";

@@ -23,6 +23,22 @@ export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
 }
 
+/** Whether a store or a process is away, rather than something of ours broken: what failed may be repeated. */
+export function isOutage(error: unknown): error is TransportError | UnavailableError {
+  return error instanceof TransportError || error instanceof UnavailableError;
+}
+
+/** What the operator configured does not work, or does not fit what is there. One line a problem, no secret in it. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+  readonly problems: readonly string[];
+
+  constructor(...problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.problems = problems;
+  }
+}
+
 /** Stops the caller when an invariant of ours is broken. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`broken invariant: ${message}`);

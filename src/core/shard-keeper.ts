@@ -1,5 +1,5 @@
 import { type Clock, sleep, type Timer } from "./clock.ts";
-import { TransportError, UnavailableError } from "./errors.ts";
+import { isOutage } from "./errors.ts";
 import type { Lease, LeaseRole, Leases } from "./journal.ts";
 import { limits } from "./limits.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -161,7 +161,7 @@ export class ShardKeeper {
     signal?.addEventListener("abort", giveUp, { once: true });
     const deadline = sleep(clock, limits.leaseCompeteMs, settled.signal).then(() => null);
     const answer = (async () => call())().catch((error: unknown) => {
-      const expected = error instanceof TransportError || error instanceof UnavailableError;
+      const expected = isOutage(error);
       telemetry.count("lease_calls_failed", { role, call: name });
       telemetry.log(expected ? "debug" : "error", "a lease call failed", { role, call: name, error: String(error) });
       return null;

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../core/clock.ts";
-import { TransportError, UnavailableError } from "../core/errors.ts";
+import { isOutage } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
 import type { JobRecord } from "../core/job.ts";
 import type { FrontJournal, ObserveResult } from "../core/journal.ts";
@@ -53,7 +53,7 @@ export class DeliveryReports {
         const result = await this.record(report, clock.monotonicMs() < holdUntilMs ? "hold" : "record");
         if (result !== "early") return result;
       } catch (error) {
-        const expected = error instanceof TransportError || error instanceof UnavailableError;
+        const expected = isOutage(error);
         telemetry.log(expected ? "warn" : "error", "a report was not recorded and is repeated", {
           error: String(error),
         });

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../core/clock.ts";
-import { TransportError, UnavailableError } from "../core/errors.ts";
+import { isOutage } from "../core/errors.ts";
 import { eventTimeMs } from "../core/event.ts";
 import { FENCED, type Fenced, type RecordBatch, type RecorderJournal } from "../core/journal.ts";
 import type { LedgerWriter } from "../core/ledger.ts";
@@ -157,7 +157,7 @@ class ShardRecorder {
     telemetry.count("ledger_writes_failed");
     telemetry.gauge("ledger_up", 0);
     // Whatever the reason, nothing but a repeat can bring the rows in; one that is not a lost call needs a person.
-    const expected = error instanceof TransportError || error instanceof UnavailableError;
+    const expected = isOutage(error);
     const level = expected ? (failures === 0 ? "warn" : "debug") : "error";
     const fields = { ...this.labels, token, rows: rows.length, failures: failures + 1, error: String(error) };
     telemetry.log(level, "the ledger did not take a batch", fields);
@@ -165,7 +165,7 @@ class ShardRecorder {
 
   /** Throws on what is not a failure of the journal to answer: the term then ends with it. */
   private noteJournalFailure(error: unknown): void {
-    if (!(error instanceof TransportError || error instanceof UnavailableError)) throw error;
+    if (!isOutage(error)) throw error;
     this.options.telemetry.count("recorder_journal_calls_failed");
     this.options.telemetry.log("debug", "the journal did not hand out a batch", {
       ...this.labels,

@@ -1,7 +1,6 @@
 import { SQL } from "bun";
 import { drizzle } from "drizzle-orm/bun-sql";
-import { UnavailableError } from "../core/errors.ts";
-import { ConfigurationError } from "./configuration-error.ts";
+import { ConfigurationError, UnavailableError } from "../core/errors.ts";
 import type { OpenDatabase } from "./database.ts";
 import { sqlState } from "./sql-state.ts";
 

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { readMigrationFiles } from "drizzle-orm/migrator";
 import { pgTable, text, timestamp } from "drizzle-orm/pg-core";
-import { ConfigurationError } from "./configuration-error.ts";
+import { ConfigurationError } from "../core/errors.ts";
 import type { AnyDb } from "./database.ts";
 
 /** The migrations that this database has. */

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { ConfigurationError } from "../core/errors.ts";
 import type { Random } from "../core/random.ts";
-import { ConfigurationError } from "./configuration-error.ts";
 
 /** Where a secret belongs. It is authenticated with the secret, which therefore opens nowhere else. */
 export interface SecretPlace {

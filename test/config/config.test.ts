@@ -2,7 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigurationError, configTable, loadConfig } from "../../src/config.ts";
+import { configTable, loadConfig } from "../../src/config.ts";
+import { ConfigurationError } from "../../src/core/errors.ts";
 
 const folders: string[] = [];
 
