@@ -27,16 +27,10 @@ export async function deliver(
   if (channel === undefined) return { kind: "failed", error: `the channel ${job.channel} is not available` };
 
   const startedAtMs = clock.monotonicMs();
-  const cutOff = new CutOff(clock, aborter);
-  let outcome: Outcome;
-  try {
-    outcome = await Promise.race([channel.deliver(job, tenant, aborter.signal), cutOff.passed]);
-  } catch (error) {
-    telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
-    outcome = { kind: "retry", why: "the delivery broke off" };
-  } finally {
-    cutOff.cancel();
-  }
+  const outcome = await endOf(ports, job, aborter, {
+    call: () => channel.deliver(job, tenant, aborter.signal),
+    brokenOff: { kind: "retry", why: "the delivery broke off" },
+  });
   telemetry.count("deliveries", { channel: job.channel, outcome: outcome.kind });
   telemetry.time("delivery_seconds", (clock.monotonicMs() - startedAtMs) / 1000, { channel: job.channel });
   return outcome;
@@ -44,19 +38,31 @@ export async function deliver(
 
 /** Looks at a job's content before its delivery. Null: it may be delivered. Always ends, like `deliver`. */
 export async function screen(
-  { channels, clock, telemetry }: DeliverPorts,
+  ports: DeliverPorts,
   job: QueuedJob,
   tenant: Tenant | null,
   aborter: AbortController,
 ): Promise<Outcome | null> {
-  const channel = channels.get(job.channel);
+  const channel = ports.channels.get(job.channel);
   if (tenant === null || channel?.screen === undefined) return null;
+  const look = channel.screen.bind(channel);
+  const brokenOff = { kind: "retry", why: "the content could not be looked at", isUncounted: true } as const;
+  return endOf(ports, job, aborter, { call: () => look(job, tenant, aborter.signal), brokenOff });
+}
+
+/** A channel's answer, or what stands for it where the channel breaks off or does not answer in time. */
+async function endOf<T>(
+  { clock, telemetry }: DeliverPorts,
+  job: QueuedJob,
+  aborter: AbortController,
+  { call, brokenOff }: { readonly call: () => Promise<T>; readonly brokenOff: Outcome },
+): Promise<T | Outcome> {
   const cutOff = new CutOff(clock, aborter);
   try {
-    return await Promise.race([channel.screen(job, tenant, aborter.signal), cutOff.passed]);
+    return await Promise.race([call(), cutOff.passed]);
   } catch (error) {
     telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
-    return { kind: "retry", why: "the content could not be looked at", isUncounted: true };
+    return brokenOff;
   } finally {
     cutOff.cancel();
   }
