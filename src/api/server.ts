@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { sleep } from "../core/clock.ts";
+import { httpOrigin } from "../core/http-origin.ts";
 import { limits } from "../core/limits.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
@@ -108,8 +109,7 @@ class Listener {
     });
     this.server = server;
     const port = server.port ?? at.port;
-    const host = at.host.includes(":") ? `[${at.host}]` : at.host;
-    return { url: `http://${host}:${port}`, port };
+    return { url: httpOrigin(at.host, port), port };
   }
 
   stop(): Promise<void> {

@@ -2,16 +2,14 @@ import type { Config } from "../config.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
 import { hasEmbeddedStore, openDatabase, openLedger } from "../house/stores.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 
 /** Brings both databases to the current schema. Safe to repeat; servers by URL may be in use meanwhile. */
 export async function migrate(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;
   try {
-    const telemetry = new ProcessTelemetry({ level: config.logLevel, isTerminal: process.stderr.isTTY === true });
     await (await openDatabase(config, "migrate")).close();
     console.log("PostgreSQL has the current schema.");
-    await (await openLedger({ config, clock: systemClock, telemetry }, "migrate")).close();
+    await (await openLedger(config, systemClock, "migrate")).close();
     console.log("ClickHouse has the current schema.");
   } finally {
     lock?.release();

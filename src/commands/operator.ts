@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import { ApiError, UnavailableError } from "../core/errors.ts";
+import { httpOrigin } from "../core/http-origin.ts";
 import { CHANNELS, type ChannelName } from "../core/job.ts";
 import type { NewTenant, Registry } from "../core/registry.ts";
 import { PERMISSIONS, type Permission } from "../core/tenant.ts";
@@ -9,7 +10,7 @@ import { openRegistry } from "../registry/open-registry.ts";
 import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
-import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+import { processTelemetry } from "./process-telemetry.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface TenantOptions {
@@ -91,8 +92,7 @@ async function asOperator(
 }
 
 async function withRegistry(config: Config, act: (registry: Registry) => Promise<unknown>): Promise<unknown> {
-  const telemetry = new ProcessTelemetry({ level: config.logLevel, isTerminal: process.stderr.isTTY === true });
-  const database = await openDatabase(config, config.databaseUrl === null ? "migrate" : "leave");
+  const database = await openDatabase(config, "leave");
   try {
     const { registry } = await openRegistry({
       db: database.db,
@@ -102,7 +102,7 @@ async function withRegistry(config: Config, act: (registry: Registry) => Promise
       random: systemRandom,
       // Serving processes see the change in the database itself, within a second.
       feed: { announce: () => {}, onChange: () => () => {} },
-      telemetry,
+      telemetry: processTelemetry(config),
     });
     return await act(registry);
   } finally {
@@ -111,7 +111,7 @@ async function withRegistry(config: Config, act: (registry: Registry) => Promise
 }
 
 async function callServer({ host, port, operatorToken }: Config, path: string, body: unknown): Promise<unknown> {
-  const at = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const at = httpOrigin(host, port);
   let response: Response;
   try {
     response = await fetch(`${at}/dash/api${path}`, {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { type House, startHouse } from "../house/house.ts";
-import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+import { processTelemetry } from "./process-telemetry.ts";
 
 /** Nothing takes longer than this to stop; what does is cut off. */
 const STOP_MS_MAX = 10_000;
@@ -17,7 +17,7 @@ export interface ServeOptions {
 
 /** Runs the roles until a signal asks for the end, or a part breaks. */
 export async function serve({ config, version, withoutEffect, isTokenGiven }: ServeOptions): Promise<number> {
-  const telemetry = new ProcessTelemetry({ level: config.logLevel, isTerminal: process.stderr.isTTY === true });
+  const telemetry = processTelemetry(config);
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   const signalled = nextSignal();
   const house = await Promise.race([startHouse({ config, telemetry, version }), signalled.then(() => null)]);

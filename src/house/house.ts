@@ -6,6 +6,7 @@ import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
 import type { Config } from "../config.ts";
 import { UnavailableError } from "../core/errors.ts";
+import { httpOrigin } from "../core/http-origin.ts";
 import { JobIds } from "../core/ids.ts";
 import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
@@ -117,7 +118,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   });
   if (smtpUrl !== null) {
     // The links in messages lead to the API, so it has to be known where that listens.
-    const publicUrl = config.publicUrl ?? url ?? `http://${config.host}:${config.port}`;
+    const publicUrl = config.publicUrl ?? url ?? httpOrigin(config.host, config.port);
     startDispatcher(options, shutdown, { journal, directory, suppressions, owner, smtpUrl, publicUrl, links });
   }
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
@@ -222,18 +223,15 @@ const NO_MAIL: SandboxMailbox = { messages: () => [] };
 async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {
   const { config, telemetry } = options;
   const clock = systemClock;
-  const context = { config, clock, telemetry };
   if (hasEmbeddedStore(config)) {
     const lock = FolderLock.acquire(config.home);
     shutdown.add("folder", "data folder", () => lock.release());
   }
   // Side by side: each takes a good part of a second. All are waited for, so that those that opened are closed again.
   const [redis, database, ledger] = await Promise.allSettled([
-    shutdown.keep("redis", openRedis(context, onBroken)),
-    shutdown.keep("database", openDatabase(config, config.databaseUrl === null ? "migrate" : "leave")),
-    usesLedger(config)
-      ? shutdown.keep("ledger", openLedger(context, config.clickhouseUrl === null ? "migrate" : "leave"))
-      : null,
+    shutdown.keep("redis", openRedis({ config, clock, telemetry }, onBroken)),
+    shutdown.keep("database", openDatabase(config, "leave")),
+    usesLedger(config) ? shutdown.keep("ledger", openLedger(config, clock, "leave")) : null,
   ]);
   if (redis.status === "rejected") throw redis.reason;
   if (database.status === "rejected") throw database.reason;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import type { Telemetry } from "../core/telemetry.ts";
 import { openChdb } from "../embedded/chdb.ts";
 import { openPglite } from "../embedded/pglite.ts";
 import { startRedisChild } from "../embedded/redis-child.ts";
@@ -13,13 +14,6 @@ import { migrateLedger } from "../ledger/migrate-ledger.ts";
 import { connectPostgres } from "../registry/connect-postgres.ts";
 import type { OpenDatabase } from "../registry/database.ts";
 import { migrate } from "../registry/migrate.ts";
-import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
-
-export interface StoreContext {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly telemetry: ProcessTelemetry;
-}
 
 const STATEMENT_TIMEOUT_MS = 20_000;
 
@@ -35,7 +29,7 @@ export function usesLedger({ clickhouseUrl, roles }: Config): boolean {
 
 /** Where Redis is; where no address is given, after starting one of our own. */
 export async function openRedis(
-  { config, clock, telemetry }: StoreContext,
+  { config, clock, telemetry }: { readonly config: Config; readonly clock: Clock; readonly telemetry: Telemetry },
   onExit: (reason: string) => void,
 ): Promise<{ readonly address: RedisAddress; close(): Promise<void> }> {
   if (config.redis !== null) return { address: config.redis, close: async () => {} };
@@ -43,12 +37,18 @@ export async function openRedis(
   return { address: child.address, close: () => child.stop() };
 }
 
-/** The registry's database. `schema`: bring it to the current schema; without it an old one is refused later. */
-export async function openDatabase(config: Config, schema: "migrate" | "leave"): Promise<OpenDatabase> {
+/**
+ * Whether a store is brought to the current schema as it is opened. An embedded one always is: nobody else could do it.
+ * A server's is when it is asked for; without that an old schema is refused later.
+ */
+export type Schema = "migrate" | "leave";
+
+/** The registry's database. */
+export async function openDatabase(config: Config, schema: Schema): Promise<OpenDatabase> {
   const { databaseUrl, home } = config;
   const database = databaseUrl === null ? await openPglite(join(home, "postgres")) : await connectPostgres(databaseUrl);
   try {
-    if (schema === "migrate") await migrate(database.db);
+    if (databaseUrl === null || schema === "migrate") await migrate(database.db);
   } catch (error) {
     await database.close();
     throw error;
@@ -62,14 +62,14 @@ export interface OpenLedger {
   close(): Promise<void>;
 }
 
-/** The ledger's database. `schema` as for `openDatabase`. */
-export async function openLedger({ config, clock }: StoreContext, schema: "migrate" | "leave"): Promise<OpenLedger> {
+/** The ledger's database. */
+export async function openLedger(config: Config, clock: Clock, schema: Schema): Promise<OpenLedger> {
   const target = { database: config.clickhouseDatabase, cluster: config.clickhouseCluster };
   const server = connectLedger(config);
   const over = (client: typeof server.writer) => new ClickHouse({ client, clock, timeoutMs: STATEMENT_TIMEOUT_MS });
   const [writing, reading] = [over(server.writer), over(server.reader)];
   try {
-    if (schema === "migrate") await migrateLedger(writing, target);
+    if (config.clickhouseUrl === null || schema === "migrate") await migrateLedger(writing, target);
   } catch (error) {
     await server.close();
     throw error;

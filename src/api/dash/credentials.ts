@@ -1,5 +1,6 @@
 import type { Elysia } from "elysia";
 import { ApiError } from "../../core/errors.ts";
+import { parseSmtpUrl } from "../../core/smtp-url.ts";
 import { parseAddress } from "../../intake/address.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { emailCredentialsBody } from "./body-schemas.ts";
@@ -15,7 +16,7 @@ export function credentialRoutes(app: Elysia, door: FrontDoor): void {
       const credentials = await body.read(request);
       const from_address = parseAddress(credentials.from_address);
       if (from_address === null) throw new ApiError(400, "from_address must be one e-mail address");
-      if (credentials.smtp_url !== undefined && !URL.canParse(credentials.smtp_url)) {
+      if (credentials.smtp_url !== undefined && parseSmtpUrl(credentials.smtp_url) === null) {
         throw new ApiError(400, "smtp_url must be the address of a mail server");
       }
       await door.ports.registry.putEmailCredentials(tenantId, { ...credentials, from_address });
