@@ -33,6 +33,8 @@ export function benchTenants(count: number): readonly Tenant[] {
     emailTemplates: new Map(),
     emailSender: null,
     domains: new Map(),
+    whatsapp: { sender: null, aliases: new Map() },
+    wallet: { apple: null, google: null, templates: new Map(), webhookUrl: null },
   }));
 }
 

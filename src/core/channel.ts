@@ -15,5 +15,15 @@ export interface Channel {
    * outcome `retry`.
    */
   screen?(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null>;
+  /**
+   * Milliseconds until the tenant's sender may be used again, by the provider's pace; 0: now. Asked before each delivery;
+   * it takes nothing, `deliver` does.
+   */
+  paceMs?(tenant: Tenant): number;
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
+  /**
+   * Gives back what accepting the job took, because it failed for good. Called before that is written down, again and
+   * again until it resolves, and perhaps once more in another process.
+   */
+  giveBack?(job: QueuedJob): Promise<void>;
 }

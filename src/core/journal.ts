@@ -54,15 +54,26 @@ export interface IdempotencyKeys {
   queuedUnder(tenant: TenantRef, idempotency: Idempotency): Promise<string | null>;
 }
 
+/** By which provider's message id which job was handed over, for as long as that is kept (`limits.providerRefKeptMs`). */
+export interface ProviderReferences {
+  /** Each reference's job, or null where it is unknown. */
+  jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]>;
+}
+
+export interface JobAddress {
+  readonly tenantId: string;
+  readonly jobId: string;
+}
+
 /** What the front door does with the journal. */
 export interface FrontJournal {
   /** Counts a request that queues nothing (a read, or one that is refused further on). */
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
   /**
-   * Counts the request and queues the job. Resolves when it is on disk. While the effect is unknown it repeats itself, and
+   * Counts the request (`requestsPerMinute` null: it was counted by `admit`) and queues the job. Resolves when it is on disk. While the effect is unknown it repeats itself, and
    * recognises the job; when it rejects with `TransportError` in the end, accepting this job again could queue it twice.
    */
-  accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult>;
+  accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult>;
   /** The job, or null when it is unknown here (never accepted, another tenant's, or older than its stay). */
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult>;
@@ -78,11 +89,16 @@ export interface Observation {
   /** The job as the ledger has it, where the journal answered `unknown` before. */
   readonly known: JobRecord | null;
   /** A report can overtake our own note of the hand-over. `hold`: then change nothing and answer `early`. */
-  readonly whenUnfinished: "hold" | "record";
+  /**
+   * `keep`: keep it with the job, whose history it joins when the job ends. A provider that reports on a message has it:
+   * a job that waits for another try, because the last one got no answer, ends with success instead.
+   */
+  readonly whenUnfinished: "hold" | "record" | "keep";
 }
 
-/** `duplicate`: the job has this event already (for `clicked`: for this link). `early`: the job has not ended yet. */
-export type ObserveResult = "recorded" | "duplicate" | "unknown" | "early";
+/** `duplicate`: the job has this event already (for `clicked`: for this link). `early`: the job has not ended yet.
+ * `kept`: neither, and the report waits with it. */
+export type ObserveResult = "recorded" | "duplicate" | "unknown" | "early" | "kept";
 
 export type LeaseRole = "dispatcher" | "recorder";
 
@@ -146,6 +162,8 @@ export type Settlement =
       readonly status: FinalStatus;
       readonly result: JsonObject;
       readonly event: { readonly type: EventType; readonly result: JsonObject };
+      /** The provider's id of the message, which its reports name. */
+      readonly providerRef?: string;
     }
   /** `status`: pending where no delivery was started, because the content could not be looked at. */
   | {

@@ -1,4 +1,5 @@
 import type { EventType } from "./event.ts";
+import type { ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
 /** What an MTA or a provider says about a message after it was handed over. */
@@ -13,7 +14,7 @@ export interface DeliveryReport {
 
 /** A message that reached a sandbox provider. */
 export interface SandboxMessage {
-  readonly channel: "email";
+  readonly channel: ChannelName;
   readonly received_at: string;
   readonly from: string;
   readonly to: string;

@@ -1,6 +1,8 @@
 import type { VerifiedDomain } from "./domain.ts";
 import type { EmailSender, EmailTemplate } from "./email.ts";
 import type { ChannelName } from "./job.ts";
+import type { AppleSigner, GoogleIssuer, WalletTemplate } from "./wallet.ts";
+import type { WhatsappAlias, WhatsappSender } from "./whatsapp.ts";
 
 /** Slug of a tenant: `^[a-z0-9][a-z0-9-]{0,62}$`. */
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -34,6 +36,27 @@ export interface Tenant extends TenantRef {
   readonly emailSender: EmailSender | null;
   /** Its verified sending domains, by name. */
   readonly domains: ReadonlyMap<string, VerifiedDomain>;
+  readonly whatsapp: TenantWhatsapp;
+  readonly wallet: TenantWallet;
+}
+
+/** What a tenant has for the chat channel. */
+export interface TenantWhatsapp {
+  /** Null: the platform's. */
+  readonly sender: WhatsappSender | null;
+  /** By alias. */
+  readonly aliases: ReadonlyMap<string, WhatsappAlias>;
+}
+
+/** What a tenant has for wallet passes. */
+export interface TenantWallet {
+  /** Null: the platform's. */
+  readonly apple: AppleSigner | null;
+  /** Null: the platform's. */
+  readonly google: GoogleIssuer | null;
+  readonly templates: ReadonlyMap<string, WalletTemplate>;
+  /** Where device registrations are told, or null. */
+  readonly webhookUrl: string | null;
 }
 
 /**

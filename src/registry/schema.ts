@@ -19,6 +19,7 @@ import type { DomainStatus, Finding } from "../core/domain.ts";
 import type { ChannelName, SuppressionReason } from "../core/job.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Permission } from "../core/tenant.ts";
+import type { NotificationKind, PassType } from "../core/wallet.ts";
 
 /**
  * A JSON object. Drizzle's own `jsonb` reaches the server through Bun.SQL as a JSON *string*: it reads back well, but
@@ -73,6 +74,7 @@ export const tenants = pgTable(
     /** Balance of wallet tokens: the sum of the tenant's movements. */
     tokens: bigint("tokens", { mode: "number" }).notNull(),
     shard: integer("shard").notNull(),
+    walletWebhookUrl: text("wallet_webhook_url"),
     /** `registry_state.version` of the last change that the tenant's snapshot shows. */
     version: bigint("version", { mode: "number" }).notNull(),
     createdAt: createdAt(),
@@ -176,6 +178,122 @@ export const domains = pgTable(
     findings: json<{ readonly all: readonly StoredFinding[] }>("findings").notNull(),
   },
   (table) => [index("domains_by_tenant").on(table.tenantId)],
+);
+
+/** Tenants' own names for the chat provider's templates. */
+export const aliases = pgTable(
+  "aliases",
+  {
+    tenantId: tenantId(),
+    alias: slug("alias").notNull(),
+    metaName: text("meta_name").notNull(),
+    languageCode: text("language_code"),
+    /** What each position holds. */
+    params: text("params").array().notNull(),
+    /** `HeaderMedia`, for templates whose header has media. */
+    header: json("header"),
+  },
+  (table) => [primaryKey({ columns: [table.tenantId, table.alias] })],
+);
+
+const bytes = customType<{ data: Uint8Array<ArrayBuffer>; driverData: Uint8Array }>({
+  dataType: () => "bytea",
+  fromDriver: (value) => new Uint8Array(value),
+});
+
+/**
+ * Wallet passes. A tenant has a serial once, but for passes whose creation failed. `bundle` is the signed file of
+ * `bundleVersion`; `updateTag` moves with it (see `passTypes`).
+ */
+export const passes = pgTable(
+  "passes",
+  {
+    id: slug("id").primaryKey(),
+    tenantId: tenantId(),
+    type: text("type").$type<PassType>().notNull(),
+    serial: slug("serial").notNull(),
+    state: text("state").$type<"creating" | "ready" | "failed">().notNull(),
+    version: integer("version").notNull(),
+    /** `PassContent`. */
+    content: json("content").notNull(),
+    passTypeId: slug("pass_type_id"),
+    /** Sealed by the vault. */
+    authenticationToken: text("authentication_token"),
+    jobId: text("job_id").notNull(),
+    bundle: bytes("bundle"),
+    bundleVersion: integer("bundle_version"),
+    /** Whole seconds since 1970. */
+    bundleModifiedAt: bigint("bundle_modified_at", { mode: "number" }),
+    updateTag: bigint("update_tag", { mode: "number" }).notNull().default(0),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    uniqueIndex("passes_serial_once")
+      .on(table.tenantId, table.type, table.serial)
+      .where(sql`${table.state} <> 'failed'`),
+    uniqueIndex("passes_by_job").on(table.jobId),
+    index("passes_by_pass_type").on(table.passTypeId, table.serial).where(sql`${table.passTypeId} is not null`),
+    index("passes_creating").on(table.createdAt).where(sql`${table.state} = 'creating'`),
+  ],
+);
+
+/** A row a version of a pass: who made it and why. */
+export const passVersions = pgTable(
+  "pass_versions",
+  {
+    passId: slug("pass_id")
+      .notNull()
+      .references(() => passes.id, { onDelete: "cascade" }),
+    version: integer("version").notNull(),
+    jobId: text("job_id").notNull(),
+    notificationKind: text("notification_kind").$type<NotificationKind>(),
+    notifyMessage: text("notify_message"),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.passId, table.version] })],
+);
+
+/** Images of a tenant's passes, each once: `hash` is the SHA-256 of its bytes, in hex. */
+export const passImages = pgTable(
+  "pass_images",
+  { tenantId: tenantId(), hash: slug("hash").notNull(), png: bytes("png").notNull() },
+  (table) => [primaryKey({ columns: [table.tenantId, table.hash] })],
+);
+
+/**
+ * `lastTag` numbers the bundles of a pass type: who stores one adds 1, which locks the row until the commit, so that tags
+ * become visible in their order and no device's "what changed since" skips one.
+ */
+export const passTypes = pgTable("pass_types", {
+  passTypeId: slug("pass_type_id").primaryKey(),
+  lastTag: bigint("last_tag", { mode: "number" }).notNull(),
+});
+
+/** Devices with passes of a type, and where to reach them. */
+export const passDevices = pgTable(
+  "pass_devices",
+  {
+    deviceId: slug("device_id").notNull(),
+    passTypeId: slug("pass_type_id").notNull(),
+    pushToken: text("push_token").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.deviceId, table.passTypeId] }),
+    index("pass_devices_by_token").on(table.passTypeId, table.pushToken),
+  ],
+);
+
+/** Which device has which pass. */
+export const passRegistrations = pgTable(
+  "pass_registrations",
+  {
+    deviceId: slug("device_id").notNull(),
+    passId: slug("pass_id")
+      .notNull()
+      .references(() => passes.id, { onDelete: "cascade" }),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.deviceId, table.passId] }), index("registrations_by_pass").on(table.passId)],
 );
 
 /** A finding as a JSON column can hold it. */

@@ -56,6 +56,8 @@ export class TenantSource {
         emailTemplates,
         emailSender: allowCustom.has("email") ? emailSender : null,
         domains,
+        whatsapp: { sender: null, aliases: new Map() },
+        wallet: { apple: null, google: null, templates: new Map(), webhookUrl: row.tenants.walletWebhookUrl },
       };
     });
   }

@@ -12,6 +12,8 @@ export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
     emailTemplates: new Map(),
     emailSender: null,
     domains: new Map(),
+    whatsapp: { sender: null, aliases: new Map() },
+    wallet: { apple: null, google: null, templates: new Map(), webhookUrl: null },
     ...overrides,
   };
 }

@@ -65,6 +65,8 @@ export class FakeRegistry implements Registry, TenantDirectory {
       emailTemplates: templates,
       emailSender: null,
       domains: new Map(),
+      whatsapp: { sender: null, aliases: new Map() },
+      wallet: { apple: null, google: null, templates: new Map(), webhookUrl: null },
     };
   }
 

@@ -1,0 +1,113 @@
+import type { NotificationKind, PassContent } from "./wallet.ts";
+
+/**
+ * A pass. `creating` until its first job has ended, `failed` where that ended without a pass: its token is given back
+ * and its serial is free again.
+ */
+export interface Pass {
+  readonly passId: string;
+  readonly tenantId: string;
+  /** `serial_number` or `object_id`. */
+  readonly serial: string;
+  readonly state: "creating" | "ready" | "failed";
+  /** 1 from the start, one more with every update. */
+  readonly version: number;
+  readonly content: PassContent;
+  /** Apple: fixed when the pass is created, null for Google's. A pass can only be signed again for the same. */
+  readonly passTypeId: string | null;
+  /** Apple: what its devices show to be given it, 32 characters. Never changes. */
+  readonly authenticationToken: string | null;
+  /** The job that created it. */
+  readonly jobId: string;
+}
+
+export interface NewPass extends Omit<Pass, "state" | "version"> {
+  /** Bytes of the content's images, by their SHA-256 in hex. */
+  readonly images: ReadonlyMap<string, Uint8Array>;
+}
+
+export interface PassUpdate {
+  readonly passId: string;
+  readonly jobId: string;
+  readonly notificationKind: NotificationKind | null;
+  readonly notifyMessage: string | null;
+  readonly images: ReadonlyMap<string, Uint8Array>;
+  /** From what the pass says to what it shall say. Called under the pass's lock; what it throws ends the update. */
+  change(pass: Pass): PassContent;
+}
+
+/** The signed file of an Apple pass. */
+export interface PassBundle {
+  /** The pass's version that it holds. */
+  readonly version: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Whole seconds since 1970, later than those of every earlier bundle: HTTP dates have no more (RFC 9110, 5.6.7). */
+  readonly modifiedAt: number;
+}
+
+/**
+ * The passes, in the registry. Rejects with `ApiError` where the caller asked for what cannot be, with
+ * `UnavailableError` where the registry cannot be reached.
+ */
+export interface PassStore {
+  /**
+   * Stores the pass and takes one token for its job, both or neither. `ApiError` 400: the tenant has used the serial,
+   * 402: no token is left.
+   */
+  create(pass: NewPass): Promise<void>;
+  /**
+   * Gives back what `create` took and frees the serial, because the job failed or was never accepted. Safe to repeat;
+   * nothing happens where the job created no pass or has finished one.
+   */
+  undoCreate(tenantId: string, jobId: string): Promise<void>;
+  /** The job that creates the pass did its work. Safe to repeat. */
+  finishCreate(passId: string): Promise<void>;
+  /** The pass with its next version. `ApiError` 404: there is no such pass, or its creation failed. */
+  update(tenantId: string, update: PassUpdate): Promise<Pass>;
+  /** Null: no such pass of the tenant's. */
+  find(tenantId: string, passId: string): Promise<Pass | null>;
+  /** An Apple pass as its devices know it; null: there is none. */
+  findBySerial(passTypeId: string, serial: string): Promise<readonly Pass[]>;
+  /** Bytes by SHA-256 in hex; what is unknown is left out. */
+  images(tenantId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
+  /** The last one that was signed; null: none yet. */
+  bundle(passId: string): Promise<PassBundle | null>;
+  /**
+   * Keeps the bundle of a version, unless that of a later one is there, and moves the pass's update tag in the same
+   * transaction. Answers the bundle that is kept now.
+   */
+  putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle>;
+}
+
+/** A device that has a pass, and where to reach it. */
+export interface PushTarget {
+  readonly deviceId: string;
+  readonly pushToken: string;
+}
+
+export interface Registration extends PushTarget {
+  readonly passId: string;
+  readonly passTypeId: string;
+}
+
+/** Which devices have which Apple passes. */
+export interface PassDevices {
+  /** `created`: the device did not have the pass. A new push token holds for all passes of the type on the device. */
+  register(registration: Registration): Promise<"created" | "known">;
+  /** Whether the device had the pass. */
+  unregister(deviceId: string, passId: string): Promise<boolean>;
+  /** Devices that have the pass. */
+  targets(passId: string): Promise<readonly PushTarget[]>;
+  count(passId: string): Promise<number>;
+  /**
+   * Serials of the device's passes of a type whose update tag is beyond `since`, and the newest tag among them. Null:
+   * nothing is registered there, or nothing changed.
+   */
+  updatedSince(
+    deviceId: string,
+    passTypeId: string,
+    since: number,
+  ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null>;
+  /** The push service says that nobody is there any more: the device's registrations of the type end. */
+  forget(passTypeId: string, pushToken: string): Promise<void>;
+}
