@@ -1,3 +1,4 @@
+import type { Tenant } from "./tenant.ts";
 import type { NotificationKind, PassContent } from "./wallet.ts";
 
 /**
@@ -77,6 +78,42 @@ export interface PassStore {
    * transaction. Answers the bundle that is kept now.
    */
   putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle>;
+  /** Passes that were stored before `beforeMs` (Unix) and are still `creating`, the oldest first: some of them. */
+  unfinished(beforeMs: number): Promise<readonly UnfinishedPass[]>;
+}
+
+/** A pass whose first job has not ended, as far as the registry knows. */
+export type UnfinishedPass = Pick<Pass, "tenantId" | "passId" | "jobId">;
+
+/** Signs Apple's passes. */
+export interface BundleMaker {
+  /**
+   * The bundle of the pass's version or a later one: the one that is kept, or else one that is signed and kept first.
+   * `ApiError` 500 where the credentials are missing or sign for another pass type.
+   */
+  bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle>;
+}
+
+/** A pass as Google's wallet holds it. */
+export interface GooglePassStatus {
+  /** Upper case. `not_found`: Google does not have the object. */
+  readonly googleStatus: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | "not_found";
+  /** At least one user saved the pass. */
+  readonly hasUsers: boolean;
+  /** There is evidence that it is on a device. */
+  readonly isInstalled: boolean;
+}
+
+/** Asks Google's wallet. */
+export interface GooglePasses {
+  /** `ApiError` 500 where the credentials are missing, or Google does not answer: nothing is made up. */
+  status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus>;
+}
+
+/** Links that bring a pass into its holder's Google wallet. */
+export interface SaveLinks {
+  /** The same for a pass each time. `ApiError` 500 where the credentials are missing. */
+  linkOf(pass: Pass, tenant: Tenant): string;
 }
 
 /** A device that has a pass, and where to reach it. */
