@@ -1,14 +1,12 @@
 import { Dispatcher } from "../actors/dispatcher.ts";
 import type { ApiPorts } from "../api/api-ports.ts";
 import { createServer } from "../api/server.ts";
-import { EmailChannel } from "../channels/email/email-channel.ts";
-import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
-import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
 import type { Config } from "../config.ts";
+import type { Channel } from "../core/channel.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import { JobIds } from "../core/ids.ts";
-import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
+import type { DeliveryReport } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
@@ -24,10 +22,10 @@ import { openRegistry } from "../registry/open-registry.ts";
 import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
-import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./open-domains.ts";
+import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
 
@@ -91,7 +89,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   }
 
   startMailLog(options, shutdown, reports);
-  const { mailbox, smtpUrl } = await startProviders(options, shutdown, reports);
+  const providers = await startProviders({ config, telemetry, reports }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const url = await startApi(config, shutdown, {
@@ -106,7 +104,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     telemetry,
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
-    sandbox: mailbox,
+    sandbox: providers.mailbox,
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
@@ -116,11 +114,10 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
     version,
   });
-  if (smtpUrl !== null) {
-    // The links in messages lead to the API, so it has to be known where that listens.
-    const publicUrl = config.publicUrl ?? url ?? httpOrigin(config.host, config.port);
-    startDispatcher(options, shutdown, { journal, directory, suppressions, owner, smtpUrl, publicUrl, links });
-  }
+  // The links in messages lead to the API, so it has to be known where that listens.
+  const publicUrl = config.publicUrl ?? url ?? httpOrigin(config.host, config.port);
+  const channels = providers.openChannels({ publicUrl, apiUrl: url ?? publicUrl, links });
+  if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
 }
 
@@ -154,47 +151,18 @@ interface Delivering {
   readonly directory: TenantDirectory;
   readonly suppressions: SuppressionList;
   readonly owner: string;
-  readonly smtpUrl: string;
-  readonly publicUrl: string;
-  readonly links: LinkTokens;
-}
-
-interface Providers {
-  /** Where the sandbox's mail can be read. */
-  readonly mailbox: SandboxMailbox | null;
-  /** The relay; null where this process does not deliver. */
-  readonly smtpUrl: string | null;
-}
-
-/** What the dispatcher role delivers to: the configured relay, or the sandbox. */
-async function startProviders(
-  { config, telemetry }: HouseOptions,
-  shutdown: Shutdown,
-  reports: DeliveryReports,
-): Promise<Providers> {
-  const mailbox = config.providers === "live" ? null : NO_MAIL;
-  if (!config.roles.includes("dispatcher")) return { mailbox, smtpUrl: null };
-  if (config.smtpUrl !== null) return { mailbox, smtpUrl: config.smtpUrl };
-  const onReport = (report: DeliveryReport) => void reports.take(report);
-  const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
-  shutdown.add("providers", "sandbox", () => sandbox.stop());
-  return { mailbox: sandbox.mailbox, smtpUrl: sandbox.url };
+  readonly channels: readonly Channel[];
 }
 
 function startDispatcher(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, suppressions, owner, smtpUrl, publicUrl, links }: Delivering,
+  { journal, directory, suppressions, owner, channels }: Delivering,
 ): void {
-  const ownRelays = config.providers === "live";
-  const filter = spamFilterFor(config.spamFilter);
-  const spam = filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold });
-  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays, publicUrl, links, spam });
-  shutdown.add("providers", "e-mail connections", () => email.close());
   const dispatcher = new Dispatcher({
     journal,
     directory,
-    channels: [email],
+    channels,
     suppressions,
     owner,
     shards: config.shards,
@@ -216,9 +184,6 @@ const NO_LEDGER = {
     job: () => Promise.resolve(null),
   },
 };
-
-/** In an `api` process without a dispatcher of its own: the sandbox's mail is in the process that delivered it. */
-const NO_MAIL: SandboxMailbox = { messages: () => [] };
 
 async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {
   const { config, telemetry } = options;

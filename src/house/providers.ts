@@ -1,0 +1,81 @@
+import { EmailChannel } from "../channels/email/email-channel.ts";
+import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
+import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
+import type { Config } from "../config.ts";
+import type { Channel } from "../core/channel.ts";
+import type { LinkSigner } from "../core/links.ts";
+import type { PlatformCredentials } from "../core/platform.ts";
+import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { DeliveryReports } from "../intake/delivery-reports.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+/** What stands between this process and the world that messages go to. */
+export interface Providers {
+  /** Where the sandbox's messages can be read; null where real providers are in use. */
+  readonly mailbox: SandboxMailbox | null;
+  readonly platform: PlatformCredentials;
+  /** The channels that this process delivers by: none where it does not play that role. Called once. */
+  openChannels(surroundings: Surroundings): readonly Channel[];
+}
+
+/** What channels have to know of the rest of the house. */
+export interface Surroundings {
+  /** Where readers, devices and callbacks reach the API. */
+  readonly publicUrl: string;
+  /** Where this process's own API listens, or else where any does: for callbacks of the sandbox. */
+  readonly apiUrl: string;
+  readonly links: LinkSigner;
+}
+
+export interface ProvidersPorts {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly reports: DeliveryReports;
+}
+
+/** Starts the sandboxes that stand in for what the configuration does not name. */
+export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown): Promise<Providers> {
+  const { config } = ports;
+  const delivers = config.roles.includes("dispatcher");
+  const smtp = delivers ? await startSmtp(ports, shutdown) : null;
+  return {
+    mailbox: config.providers === "live" ? null : (smtp?.mailbox ?? NO_MAIL),
+    platform: { whatsapp: null, apple: null, google: null },
+    openChannels: (surroundings) => (smtp === null ? [] : [openEmail(smtp.url, surroundings, config, shutdown)]),
+  };
+}
+
+interface Stand {
+  readonly url: string;
+  /** Null: not a sandbox. */
+  readonly mailbox: SandboxMailbox | null;
+}
+
+/** The configured relay, or the sandbox. */
+async function startSmtp({ config, telemetry, reports }: ProvidersPorts, shutdown: Shutdown): Promise<Stand> {
+  if (config.smtpUrl !== null) return { url: config.smtpUrl, mailbox: null };
+  const onReport = (report: DeliveryReport) => void reports.take(report);
+  const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
+  shutdown.add("providers", "sandbox", () => sandbox.stop());
+  return sandbox;
+}
+
+function openEmail(
+  smtpUrl: string,
+  { publicUrl, links }: Surroundings,
+  config: Config,
+  shutdown: Shutdown,
+): EmailChannel {
+  const ownRelays = config.providers === "live";
+  const filter = spamFilterFor(config.spamFilter);
+  const spam = filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold });
+  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays, publicUrl, links, spam });
+  shutdown.add("providers", "e-mail connections", () => email.close());
+  return email;
+}
+
+/** In an `api` process without a dispatcher of its own: the sandbox's mail is in the process that delivered it. */
+const NO_MAIL: SandboxMailbox = { messages: () => [] };
