@@ -1,29 +1,17 @@
 import { type EmailPayload, normaliseAddress } from "../core/email.ts";
-import type { NewJob } from "../core/journal.ts";
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
 import { ownSenderOf } from "../core/own-sender.ts";
 import type { Tenant } from "../core/tenant.ts";
+import type { Acceptance, Refusal } from "./acceptance.ts";
 import { parseAddress } from "./address.ts";
 import { checkHtml } from "./html-rules.ts";
-
-/** Why a send is refused, as the caller reads it. */
-export interface Refusal {
-  readonly status: 400 | 403 | 422;
-  readonly message: string;
-  /** What is wrong with inline HTML, all that applies. */
-  readonly violations?: readonly { readonly rule: string; readonly message: string }[];
-}
-
-export type EmailAcceptance =
-  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening"> }
-  | { readonly ok: false; readonly refusal: Refusal };
 
 /**
  * From the parsed body of `POST /v1/send/email` to a job, or to the first reason against it. The order of the rules is
  * part of the contract: what is malformed (400), then what is not permitted (403), then unsound content (422).
  */
-export function acceptEmail(tenant: Tenant, body: unknown): EmailAcceptance {
+export function acceptEmail(tenant: Tenant, body: unknown): Acceptance {
   if (!isJsonObject(body)) return refuse("the body must be a JSON object");
   const to = readAddress(body["to_address"]);
   const refusal =
@@ -109,7 +97,7 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
 }
 
 /** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
-function toJob(body: JsonObject, to: string | null): EmailAcceptance {
+function toJob(body: JsonObject, to: string | null): Acceptance {
   const { to_name, subject, template_id, html, data } = body;
   if (to === null) return refuse("to_address is required");
   // What is undefined is left out of the text.
@@ -131,6 +119,6 @@ function malformed(message: string): Refusal {
   return { status: 400, message };
 }
 
-function refuse(message: string): EmailAcceptance {
+function refuse(message: string): Acceptance {
   return { ok: false, refusal: malformed(message) };
 }

@@ -1,0 +1,141 @@
+import { ApiError, isOutage, TransportError } from "../core/errors.ts";
+import type { ChannelName } from "../core/job.ts";
+import type { AcceptResult, Idempotency, NewJob } from "../core/journal.ts";
+import type { Json } from "../core/json.ts";
+import { limits } from "../core/limits.ts";
+import type { Tenant } from "../core/tenant.ts";
+import type { Acceptance, Refusal } from "../intake/acceptance.ts";
+import type { Exchange } from "./exchange.ts";
+import { type FrontDoor, overLimit } from "./front-door.ts";
+import { readJson } from "./request-body.ts";
+
+/** A kind of request that queues a job. */
+export interface SendKind {
+  /** The tenant must have it enabled. */
+  readonly channel: ChannelName;
+  /** Part of what an Idempotency-Key stands for: the same key and body elsewhere is another request. */
+  readonly scope: string;
+  /** From the parsed body to a job, or to the first reason against it. */
+  accept(tenant: Tenant, body: unknown): Acceptance;
+}
+
+/** Serves a send, the hot path of every channel: one parse, one stringify, one call of the journal. */
+export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
+  const tenant = await door.authenticate(exchange);
+  let send: Send;
+  let acceptance: Acceptance;
+  try {
+    send = await readSend(exchange, tenant, kind);
+    acceptance = kind.accept(tenant, send.body);
+  } catch (error) {
+    // 429 comes before every other refusal, and a refused request counts as well.
+    await door.admit(exchange, tenant);
+    throw error;
+  }
+  const { idempotency } = send;
+  if (!acceptance.ok) {
+    await door.admit(exchange, tenant);
+    return (await replayed(door, exchange, { tenant, idempotency })) ?? refuse(acceptance.refusal);
+  }
+  const job = { jobId: door.ports.jobIds.next(), channel: kind.channel, ...acceptance.job, idempotency };
+  const accepted = await acceptJob(door, { tenant, requestsPerMinute: tenant.plan.requestsPerMinute, job });
+  exchange.rate = accepted.rate;
+  switch (accepted.kind) {
+    case "accepted":
+      return exchange.jsonText(202, pendingJob(accepted.jobId));
+    case "replayed":
+      return replay(exchange, accepted.jobId);
+    case "conflict":
+      throw keyConflict();
+    case "limited":
+      throw overLimit();
+  }
+}
+
+interface Send {
+  /** Parsed. */
+  readonly body: unknown;
+  readonly idempotency: Idempotency | null;
+}
+
+/** Throws an `ApiError` 403 (channel), 400 or 413, in this order. */
+async function readSend(
+  { request }: Exchange,
+  tenant: Tenant,
+  { channel, scope }: Pick<SendKind, "channel" | "scope">,
+): Promise<Send> {
+  if (!tenant.channels.has(channel)) {
+    throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
+  }
+  const key = readIdempotencyKey(request);
+  const { bytes, value } = await readJson(request);
+  return { body: value, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
+}
+
+/**
+ * The first answer to this very request, or null. What was taken before is answered as before, also when it would not be
+ * taken any more: a template may be gone.
+ */
+async function replayed(
+  door: FrontDoor,
+  exchange: Exchange,
+  { tenant, idempotency }: { readonly tenant: Tenant; readonly idempotency: Idempotency | null },
+): Promise<Response | null> {
+  const jobId = idempotency === null ? null : await door.ports.journal.queuedUnder(tenant, idempotency);
+  return jobId === null ? null : replay(exchange, jobId);
+}
+
+function replay(exchange: Exchange, jobId: string): Response {
+  return exchange.jsonText(202, pendingJob(jobId), { "idempotency-replayed": "true" });
+}
+
+function refuse({ status, message, violations }: Refusal): never {
+  throw new ApiError(status, message, violations === undefined ? {} : { violations: violations.map(toJson) });
+}
+
+const IDEMPOTENCY_KEY = new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
+
+function readIdempotencyKey(request: Request): string | null {
+  const key = request.headers.get("idempotency-key");
+  if (key === null || IDEMPOTENCY_KEY.test(key)) return key;
+  throw new ApiError(
+    400,
+    `the Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} printable ASCII characters`,
+  );
+}
+
+function fingerprintOf(scope: string, body: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
+}
+
+interface Accepting {
+  readonly tenant: Tenant;
+  /** Null: the request was counted already. */
+  readonly requestsPerMinute: number | null;
+  readonly job: NewJob;
+}
+
+/** Queues the job. Throws an `ApiError` 500 that says whether it may be repeated where the journal is away. */
+async function acceptJob(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
+  try {
+    return await door.ports.journal.accept(tenant, requestsPerMinute, job);
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+    door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
+    const effect =
+      error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
+    throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
+  }
+}
+
+function keyConflict(): ApiError {
+  return new ApiError(422, "this Idempotency-Key was used before with another body");
+}
+
+function pendingJob(jobId: string): string {
+  return `{"job_id":"${jobId}","status":"pending"}`;
+}
+
+function toJson(violation: { readonly rule: string; readonly message: string }): Json {
+  return { rule: violation.rule, message: violation.message };
+}
