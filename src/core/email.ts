@@ -28,6 +28,8 @@ export interface EmailSender {
   readonly fromName: string | null;
   /** The tenant's own relay; null submits to the platform's. */
   readonly smtpUrl: string | null;
+  /** The UTC day on which its dedicated address began to send, `YYYY-MM-DD`: it is warmed up. Absent: it need not be. */
+  readonly warmUpFrom?: string;
 }
 
 /** The key that a suppression is kept under: addresses are compared without regard to case. */

@@ -58,6 +58,8 @@ export interface EmailCredentials {
   readonly from_address: string;
   readonly from_name?: string;
   readonly smtp_url?: string;
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly warm_up_from?: string;
 }
 
 export interface Page<T> {

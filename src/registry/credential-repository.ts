@@ -2,6 +2,7 @@ import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { EmailCredentials } from "../core/registry.ts";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
+import { isDay } from "../core/warm-up.ts";
 import { checkText } from "./check-text.ts";
 import { emailCredentialsPlace, emailCredentialsText } from "./email-credentials.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
@@ -39,11 +40,14 @@ export class CredentialRepository {
   }
 }
 
-function checkEmailCredentials({ from_address, from_name, smtp_url }: EmailCredentials): void {
+function checkEmailCredentials({ from_address, from_name, smtp_url, warm_up_from }: EmailCredentials): void {
   if (!ADDRESS.test(from_address) || Buffer.byteLength(from_address) > limits.addressBytesMax) {
     throw new ApiError(400, 'The field "from_address" must be one e-mail address.');
   }
   if (from_name !== undefined) checkText(from_name, { field: "from_name", charsMax: NAME_CHARS_MAX });
+  if (warm_up_from !== undefined && !isDay(warm_up_from)) {
+    throw new ApiError(400, 'The field "warm_up_from" must be a day, YYYY-MM-DD.');
+  }
   if (smtp_url === undefined) return;
   if (smtp_url.length > URL_CHARS_MAX || parseSmtpUrl(smtp_url) === null) {
     throw new ApiError(400, 'The field "smtp_url" must have the form smtp://user:password@host:587 or smtps://….');

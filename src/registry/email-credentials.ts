@@ -18,10 +18,12 @@ export function parseEmailCredentials(text: string): EmailSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};
   const [fromAddress, fromName, smtpUrl] = [members["from_address"], members["from_name"], members["smtp_url"]];
+  const warmUpFrom = members["warm_up_from"];
   if (typeof fromAddress !== "string") throw new Error("stored e-mail credentials are incomplete");
   return {
     fromAddress,
     fromName: typeof fromName === "string" ? fromName : null,
     smtpUrl: typeof smtpUrl === "string" ? smtpUrl : null,
+    ...(typeof warmUpFrom === "string" && { warmUpFrom }),
   };
 }

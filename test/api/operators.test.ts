@@ -207,6 +207,7 @@ describe("e-mail credentials", () => {
       from_address: "hello@acme.example",
       from_name: "Acme",
       smtp_url: "smtps://user:secret@mail.acme.example",
+      warm_up_from: "2026-03-01",
     };
     const answer = await front.operate("PUT", "/tenants/acme/credentials/email", body);
     expect([answer.status, answer.text]).toEqual([204, ""]);
@@ -227,6 +228,14 @@ describe("e-mail credentials", () => {
       "smtp_url must be the address of a mail server, such as smtp://user:password@mail.example.com:587",
     ],
     [{ from_address: "a@b.example", smtp_url: "smtp://[" }, "smtp_url must be the address of a mail server"],
+    [
+      { from_address: "a@b.example", warm_up_from: "1 March 2026" },
+      "warm_up_from must be the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count",
+    ],
+    [
+      { from_address: "a@b.example", warm_up_from: "2026-02-30" },
+      "warm_up_from must be a day of the calendar, YYYY-MM-DD",
+    ],
     [{ from_address: "a@b.example", password: "x" }, "unknown field: password"],
   ])("of the wrong shape are refused with 400: %j", async (body, error) => {
     expectRefused(await front.operate("PUT", "/tenants/acme/credentials/email", body), 400, error);

@@ -286,6 +286,13 @@ export function registryConformance(name: string, create: () => Promise<TestData
         expect((await first.directory.byId(id))?.emailSender?.smtpUrl).toBe("smtp://u:p@relay.test:587");
       });
 
+      test("a sender keeps the day from which it is warmed up", async () => {
+        const id = await newTenant();
+        await registry.changeTenant(id, { allow_custom: ["email"] });
+        await registry.putEmailCredentials(id, { from_address: "me@own.test", warm_up_from: "2026-03-01" });
+        expect((await first.directory.byId(id))?.emailSender?.warmUpFrom).toBe("2026-03-01");
+      });
+
       test("versions are committed in their order, however many changes run at once", async () => {
         const ids = await Promise.all(Array.from({ length: 8 }, newTenant));
         for (const id of ids) await second.directory.byId(id);
@@ -354,6 +361,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         { from_address: "a@b.test\r\nBcc: x@y.test" },
         { from_address: "a@b.test", from_name: "x\r\ny" },
         { from_address: "a@b.test", smtp_url: "http://relay.test" },
+        { from_address: "a@b.test", warm_up_from: "2026-02-30" },
       ])("the credentials %j are refused", async (given) => {
         const id = await newTenant();
         expect(await rejection(registry.putEmailCredentials(id, given))).toMatchObject({ status: 400 });

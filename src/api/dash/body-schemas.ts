@@ -115,6 +115,12 @@ export const emailCredentialsBody = Type.Object(
         description: "the address of a mail server, such as smtp://user:password@mail.example.com:587",
       }),
     ),
+    warm_up_from: Type.Optional(
+      Type.String({
+        pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        description: "the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count",
+      }),
+    ),
   },
   { ...STRICT, examples: [{ from_address: "hello@acme.example", from_name: "Acme" }] },
 );

@@ -1,6 +1,7 @@
 import type { Elysia } from "elysia";
 import { ApiError } from "../../core/errors.ts";
 import { parseSmtpUrl } from "../../core/smtp-url.ts";
+import { isDay } from "../../core/warm-up.ts";
 import { parseAddress } from "../../intake/address.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { emailCredentialsBody } from "./body-schemas.ts";
@@ -18,6 +19,9 @@ export function credentialRoutes(app: Elysia, door: FrontDoor): void {
       if (from_address === null) throw new ApiError(400, "from_address must be one e-mail address");
       if (credentials.smtp_url !== undefined && parseSmtpUrl(credentials.smtp_url) === null) {
         throw new ApiError(400, "smtp_url must be the address of a mail server");
+      }
+      if (credentials.warm_up_from !== undefined && !isDay(credentials.warm_up_from)) {
+        throw new ApiError(400, "warm_up_from must be a day of the calendar, YYYY-MM-DD");
       }
       await door.ports.registry.putEmailCredentials(tenantId, { ...credentials, from_address });
       return noContent(exchange);
