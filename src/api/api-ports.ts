@@ -4,6 +4,7 @@ import type { JobIds } from "../core/ids.ts";
 import type { FrontJournal, IdempotencyKeys } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
 import type { LinkReader } from "../core/links.ts";
+import type { PlatformCredentials } from "../core/platform.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe, SandboxMailbox } from "../core/report.ts";
@@ -27,6 +28,8 @@ export interface ApiPorts {
   /** The Prometheus text exposition of this process. */
   metricsText(): Promise<string>;
   readonly probes: readonly ReadinessProbe[];
+  /** Provider credentials of tenants without their own. */
+  readonly platform: PlatformCredentials;
   /** Reads the tokens of public links. */
   readonly links: LinkReader;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;

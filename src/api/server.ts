@@ -22,6 +22,7 @@ import { jobRoutes } from "./jobs.ts";
 import { trackingRoutes } from "./public/tracking.ts";
 import { unsubscribeRoutes } from "./public/unsubscribe.ts";
 import { sendEmailRoutes } from "./send-email.ts";
+import { sendWhatsappRoutes } from "./send-whatsapp.ts";
 import { serviceRoutes } from "./service.ts";
 import { type KnownRoute, Unrouted } from "./unrouted.ts";
 
@@ -61,6 +62,7 @@ export function createServer(ports: ApiPorts): Server {
 
 const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   sendEmailRoutes,
+  sendWhatsappRoutes,
   jobRoutes,
   eventRoutes,
   domainRoutes,

@@ -13,6 +13,12 @@ export const limits = {
   /** The window is counted in slices of this length, the oldest of them whole: never more than the plan allows. */
   rateSliceMs: 1_000,
 
+  // Chat messages. The provider's own bounds for a template's name and a text parameter of its body.
+  chatTemplateNameCharsMax: 512,
+  chatParamCharsMax: 1_024,
+  /** More than any body of a template, which has 1,024 characters, can name. */
+  chatParamsMax: 200,
+
   // What operators may set.
   requestsPerMinuteMax: 1_000_000,
   deliveriesPerSecondMax: 100_000,

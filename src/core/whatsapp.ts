@@ -38,4 +38,10 @@ export interface WhatsappSender {
   readonly accessToken: string;
 }
 
+/** A tenant's name for a template. */
+export const TEMPLATE_ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+/** Language of a template as the provider writes it: `es`, `en_US`, `zh_HK`. */
+export const LANGUAGE_CODE = /^[A-Za-z]{2,3}(?:[_-][A-Za-z0-9]{2,8}){0,2}$/;
+
 export const DEFAULT_LANGUAGE = "es";

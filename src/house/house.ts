@@ -105,6 +105,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,
+    platform: providers.platform,
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),

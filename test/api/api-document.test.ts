@@ -96,19 +96,16 @@ describe("the API document", () => {
   });
 
   test("shows examples of sends that the service takes", async () => {
-    const send = nodeAt(
-      document,
-      "paths",
-      "/v1/send/email",
-      "post",
-      "requestBody",
-      "content",
-      "application/json",
-      "examples",
-    );
-    for (const name of Object.keys(send)) {
-      const answer = await front.send(nodeAt(send, name, "value"));
-      expect([name, answer.status]).toEqual([name, 202]);
+    const sends = [
+      ["/v1/send/email", front.send.bind(front)],
+      ["/v1/send/whatsapp", front.sendChat.bind(front)],
+    ] as const;
+    for (const [path, send] of sends) {
+      const body = nodeAt(document, "paths", path, "post", "requestBody", "content", "application/json");
+      for (const name of Object.keys(nodeAt(body, "examples"))) {
+        const answer = await send(nodeAt(body, "examples", name, "value"));
+        expect([path, name, answer.status]).toEqual([path, name, 202]);
+      }
     }
   });
 

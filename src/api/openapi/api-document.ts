@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../core/json.ts";
 import { answerSchemas } from "./answer-schemas.ts";
 import { headers, responses } from "./answers.ts";
+import { chatPaths } from "./chat-paths.ts";
+import { chatSchemas } from "./chat-schemas.ts";
 import { domainPaths } from "./domain-paths.ts";
 import { domainSchemas } from "./domain-schemas.ts";
 import { mailReportPaths } from "./mail-report-paths.ts";
@@ -22,12 +24,20 @@ export function buildApiDocument(options: { readonly version: string; readonly p
     },
     servers: [{ url: options.publicUrl }],
     tags: TAGS,
-    paths: { ...tenantPaths, ...domainPaths, ...operatorPaths, ...mailReportPaths, ...publicPaths, ...servicePaths },
+    paths: {
+      ...tenantPaths,
+      ...chatPaths,
+      ...domainPaths,
+      ...operatorPaths,
+      ...mailReportPaths,
+      ...publicPaths,
+      ...servicePaths,
+    },
     components: {
       securitySchemes: SECURITY_SCHEMES,
       headers,
       responses,
-      schemas: { ...answerSchemas, ...domainSchemas },
+      schemas: { ...answerSchemas, ...domainSchemas, ...chatSchemas },
     },
   };
 }

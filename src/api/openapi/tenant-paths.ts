@@ -3,16 +3,11 @@ import { CHANNELS } from "../../core/job.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import { errors, pathParameter, queryParameter, tenantAnswer } from "./answers.ts";
+import { requestId, sendOperation } from "./send-operation.ts";
 
 const security: readonly JsonObject[] = [{ apiKey: [] }];
 const JOB = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
 const jobId = pathParameter("id", "The job_id that the send answered.", JOB);
-const requestId: JsonObject = {
-  name: "X-Request-Id",
-  in: "header",
-  description: "1 to 128 of A-Z, a-z, 0-9, dot, hyphen and underscore: given back in the answer.",
-  schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
-};
 const READ_ERRORS = { "401": "UnknownKey", "429": "TooManyRequests", "500": "InternalError" } as const;
 const EVENT = {
   event_id: 246_512_881_664_000,
@@ -24,59 +19,27 @@ const EVENT = {
 /** What tenants call, with their API key. */
 export const tenantPaths: JsonObject = {
   "/v1/send/email": {
-    post: {
-      operationId: "sendEmail",
-      tags: ["Send"],
+    post: sendOperation({
+      id: "sendEmail",
       summary: "Queue an e-mail",
       description: "Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.",
-      security,
-      parameters: [
-        {
-          name: "Idempotency-Key",
-          in: "header",
-          description: "1 to 255 printable ASCII characters, kept for 24 hours. A refused send (4xx) releases it.",
-          schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKeyCharsMax },
-          example: "order-1042-receipt",
+      schema: "EmailSend",
+      examples: {
+        template: {
+          summary: "From a template",
+          value: { to_address: "ada@example.com", to_name: "Ada", template_id: "welcome", data: { name: "Ada" } },
         },
-        requestId,
-      ],
-      requestBody: {
-        required: true,
-        content: {
-          "application/json": {
-            schema: { $ref: "#/components/schemas/EmailSend" },
-            examples: {
-              template: {
-                summary: "From a template",
-                value: { to_address: "ada@example.com", to_name: "Ada", template_id: "welcome", data: { name: "Ada" } },
-              },
-              html: {
-                summary: "Inline HTML",
-                value: {
-                  to_address: "ada@example.com",
-                  subject: "Order {{.number}}",
-                  html: "<p>On its way.</p>",
-                  data: { number: 1042 },
-                },
-              },
-            },
+        html: {
+          summary: "Inline HTML",
+          value: {
+            to_address: "ada@example.com",
+            subject: "Order {{.number}}",
+            html: "<p>On its way.</p>",
+            data: { number: 1042 },
           },
         },
       },
-      responses: {
-        "202": tenantAnswer(
-          { description: "Queued.", schema: "PendingJob", example: { job_id: JOB, status: "pending" } },
-          { "Idempotency-Replayed": { $ref: "#/components/headers/IdempotencyReplayed" } },
-        ),
-        ...errors({
-          "400": "BadRequest",
-          "403": "Forbidden",
-          "413": "TooLarge",
-          "422": "Unprocessable",
-          ...READ_ERRORS,
-        }),
-      },
-    },
+    }),
   },
   "/v1/jobs/{id}": {
     get: {

@@ -2,6 +2,7 @@ import type { ApiPorts } from "../../../src/api/api-ports.ts";
 import { createServer, type Server } from "../../../src/api/server.ts";
 import type { Clock } from "../../../src/core/clock.ts";
 import { JobIds } from "../../../src/core/ids.ts";
+import type { PlatformCredentials } from "../../../src/core/platform.ts";
 import type { Random } from "../../../src/core/random.ts";
 import type { DeliveryReport } from "../../../src/core/report.ts";
 import type { Telemetry } from "../../../src/core/telemetry.ts";
@@ -18,6 +19,13 @@ import { FakeRegistry } from "./fake-registry.ts";
 
 /** Signs and reads the links of the tests. */
 export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
+
+/** Provider credentials of tenants without their own. */
+const PLATFORM: PlatformCredentials = {
+  whatsapp: { phoneNumberId: "100000000000001", accessToken: "platform-token" },
+  apple: null,
+  google: null,
+};
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
@@ -67,6 +75,7 @@ export class Front {
       metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
       probes: [],
       sandbox: null,
+      platform: PLATFORM,
       links: linkTokens,
       suppressions: new SuppressionList({ registry, index: journal, journal }),
       engagements: { note: (engagement) => this.engagements.push(engagement) },
@@ -106,9 +115,18 @@ export class Front {
 
   /** A send of acme's; a body that is not text is written as JSON. */
   send(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.post("/v1/send/email", body, headers);
+  }
+
+  /** A chat send of acme's. */
+  sendChat(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.post("/v1/send/whatsapp", body, headers);
+  }
+
+  private post(path: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<Answer> {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const all = { "X-API-Key": this.apiKey, "Content-Type": "application/json", ...headers };
-    return this.fetch("/v1/send/email", { method: "POST", headers: all, body: text });
+    return this.fetch(path, { method: "POST", headers: all, body: text });
   }
 
   /** An operator's call. */

@@ -1,0 +1,37 @@
+import type { JsonObject } from "../../core/json.ts";
+import { limits } from "../../core/limits.ts";
+import { LANGUAGE_CODE } from "../../core/whatsapp.ts";
+
+/** Bodies of the chat channel's calls. */
+export const chatSchemas: JsonObject = {
+  ChatSend: {
+    type: "object",
+    required: ["phone_number", "template_id"],
+    properties: {
+      phone_number: {
+        type: "string",
+        pattern: "^[0-9]{7,15}$",
+        description: "International format: digits only, with the country's code and without a plus sign.",
+      },
+      template_id: {
+        type: "string",
+        minLength: 1,
+        maxLength: limits.chatTemplateNameCharsMax,
+        description: "An alias of the tenant's, or else the provider's exact name of the template.",
+      },
+      language_code: {
+        type: "string",
+        pattern: LANGUAGE_CODE.source,
+        description: "The template's language. By default the alias's, or else `es`.",
+      },
+      params: {
+        type: "array",
+        maxItems: limits.chatParamsMax,
+        items: { type: ["string", "number", "boolean"], maxLength: limits.chatParamCharsMax },
+        description:
+          "Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other " +
+          "control characters, and at most four blanks in a row: the provider takes no others.",
+      },
+    },
+  },
+};
