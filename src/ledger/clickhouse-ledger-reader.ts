@@ -8,7 +8,9 @@ import { limits } from "../core/limits.ts";
 import type { ReadinessProbe } from "../core/report.ts";
 import { TENANT_ID } from "../core/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
-import { type LedgerTarget, selectSettings } from "./schema.ts";
+import { SPARSE_TYPES } from "./rollups.ts";
+import { selectSettings } from "./statement-settings.ts";
+import type { LedgerTarget } from "./table.ts";
 
 /** How far the clock that made a job's id may be ahead of the one that made its events' ids. */
 const CLOCK_SKEW_MS = 600_000;
@@ -36,11 +38,12 @@ export class ClickHouseLedgerReader implements LedgerReader, ReadinessProbe {
     const from = eventIdBound(query.fromEventId);
     const to = eventIdBound(query.toEventId);
     if (from >= to) return { events: [], hasMore: false };
+    const { table, order } = orderFor(query.type);
     const rows = await this.clickhouse.rows(`SELECT event_id, event_type, result, job_id, channel
-FROM ${this.target.database}.events
+FROM ${this.target.database}.${table}
 WHERE tenant_id = '${tenantId}' AND event_id >= ${from} AND event_id < ${to}
   AND ${channelFilter(query.channel)}${typeFilter(query.type)}
-ORDER BY tenant_id DESC, event_id DESC
+ORDER BY ${order}
 LIMIT ${limit + 1}
 SETTINGS ${this.settings}`);
     return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
@@ -80,6 +83,13 @@ SETTINGS ${this.settings}`);
   async check(): Promise<void> {
     await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
   }
+}
+
+/** The table whose order makes a page of this type a range, and that order. */
+function orderFor(type: EventType | null): { readonly table: string; readonly order: string } {
+  return type !== null && SPARSE_TYPES.includes(type)
+    ? { table: "events_by_type", order: "tenant_id DESC, event_type DESC, event_id DESC" }
+    : { table: "events", order: "tenant_id DESC, event_id DESC" };
 }
 
 /** Dates far away lead to numbers that are no event ids; the nearest one stands for them. */

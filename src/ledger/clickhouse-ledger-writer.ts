@@ -4,7 +4,8 @@ import type { LedgerRow, LedgerWriter } from "../core/ledger.ts";
 import { limits } from "../core/limits.ts";
 import { TENANT_ID } from "../core/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
-import { insertSettings, type LedgerTarget } from "./schema.ts";
+import { insertSettings } from "./statement-settings.ts";
+import type { LedgerTarget } from "./table.ts";
 
 const EVENT_COLUMNS = ["tenant_id", "event_id", "job_id", "channel", "event_type", "result"] as const;
 const JOB_COLUMNS = ["tenant_id", "job_id", "channel", "status", "attempts", "result", "version"] as const;

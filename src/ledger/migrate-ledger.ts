@@ -1,5 +1,7 @@
 import type { ClickHouse } from "./clickhouse.ts";
-import { insertSettings, type LedgerTarget, ledgerFoundation, ledgerMigrations, selectSettings } from "./schema.ts";
+import { ledgerFoundation, ledgerMigrations } from "./schema.ts";
+import { insertSettings, selectSettings } from "./statement-settings.ts";
+import type { LedgerTarget } from "./table.ts";
 
 /** How long the look at what has been run may take on the server. */
 const LOOK_TIMEOUT_MS = 60_000;

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/core/event.ts";
 import { CHANNELS } from "../../src/core/job.ts";
-import { insertSettings, ledgerFoundation, ledgerMigrations, selectSettings } from "../../src/ledger/schema.ts";
+import { ledgerFoundation, ledgerMigrations } from "../../src/ledger/schema.ts";
+import { insertSettings, selectSettings } from "../../src/ledger/statement-settings.ts";
 
 const single = { database: "waybill", cluster: null };
 const cluster = { database: "waybill", cluster: "main" };
@@ -12,7 +13,10 @@ const statements = (target: typeof single | typeof cluster) => [
 
 test("every statement of the schema can be repeated", () => {
   for (const target of [single, cluster]) {
-    for (const sql of statements(target)) expect(sql).toContain("IF NOT EXISTS");
+    for (const sql of statements(target)) {
+      if (sql.startsWith("INSERT")) expect(sql).toContain("insert_deduplication_token = 'fill-");
+      else expect(sql).toContain("IF NOT EXISTS");
+    }
   }
 });
 
@@ -21,14 +25,15 @@ test("every table that rows are stored in remembers the tokens of its inserts", 
     statements(target)
       .filter((sql) => sql.includes("MergeTree"))
       .map((sql) => /(non_)?replicated_deduplication_window = 10000/.exec(sql)?.[0]);
-  expect(remembering(single)).toEqual(Array(3).fill("non_replicated_deduplication_window = 10000"));
-  expect(remembering(cluster)).toEqual(Array(3).fill("replicated_deduplication_window = 10000"));
+  expect(remembering(single)).toEqual(Array(6).fill("non_replicated_deduplication_window = 10000"));
+  expect(remembering(cluster)).toEqual(Array(6).fill("replicated_deduplication_window = 10000"));
 });
 
 test("in a cluster every table is replicated, on every node, and tenants are spread over the shards", () => {
-  for (const sql of statements(cluster)) expect(sql).toContain("ON CLUSTER 'main'");
+  const schema = statements(cluster).filter((sql) => !sql.startsWith("INSERT"));
+  for (const sql of schema) expect(sql).toContain("ON CLUSTER 'main'");
   const all = statements(cluster).join("\n");
-  for (const name of ["events", "jobs"]) {
+  for (const name of ["events", "jobs", "events_by_type", "events_hourly", "events_daily"]) {
     expect(all).toContain(`'/clickhouse/tables/{shard}/waybill/${name}_local', '{replica}'`);
     expect(all).toContain(`Distributed('main', 'waybill', '${name}_local', cityHash64(tenant_id))`);
   }

@@ -8,7 +8,7 @@ import { ClickHouseLedgerReader } from "../../src/ledger/clickhouse-ledger-reade
 import { ClickHouseLedgerWriter } from "../../src/ledger/clickhouse-ledger-writer.ts";
 import { connectClickHouse } from "../../src/ledger/connect-clickhouse.ts";
 import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
-import type { LedgerTarget } from "../../src/ledger/schema.ts";
+import type { LedgerTarget } from "../../src/ledger/table.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { serveClickHouse } from "./clickhouse-http.ts";
 
