@@ -140,6 +140,18 @@ export const SETTINGS = {
     expected: "a name of letters, digits, underscores and hyphens",
     parse: (text) => matching(text, /^[A-Za-z_][\w-]{0,62}$/),
   },
+  eventsKeptMonths: {
+    name: "EVENTS_KEPT_MONTHS",
+    default: "13",
+    meaning: "how long the ledger keeps events; sums by hour and day stay",
+    ...wholeNumber(1, 1_200),
+  },
+  jobsKeptDays: {
+    name: "JOBS_KEPT_DAYS",
+    default: "90",
+    meaning: "how long the ledger keeps finished jobs with their results",
+    ...wholeNumber(1, 36_500),
+  },
   clickhouseHttpPort: {
     name: "CLICKHOUSE_HTTP_PORT",
     planned: true,

@@ -11,11 +11,14 @@ import { ClickHouseLedgerReader } from "../ledger/clickhouse-ledger-reader.ts";
 import { ClickHouseLedgerWriter } from "../ledger/clickhouse-ledger-writer.ts";
 import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
 import { migrateLedger } from "../ledger/migrate-ledger.ts";
+import { applyRetention } from "../ledger/retention.ts";
 import { connectPostgres } from "../registry/connect-postgres.ts";
 import type { OpenDatabase } from "../registry/database.ts";
 import { migrate } from "../registry/migrate.ts";
 
 const STATEMENT_TIMEOUT_MS = 20_000;
+/** A step of the schema may have to go over all that is there. */
+const MIGRATION_TIMEOUT_MS = 30 * 60_000;
 
 /** Whether any store of this process is in the data folder. */
 export function hasEmbeddedStore(config: Config): boolean {
@@ -66,10 +69,18 @@ export interface OpenLedger {
 export async function openLedger(config: Config, clock: Clock, schema: Schema): Promise<OpenLedger> {
   const target = { database: config.clickhouseDatabase, cluster: config.clickhouseCluster };
   const server = connectLedger(config);
-  const over = (client: typeof server.writer) => new ClickHouse({ client, clock, timeoutMs: STATEMENT_TIMEOUT_MS });
+  const over = (client: typeof server.writer, timeoutMs = STATEMENT_TIMEOUT_MS) =>
+    new ClickHouse({ client, clock, timeoutMs });
   const [writing, reading] = [over(server.writer), over(server.reader)];
+  const migrating = over(server.writer, MIGRATION_TIMEOUT_MS);
   try {
-    if (config.clickhouseUrl === null || schema === "migrate") await migrateLedger(writing, target);
+    if (config.clickhouseUrl === null || schema === "migrate") {
+      await migrateLedger(migrating, target);
+      await applyRetention(migrating, target, {
+        eventsMonths: config.eventsKeptMonths,
+        jobsDays: config.jobsKeptDays,
+      });
+    }
   } catch (error) {
     await server.close();
     throw error;

@@ -1,7 +1,8 @@
 import { EVENT_TYPES, type EventType } from "../core/event.ts";
 import { CHANNELS } from "../core/job.ts";
+import { eventsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
-import { checked, enumOf, eventTime, type LedgerTarget, onCluster, type Table, table } from "./table.ts";
+import { checked, enumOf, eventTime, type LedgerTarget, localName, onCluster, type Table, table } from "./table.ts";
 
 /**
  * What is derived from `events` as it is written: a copy of the sparse types in an order of their own, sums by hour and
@@ -11,7 +12,7 @@ import { checked, enumOf, eventTime, type LedgerTarget, onCluster, type Table, t
 export function rollups(target: LedgerTarget): readonly string[] {
   const { database, cluster } = checked(target);
   return [
-    `ALTER TABLE ${database}.${local(target, "jobs")}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS template LowCardinality(String) DEFAULT '' CODEC(ZSTD(1))`,
+    `ALTER TABLE ${database}.${localName(target, "jobs")}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS template LowCardinality(String) DEFAULT '' CODEC(ZSTD(1))`,
     ...(cluster === null
       ? []
       : [
@@ -52,7 +53,7 @@ const EVENTS_BY_TYPE: Derived = {
     engineArguments: [],
     partitionBy: `toYYYYMM(${eventTime("event_id")})`,
     orderBy: "(tenant_id, event_type, event_id)",
-    ttl: "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL 13 MONTH",
+    ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
     settings: [],
     isSynced: true,
   },
@@ -108,7 +109,7 @@ function derivedTable(target: LedgerTarget, { table: spec, columns, where, group
     `INSERT INTO ${database}.${spec.name} ${select("events", `${where} AND ${isNotKept}`)}
 SETTINGS ${insertSettings(target, `fill-${spec.name}`)}`,
     `CREATE MATERIALIZED VIEW IF NOT EXISTS ${database}.${view}${onCluster(cluster)}
-TO ${database}.${local(target, spec.name)} AS ${select(local(target, "events"), where)}`,
+TO ${database}.${localName(target, spec.name)} AS ${select(localName(target, "events"), where)}`,
   ];
 }
 
@@ -156,9 +157,4 @@ FROM (
 GROUP BY template ORDER BY jobs DESC, template`,
     ),
   ];
-}
-
-/** The table that rows are in on a node: a cluster's is a face over all nodes'. */
-function local({ cluster }: LedgerTarget, name: string): string {
-  return cluster === null ? name : `${name}_local`;
 }

@@ -1,5 +1,6 @@
 import { EVENT_TYPES } from "../core/event.ts";
 import { CHANNELS } from "../core/job.ts";
+import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { rollups } from "./rollups.ts";
 import {
   checked,
@@ -67,7 +68,7 @@ const EVENTS: Table = {
   engineArguments: [],
   partitionBy: `toYYYYMM(${eventTime("event_id")})`,
   orderBy: "(tenant_id, event_id)",
-  ttl: "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL 13 MONTH",
+  ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
   settings: [],
   isSynced: true,
 };
@@ -92,7 +93,7 @@ const JOBS: Table = {
   engineArguments: ["version"],
   partitionBy: "toYYYYMM(UUIDv7ToDateTime(job_id, 'UTC'))",
   orderBy: "(tenant_id, toUInt128(job_id))",
-  ttl: "toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL 90 DAY",
+  ttl: jobsTtl(RETENTION_DEFAULT.jobsDays),
   settings: ["index_granularity = 1024"],
   isSynced: true,
 };

@@ -33,10 +33,15 @@ export const eventTime = (column: string) =>
 export const enumOf = (words: readonly string[]) =>
   `Enum8(${words.map((word, i) => `'${word}' = ${i + 1}`).join(", ")})`;
 
+/** The table that a node's rows are in: in a cluster, the one of the plain name is a face over all nodes'. */
+export function localName({ cluster }: LedgerTarget, name: string): string {
+  return cluster === null ? name : `${name}_local`;
+}
+
 /** A table; in a cluster, one on every node, and one that spreads rows over the shards by tenant. */
 export function table(target: LedgerTarget, spec: Table): readonly string[] {
   const { database, cluster } = target;
-  const local = cluster === null ? spec.name : `${spec.name}_local`;
+  const local = localName(target, spec.name);
   const engine =
     cluster === null
       ? `${spec.engine}(${spec.engineArguments.join(", ")})`

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/core/event.ts";
 import { CHANNELS } from "../../src/core/job.ts";
 import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
+import { applyRetention } from "../../src/ledger/retention.ts";
 import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { eventIdAt, ledgerRow } from "./ledger-rows.ts";
@@ -113,4 +114,31 @@ test("analysts' views answer from the sums and the events", async () => {
     await rows(`SELECT toString(day), jobs, seconds_p50_p90_p99[1] FROM ${db()}.time_to_deliver(${range})`),
   ).toEqual([[day, 1, 3]]);
   expect(await rows(`SELECT template FROM ${db()}.template_results(${range})`)).toEqual([]);
+});
+
+test("what is kept how long follows the configuration, and a table that is right already is not altered", async () => {
+  const { writing, reading, target } = await engine.ledger("kept", "process");
+  const engines = () =>
+    reading.rows(
+      `SELECT name, extract(engine_full, 'TTL.*toInterval(\\\\w+\\\\(\\\\d+\\\\))') FROM system.tables WHERE database = 'kept' AND engine LIKE '%MergeTree' ORDER BY name`,
+    );
+  const kept = (events: string, jobs: string) => [
+    ["events", events],
+    ["events_by_type", events],
+    ["events_daily", ""],
+    ["events_hourly", ""],
+    ["jobs", jobs],
+    ["migrations", ""],
+  ];
+  expect(await engines()).toEqual(kept("Month(13)", "Day(90)"));
+  const statements: string[] = [];
+  const watched = new Proxy(writing, {
+    get: (of, name) =>
+      name === "command" ? (sql: string) => (statements.push(sql), of.command(sql)) : Reflect.get(of, name).bind(of),
+  });
+  for (let round = 0; round < 2; round += 1) {
+    await applyRetention(watched, target, { eventsMonths: 2, jobsDays: 7 });
+    expect(await engines()).toEqual(kept("Month(2)", "Day(7)"));
+    expect(statements).toHaveLength(3);
+  }
 });

@@ -1,0 +1,49 @@
+import { assert } from "../core/errors.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { selectSettings } from "./statement-settings.ts";
+import { checked, type LedgerTarget, localName, onCluster } from "./table.ts";
+
+/** How long the ledger keeps what. The sums by hour and day stay: no person is in them. */
+export interface Retention {
+  /** Of an event, counted from its own time. */
+  readonly eventsMonths: number;
+  /** Of a finished job, counted from when it was accepted. */
+  readonly jobsDays: number;
+}
+
+/** What the tables are created with. */
+export const RETENTION_DEFAULT: Retention = { eventsMonths: 13, jobsDays: 90 };
+
+export const eventsTtl = (months: number) =>
+  `toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL ${months} MONTH`;
+export const jobsTtl = (days: number) => `toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL ${days} DAY`;
+
+const LOOK_TIMEOUT_MS = 60_000;
+
+/**
+ * Brings the tables' time to live to what is configured. A table that has it already is left alone: an ALTER would rewrite
+ * what is known of every part. Rows go by whole parts, a month at a time, once the last of a part is too old.
+ */
+export async function applyRetention(
+  clickhouse: ClickHouse,
+  target: LedgerTarget,
+  retention: Retention,
+): Promise<void> {
+  const { eventsMonths, jobsDays } = retention;
+  const { database, cluster } = checked(target);
+  for (const span of [eventsMonths, jobsDays]) assert(Number.isInteger(span) && span > 0, "a time to live is whole");
+  const wanted = [
+    { name: "events", ttl: eventsTtl(eventsMonths), shown: `toIntervalMonth(${eventsMonths})` },
+    { name: "events_by_type", ttl: eventsTtl(eventsMonths), shown: `toIntervalMonth(${eventsMonths})` },
+    { name: "jobs", ttl: jobsTtl(jobsDays), shown: `toIntervalDay(${jobsDays})` },
+  ];
+  const rows = await clickhouse.rows(
+    `SELECT name, engine_full FROM system.tables WHERE database = '${database}' SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`,
+  );
+  const engines = new Map(rows.map(([name, engine]) => [name, String(engine)]));
+  for (const { name, ttl, shown } of wanted) {
+    const local = localName(target, name);
+    if (engines.get(local)?.includes(shown)) continue;
+    await clickhouse.command(`ALTER TABLE ${database}.${local}${onCluster(cluster)} MODIFY TTL ${ttl}`);
+  }
+}
