@@ -20,6 +20,8 @@ export const limits = {
   chatParamsMax: 200,
 
   // What operators may set.
+  /** Aliases of one tenant: all of them are in its snapshot. */
+  aliasesMax: 5_000,
   requestsPerMinuteMax: 1_000_000,
   deliveriesPerSecondMax: 100_000,
 
@@ -63,6 +65,12 @@ export const limits = {
   journalRetryMs: 1_000,
   /** Wait before a tenant is looked up again in a registry that does not answer. */
   tenantRetryMs: 500,
+  /** A day's allowance is taken in pieces, at most a fiftieth of it and this many: what is at hand is lost in a crash. */
+  allowancePieceMax: 64,
+  /** How long it is known what was taken of a day's allowance: longer than any clock takes that day for today. */
+  allowanceKeptMs: 2 * 24 * 60 * 60 * 1000,
+  /** A box whose allowance is used up is looked at this often: the operator may have raised it. */
+  allowanceLookMs: 60_000,
   deliveryTimeoutMs: 60_000,
   /** A channel that does not heed the abort of its delivery is not waited for any longer than this. */
   abortGraceMs: 1_000,
@@ -117,6 +125,31 @@ export const limits = {
   trackedLinksMax: 1_000,
   /** Opens and clicks that a process remembers until the journal has them; beyond it they are not recorded. */
   engagementsPendingMax: 10_000,
+
+  // Devices with passes. Apple names no bounds; its devices stay far below these.
+  /** More devices cannot have one pass: whoever holds its token could invent them. */
+  devicesPerPassMax: 10_000,
+  /** Characters of a device's id, a pass type's or a serial in an address. */
+  passNameCharsMax: 255,
+  registrationBytesMax: 4 * 1024,
+  /** Serials in one answer to what changed; the rest is in the next. */
+  updatedSerialsMax: 1_000,
+  deviceLogBytesMax: 16 * 1024,
+  /** Lines of one call, and of all devices in a second, that are kept; the rest is counted. */
+  deviceLogLinesMax: 100,
+  deviceLogLinesPerSecond: 100,
+  deviceLogLineCharsMax: 1_000,
+
+  // Telling tenants of devices.
+  webhookUrlCharsMax: 2_048,
+  /** Calls that wait or are under way, in all and of one tenant; beyond it they are counted, and not made. */
+  webhooksPendingMax: 10_000,
+  tenantWebhooksPendingMax: 1_000,
+  /** Calls under way, in all and of one tenant. */
+  webhookCallsMax: 32,
+  tenantWebhookCallsMax: 4,
+  /** From the look-up of the name to the status of the answer. */
+  webhookTimeoutMs: 5_000,
 
   // Reading.
   eventPageDefault: 100,

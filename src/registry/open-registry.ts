@@ -4,15 +4,20 @@ import type { ChangeFeed } from "../core/change-feed.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DomainStore } from "../core/domain.ts";
 import { ConfigurationError } from "../core/errors.ts";
+import type { PassDevices } from "../core/passes.ts";
+import type { PassStore } from "../core/passes.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
+import { AliasRepository } from "./alias-repository.ts";
 import { CredentialRepository } from "./credential-repository.ts";
 import { type AnyDb, Database } from "./database.ts";
+import { DeviceRepository } from "./device-repository.ts";
 import { DomainRepository } from "./domain-repository.ts";
 import { KeyRepository } from "./key-repository.ts";
+import { PassRepository } from "./pass-repository.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import { RegistryChanges } from "./registry-changes.ts";
 import { credentials, domains, plans, registryState } from "./schema.ts";
@@ -39,6 +44,8 @@ export interface RegistryOptions {
 export interface OpenRegistry {
   readonly registry: Registry;
   readonly domains: DomainStore;
+  readonly passes: PassStore;
+  readonly devices: PassDevices;
   readonly directory: TenantDirectory;
   readonly probe: ReadinessProbe;
   /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
@@ -71,6 +78,8 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   return {
     registry: registryOf(options, database, changes),
     domains: new DomainRepository({ database, changes, vault, clock }),
+    passes: new PassRepository({ database, vault, clock }),
+    devices: new DeviceRepository(database, clock),
     directory: snapshots,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     start: () => snapshots.start(),
@@ -84,6 +93,7 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
   const keys = new KeyRepository({ database, changes, clock, random });
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository(database, changes);
+  const aliases = new AliasRepository(database, changes);
   const ownCredentials = new CredentialRepository(vault, changes);
   const tokens = new TokenRepository(database, clock);
   const suppressed = new SuppressionRepository(database, clock);
@@ -101,7 +111,12 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
     template: (tenantId, slug) => templates.one(tenantId, slug),
     templates: (tenantId) => templates.all(tenantId),
     deleteTemplate: (tenantId, slug) => templates.delete(tenantId, slug),
+    putAlias: (tenantId, alias) => aliases.put(tenantId, alias),
+    alias: (tenantId, alias) => aliases.one(tenantId, alias),
+    aliases: (tenantId) => aliases.all(tenantId),
+    deleteAlias: (tenantId, alias) => aliases.delete(tenantId, alias),
     putEmailCredentials: (tenantId, given) => ownCredentials.putEmail(tenantId, given),
+    putWhatsappCredentials: (tenantId, given) => ownCredentials.putWhatsapp(tenantId, given),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
