@@ -67,7 +67,9 @@ export interface PassStore {
   update(tenantId: string, update: PassUpdate): Promise<Pass>;
   /** Null: no such pass of the tenant's. */
   find(tenantId: string, passId: string): Promise<Pass | null>;
-  /** An Apple pass as its devices know it; null: there is none. */
+  /** The tenant's pass that has the serial already; null: the serial is free. */
+  holder(pass: Pick<Pass, "tenantId" | "content" | "serial">): Promise<Pass | null>;
+  /** Apple passes as their devices know them: more than one where tenants share a pass type. */
   findBySerial(passTypeId: string, serial: string): Promise<readonly Pass[]>;
   /** Bytes by SHA-256 in hex; what is unknown is left out. */
   images(tenantId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
