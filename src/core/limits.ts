@@ -94,6 +94,67 @@ export const limits = {
   /** A larger payload is not kept: failures must not fill the journal. */
   failedBytesMax: 64 * 1024,
 
+  // Google's wallet.
+  /** Calls a second that Google takes for one issuer (its FAQ for issuers). */
+  googleCallsPerSecond: 20,
+  /** Jobs of an issuer that wait for their turn, a tenant's window and more; others come back later. */
+  googleJobsWaitingMax: 100,
+  /** Callers of the API who wait for their turn; others are told to try again. */
+  googleRequestsWaitingMax: 20,
+  googleCallTimeoutMs: 15_000,
+  googleAnswerBytesMax: 4 * 1024 * 1024,
+  googleTokenTimeoutMs: 10_000,
+  /** Access tokens last an hour; this long before their end they are used no more. */
+  googleTokenMarginMs: 5 * 60_000,
+  /** Service accounts that a process holds access tokens of, and issuers that it knows the pace of. */
+  googleAccountsMax: 1_000,
+  /** Objects whose insertion got no answer, remembered so that they are known again. */
+  googleInsertsRememberedMax: 1_000,
+  /** A larger object is not remembered. */
+  googleInsertCharsMax: 32 * 1024,
+  /** Passes of which it is remembered which version Google has. */
+  googleVersionsRememberedMax: 10_000,
+
+  // Chat.
+  /** What the provider grants a phone number at first (80 a second, WhatsApp Cloud API, "Throughput"). */
+  chatMessagesPerSecond: 80,
+  /** A number that is throttled is never slower than this, or it would not find out when that is over. */
+  chatMessagesPerSecondMin: 1,
+  /** By how much a number's rate grows each second after it was throttled: back in twenty seconds at most. */
+  chatRecoveryPerSecond: 4,
+  /** How long a rate that was too high is kept away from. Longer would hold a number down that was raised since. */
+  chatLearnedMs: 10 * 60_000,
+  /** From the request to the end of the answer. */
+  chatTimeoutMs: 30_000,
+  /**
+   * How long a message whose fate is unknown waits for the provider's callbacks before it is sent again. They come
+   * within seconds, and late ones are mostly our own doing: an API that was restarted or moved, a hook that was refused
+   * and is tried again with growing gaps. Ten minutes outlast those, and most messages are still of use afterwards.
+   */
+  ambiguousWaitMs: 10 * 60_000,
+  /** A number that too many people reported rests for this long: the provider looks at days, so sooner is of no use. */
+  chatSpamPauseMs: 6 * 60 * 60_000,
+  /** A locked or restricted account is asked again after this: people have to act first, and may have acted. */
+  chatLockedPauseMs: 15 * 60_000,
+  /** Refused credentials are tried again after this. New ones are tried at once. */
+  chatCredentialsPauseMs: 30_000,
+  /** No answer of the provider's stops a number for longer: a job lives no longer. */
+  chatPauseMsMax: 24 * 60 * 60_000,
+  /** First wait for a recipient who was written to too often; the provider takes one message in six seconds. */
+  chatPairSpacingMs: 6_000,
+  chatPairSpacingMsMax: 15 * 60_000,
+  /** Pairs of number and recipient that are remembered as spaced; the oldest is forgotten first. */
+  chatPairsMax: 10_000,
+  /** Numbers whose pace is remembered before those are forgotten of which there is nothing to remember. */
+  chatNumbersMax: 10_000,
+  /** A paced tenant asks again after this at the latest: the number may have been freed meanwhile. */
+  chatAskAgainMs: 30_000,
+  /** Who is this much late for a turn at a shared number has lost it. */
+  chatTurnLateMsMax: 1_000,
+  chatAnswerBytesMax: 64 * 1024,
+  /** What is repeated to a tenant of a provider's error. */
+  chatErrorCharsMax: 400,
+
   // Recording.
   recordRowsMax: 10_000,
   recordEntriesMax: 1_000,
@@ -163,6 +224,10 @@ export const limits = {
 
 assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one lost renewal must not lose the lease");
 assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead owner is replaced in time");
+assert(
+  limits.chatTimeoutMs + limits.abortGraceMs < limits.deliveryTimeoutMs,
+  "a chat message ends by its own time-out",
+);
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
 assert(limits.bucketFilledMs < limits.bucketClosesMs, "no bucket expires that still gets jobs without notice");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
