@@ -32,6 +32,9 @@ const DRIVERS = {
   "drizzle-orm": ["registry", "embedded"],
   nodemailer: ["channels/email"],
   "smtp-server": ["sandbox"],
+  pkijs: ["channels/wallet/apple", "sandbox"],
+  asn1js: ["sandbox"],
+  fflate: ["channels/wallet/apple"],
   htmlparser2: ["intake", "channels"],
   pino: ["telemetry"],
   "pino-pretty": ["telemetry"],
@@ -99,7 +102,7 @@ module.exports = {
     error(
       "no-unresolvable",
       { path: "^(src|test|bench|infra)/" },
-      { couldNotResolve: true, pathNot: "^bun(:|$)|\\.lua$" },
+      { couldNotResolve: true, pathNot: "^bun(:|$)|\\.(lua|pem)$" },
     ),
   ],
   options: {

@@ -1,0 +1,105 @@
+import { X509Certificate } from "node:crypto";
+import { type RelativeDistinguishedNames, Certificate as X509 } from "pkijs";
+
+/** What of an X.509 certificate (RFC 5280) matters to a signer of passes. */
+export interface Certificate {
+  readonly der: Uint8Array<ArrayBuffer>;
+  /** Names in DER, to be compared octet by octet. */
+  readonly issuer: Uint8Array<ArrayBuffer>;
+  readonly subject: Uint8Array<ArrayBuffer>;
+  /** DER of the INTEGER. */
+  readonly serialNumber: Uint8Array<ArrayBuffer>;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** `UID` of the subject, and what Apple's own extension says: pass types, if it is a Pass Type ID certificate. */
+  readonly passTypeIds: readonly string[];
+  /** `OU` of the subject: the team. */
+  readonly teamIds: readonly string[];
+  /** In hex; null: it has no such extension. */
+  readonly subjectKeyId: string | null;
+  readonly authorityKeyId: string | null;
+  /** For what is left to the runtime's own library: comparing keys, checking signatures. */
+  readonly x509: X509Certificate;
+}
+
+const OID = {
+  userId: "0.9.2342.19200300.100.1.1",
+  organizationalUnit: "2.5.4.11",
+  subjectKeyIdentifier: "2.5.29.14",
+  authorityKeyIdentifier: "2.5.29.35",
+  /** Apple's: the identifier that the certificate was issued for. */
+  applePassType: "1.2.840.113635.100.6.1.16",
+} as const;
+
+const PEM_CHARS_MAX = 64 * 1024;
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/;
+
+/** The first certificate of a PEM text (RFC 7468), or null where it holds none that can be read. */
+export function readCertificate(pem: string): Certificate | null {
+  const body = pem.length > PEM_CHARS_MAX ? undefined : PEM_CERTIFICATE.exec(pem)?.[1];
+  if (body === undefined) return null;
+  const der = new Uint8Array(Buffer.from(body, "base64"));
+  try {
+    return describe(der);
+  } catch {
+    // Whatever the libraries say of it: it is no certificate.
+    return null;
+  }
+}
+
+/** Whether `issuer` is who signed the certificate: by name, by key identifier where both have one, and by signature. */
+export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
+  if (Buffer.compare(certificate.issuer, issuer.subject) !== 0) return false;
+  const { authorityKeyId } = certificate;
+  if (authorityKeyId !== null && issuer.subjectKeyId !== null && authorityKeyId !== issuer.subjectKeyId) return false;
+  try {
+    return certificate.x509.verify(issuer.x509.publicKey);
+  } catch {
+    // A key of another kind than the signature's.
+    return false;
+  }
+}
+
+function describe(der: Uint8Array<ArrayBuffer>): Certificate {
+  const certificate = X509.fromBER(der);
+  const extensions = new Map((certificate.extensions ?? []).map((one) => [one.extnID, one]));
+  const passType = extensions.get(OID.applePassType)?.extnValue.valueBlock.valueHexView;
+  const passTypeIds = textsOf(certificate.subject, OID.userId);
+  return {
+    der,
+    issuer: new Uint8Array(certificate.issuer.toSchema().toBER()),
+    subject: new Uint8Array(certificate.subject.toSchema().toBER()),
+    serialNumber: new Uint8Array(certificate.serialNumber.toBER()),
+    notBeforeMs: certificate.notBefore.value.getTime(),
+    notAfterMs: certificate.notAfter.value.getTime(),
+    passTypeIds: passType === undefined ? passTypeIds : [...passTypeIds, stringIn(passType)],
+    teamIds: textsOf(certificate.subject, OID.organizationalUnit),
+    subjectKeyId: keyIdIn(extensions.get(OID.subjectKeyIdentifier)?.extnValue.valueBlock.valueHexView, 0x04),
+    authorityKeyId: authorityKeyIdIn(extensions.get(OID.authorityKeyIdentifier)?.extnValue.valueBlock.valueHexView),
+    x509: new X509Certificate(der),
+  };
+}
+
+function textsOf(name: RelativeDistinguishedNames, oid: string): readonly string[] {
+  return name.typesAndValues.flatMap(({ type, value }) => (type === oid ? [String(value.valueBlock.value)] : []));
+}
+
+/** The text of a short string of any of DER's kinds. */
+function stringIn(element: Uint8Array): string {
+  return Buffer.from(element.subarray(2)).toString("utf8");
+}
+
+/** KeyIdentifier ::= OCTET STRING, under the given tag, in hex. */
+function keyIdIn(element: Uint8Array | undefined, tag: number): string | null {
+  const length = element?.[1];
+  if (element?.[0] !== tag || length === undefined || length >= 0x80) return null;
+  return Buffer.from(element.subarray(2, 2 + length)).toString("hex");
+}
+
+/** AuthorityKeyIdentifier ::= SEQUENCE { keyIdentifier [0] OPTIONAL, … } (RFC 5280, 4.2.1.1). */
+function authorityKeyIdIn(extension: Uint8Array | undefined): string | null {
+  const [tag, length = 0x80] = extension ?? [];
+  if (extension === undefined || tag !== 0x30) return null;
+  // A long form has one octet more for each that its length takes.
+  return keyIdIn(extension.subarray(length < 0x80 ? 2 : 2 + (length & 0x7f)), 0x80);
+}

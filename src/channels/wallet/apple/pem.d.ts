@@ -1,0 +1,4 @@
+declare module "*.pem" {
+  const text: string;
+  export default text;
+}
