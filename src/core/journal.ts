@@ -13,7 +13,7 @@ import type { TenantRef } from "./tenant.ts";
  */
 export interface Journal extends FrontJournal, OwnerJournal, RecorderJournal {}
 
-/** State of a tenant's sliding window after the request was counted. */
+/** State of a tenant's sliding window after the request was counted; all zero where this call counted nothing. */
 export interface RateState {
   readonly limit: number;
   readonly remaining: number;
@@ -54,9 +54,12 @@ export interface IdempotencyKeys {
   queuedUnder(tenant: TenantRef, idempotency: Idempotency): Promise<string | null>;
 }
 
-/** By which provider's message id which job was handed over, for as long as that is kept (`limits.providerRefKeptMs`). */
+/**
+ * By which provider's message id which job was handed over. Known from before the settlement that names it lands, for at
+ * least `limits.providerRefKeptMs`.
+ */
 export interface ProviderReferences {
-  /** Each reference's job, or null where it is unknown. */
+  /** Each reference's job, or null where it is unknown, in the order of the references. */
   jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]>;
 }
 
@@ -70,8 +73,10 @@ export interface FrontJournal {
   /** Counts a request that queues nothing (a read, or one that is refused further on). */
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
   /**
-   * Counts the request (`requestsPerMinute` null: it was counted by `admit`) and queues the job. Resolves when it is on disk. While the effect is unknown it repeats itself, and
-   * recognises the job; when it rejects with `TransportError` in the end, accepting this job again could queue it twice.
+   * Counts the request and queues the job. `requestsPerMinute` null: it was counted by `admit`, whose `rate` its caller
+   * keeps; the job is then never refused for the rate. Resolves when it is on disk. While the effect is unknown it
+   * repeats itself, and recognises the job; when it rejects with `TransportError` in the end, accepting this job again
+   * could queue it twice.
    */
   accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult>;
   /** The job, or null when it is unknown here (never accepted, another tenant's, or older than its stay). */
@@ -88,16 +93,21 @@ export interface Observation {
   readonly suppress: { readonly recipient: string; readonly reason: SuppressionReason } | null;
   /** The job as the ledger has it, where the journal answered `unknown` before. */
   readonly known: JobRecord | null;
-  /** A report can overtake our own note of the hand-over. `hold`: then change nothing and answer `early`. */
   /**
-   * `keep`: keep it with the job, whose history it joins when the job ends. A provider that reports on a message has it:
-   * a job that waits for another try, because the last one got no answer, ends with success instead.
+   * A report can overtake our own note of the hand-over. `hold`: then change nothing and answer `early`.
+   *
+   * `keep`: keep it with the job, whose history it joins when the job ends, one a type. A provider that reports on a
+   * message has it: a job that waits for another try, because the last one got no answer, ends with success at once; one
+   * that would be tried again or given up later ends with success then; and `pull` says so of one that it hands out
+   * again (`QueuedJob.isReported`). Only what its owner has in hand by then may still go out a second time.
    */
   readonly whenUnfinished: "hold" | "record" | "keep";
 }
 
-/** `duplicate`: the job has this event already (for `clicked`: for this link). `early`: the job has not ended yet.
- * `kept`: neither, and the report waits with it. */
+/**
+ * `duplicate`: the job has this event already (for `clicked`: for this link), or a report of this type waits with it.
+ * `early`: the job has not ended yet. `kept`: neither has it ended, and the report waits with it from now on.
+ */
 export type ObserveResult = "recorded" | "duplicate" | "unknown" | "early" | "kept";
 
 export type LeaseRole = "dispatcher" | "recorder";
@@ -162,8 +172,10 @@ export type Settlement =
       readonly status: FinalStatus;
       readonly result: JsonObject;
       readonly event: { readonly type: EventType; readonly result: JsonObject };
-      /** The provider's id of the message, which its reports name. */
+      /** The provider's id of the message, which its reports name: `ProviderReferences` then knows the job. */
       readonly providerRef?: string;
+      /** Its tries ended without a clear answer. Where a report waits with the job, its provider has it: success. */
+      readonly isGivenUp?: true;
     }
   /** `status`: pending where no delivery was started, because the content could not be looked at. */
   | {
@@ -171,12 +183,32 @@ export type Settlement =
       readonly job: QueuedJob;
       readonly delayMs: number;
       readonly status: "running" | "pending";
+      /** The wait costs the job no attempt. */
+      readonly isUncounted?: true;
     }
   /** The content was looked at and its delivery starts: the job is running. */
   | { readonly kind: "start"; readonly job: QueuedJob };
 
+/** What a box may send on a day, and how much of it is wanted. */
+export interface AllowanceCall {
+  readonly box: Mailbox;
+  /** UTC day, as `utcDayAt` counts. */
+  readonly day: number;
+  /** Deliveries that may start on it. */
+  readonly allowance: number;
+  /** Deliveries of that day that the caller knows to be taken, by it or those before it. */
+  readonly known: number;
+  readonly wanted: number;
+}
+
 /** What a shard's dispatcher does with the journal. */
 export interface OwnerJournal extends Leases {
+  /**
+   * Takes of a day's allowance; answers how many are taken then, by all. Where more are than are `known`, nothing is
+   * taken. As nobody else may act for the shard, all beyond what the caller knew is its own, however many answers it
+   * missed; so the first call of a lease wants nothing and only hears what is taken.
+   */
+  allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced>;
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced>;
   settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
   /** Calls back when a shard has new mail. A hint: it can be lost, so owners also look by themselves. */

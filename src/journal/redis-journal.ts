@@ -6,6 +6,7 @@ import { isJobId } from "../core/ids.ts";
 import { CHANNELS, type JobRecord, type SuppressionReason } from "../core/job.ts";
 import type {
   AcceptResult,
+  AllowanceCall,
   Fenced,
   Idempotency,
   IdempotencyKeys,
@@ -28,6 +29,7 @@ import type { Suppression, SuppressionIndex } from "../core/suppressions.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantRef } from "../core/tenant.ts";
 import { Acceptor } from "./accept.ts";
+import { allow } from "./allow.ts";
 import { decodeRecord, encodeBox } from "./codec.ts";
 import { connectRedis, type RedisAddress, type RedisConnection, redisFailure } from "./connection.ts";
 import { CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, membersKey, shardPrefix } from "./keys.ts";
@@ -114,7 +116,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, Suppr
     return { limited: answer.kind === "limited", rate: answer.rate };
   }
 
-  async accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+  async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job });
     if (answer.kind === "admitted") throw new Error("a job was counted but not queued");
     return answer;
@@ -173,6 +175,9 @@ export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, Suppr
   }
   settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
     return settle(this.owner, lease, settlements);
+  }
+  allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
+    return allow(this.owner, lease, call);
   }
   record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
     return record(this.owner, lease, done);

@@ -13,6 +13,7 @@ export type Command =
   | { readonly kind: "observe"; readonly reports: readonly Report[] }
   | { readonly kind: "record"; readonly lease: LeasePick; readonly done: "none" | "last" | "earlier" }
   | { readonly kind: "acquire"; readonly shard: number; readonly role: LeaseRole; readonly ttlMs: number }
+  | { readonly kind: "allow"; readonly lease: LeasePick; readonly call: AllowancePick }
   | { readonly kind: "renew" | "release"; readonly role: LeaseRole; readonly lease: LeasePick }
   | { readonly kind: "member"; readonly role: LeaseRole; readonly owner: string; readonly leaves: boolean }
   /** All that is there is sent, and all that can be is recorded. */
@@ -41,6 +42,16 @@ export interface BoxPick {
   readonly channel: ChannelName;
   readonly goesOn: boolean;
   readonly entriesMax: number;
+}
+
+export interface AllowancePick {
+  readonly tenant: number;
+  readonly channel: ChannelName;
+  readonly isTomorrow: boolean;
+  readonly allowance: number;
+  /** Beyond what was answered last: below 0 the caller has missed answers, above the journal has forgotten. */
+  readonly knowsMore: number;
+  readonly wanted: number;
 }
 
 export interface OutcomePick {
@@ -113,6 +124,15 @@ const box: fc.Arbitrary<BoxPick> = fc.record({
   channel,
   goesOn: fc.boolean(),
   entriesMax: fc.constantFrom(1, 2, 64),
+});
+
+const allowance: fc.Arbitrary<AllowancePick> = fc.record({
+  tenant: fc.constantFrom(0, 0, 2),
+  channel: fc.constantFrom<ChannelName>("email", "email", "whatsapp"),
+  isTomorrow: fc.constantFrom(false, false, true),
+  allowance: fc.constantFrom(50, 50, 3, 0),
+  knowsMore: fc.constantFrom(0, 0, 0, -1, 4),
+  wanted: fc.constantFrom(0, 1, 2, 64),
 });
 
 const several = <T>(items: fc.Arbitrary<T>, maxLength: number) => fc.array(items, { minLength: 1, maxLength });
@@ -190,6 +210,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         ttlMs: fc.constantFrom(3_600_000, 20_000),
       }),
     },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("allow" as const), lease, call: allowance }) },
     {
       weight: 2,
       arbitrary: fc.record({ kind: fc.constantFrom("renew" as const, "release" as const), role, lease }),

@@ -13,10 +13,11 @@ import {
   type Settlement,
 } from "../../src/core/journal.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
+import { utcDayAt } from "../../src/core/warm-up.ts";
 import { MemoryJournal } from "../simulation/memory-journal.ts";
 import { JournalState } from "../simulation/memory-journal-state.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
-import type { BoxPick, Command, LeasePick, Order, OutcomePick, Report } from "./journal-commands.ts";
+import type { AllowancePick, BoxPick, Command, LeasePick, Order, OutcomePick, Report } from "./journal-commands.ts";
 import { SHARDS, TENANTS } from "./journal-commands.ts";
 import { comparableDump, journalTexts } from "./journal-texts.ts";
 import type { TimedRedis } from "./timed-redis.ts";
@@ -36,6 +37,7 @@ export class JournalPair {
   private readonly chance = new SeededRandom(7);
   private readonly jobs: { readonly tenant: TenantRef; readonly job: NewJob }[] = [];
   private readonly pulled: { readonly shard: number; readonly job: QueuedJob }[] = [];
+  private readonly taken = new Map<string, number>();
   private readonly lastRead = new Map<string, string>();
   private readonly leases = new Map<string, Lease[]>();
   private readonly batches = new Map<number, RecordBatch[]>();
@@ -112,6 +114,8 @@ export class JournalPair {
         await this.port.release(lease);
         return;
       }
+      case "allow":
+        return this.allow(command.lease, command.call);
       case "drain":
         return this.drain(command.shard);
       case "member":
@@ -246,6 +250,18 @@ export class JournalPair {
     const answer = await this.redis.journal.record(lease, done);
     expect(answer).toEqual(await this.port.record(lease, done));
     if (answer !== FENCED && answer !== null) this.batches.set(lease.shard, [...batches, answer]);
+  }
+
+  private async allow(pick: LeasePick, { tenant, channel, isTomorrow, knowsMore, ...wish }: AllowancePick) {
+    const lease = this.lease(pick, "dispatcher");
+    const day = utcDayAt(this.nowMs) + (isTomorrow ? 1 : 0);
+    const box = { tenantId: tenantAt(tenant).tenantId, channel };
+    const name = `${box.tenantId}/${channel}:${day}`;
+    const known = Math.max(0, (this.taken.get(name) ?? 0) + knowsMore);
+    const call = { box, day, known, ...wish };
+    const answer = await this.redis.journal.allow(lease, call);
+    expect(answer).toBe(await this.port.allow(lease, call));
+    if (answer !== FENCED) this.taken.set(name, answer);
   }
 
   private async drain(shard: number): Promise<void> {

@@ -84,6 +84,12 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   yield* outboxTexts(shard);
   yield* leaseTexts(shard, nowMs);
   for (const [tenantId, list] of shard.suppressed) yield* hash(`suppressed:${tenantId}`, [...list]);
+  for (const [name, stored] of shard.allowances) {
+    const taken = alive(stored, nowMs);
+    const [box = "", day = ""] = name.split(":");
+    if (taken !== null)
+      yield [`allowance:${boxName(box)}:${day}`, { value: String(taken.value), expiresMs: taken.expiresMs }];
+  }
   for (const [jobId, stored] of shard.repeated) {
     const repeated = alive(stored, nowMs);
     if (repeated !== null) yield [`repeated:${jobId}`, { value: "1", expiresMs: repeated.expiresMs }];

@@ -78,6 +78,8 @@ export interface ShardState {
   epoch: number;
   /** By tenant, then recipient. */
   readonly suppressed: Map<string, Map<string, SuppressionReason>>;
+  /** By `<box>:<day>`: what is taken of the day's allowance. */
+  readonly allowances: Map<string, Expiring<number>>;
   readonly windows: Map<string, RateWindow>;
   closing: string[];
   /** Jobs whose accept was repeated. */
@@ -102,6 +104,7 @@ export function emptyShard(): ShardState {
     leases: new Map(),
     epoch: 0,
     suppressed: new Map(),
+    allowances: new Map(),
     windows: new Map(),
     closing: [],
     repeated: new Map(),

@@ -3,6 +3,7 @@ import { isJobId } from "../../src/core/ids.ts";
 import { isFinal, type JobRecord } from "../../src/core/job.ts";
 import {
   type AcceptResult,
+  type AllowanceCall,
   FENCED,
   type Fenced,
   type Lease,
@@ -19,6 +20,7 @@ import {
 import type { Random } from "../../src/core/random.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import { accept, admit } from "./memory-journal-accept.ts";
+import { allow } from "./memory-journal-allow.ts";
 import { observe, type Sighting } from "./memory-journal-observe.ts";
 import { pull } from "./memory-journal-pull.ts";
 import { record } from "./memory-journal-record.ts";
@@ -121,6 +123,11 @@ export class JournalState {
     if (!this.holds(lease, "dispatcher")) return FENCED;
     settle(this.shard(lease.shard), settlements, this.clock.nowMs());
     return "settled";
+  }
+
+  allowNow(lease: Lease, call: AllowanceCall): number | Fenced {
+    if (!this.holds(lease, "dispatcher")) return FENCED;
+    return allow(this.shard(lease.shard), call, this.clock.nowMs());
   }
 
   recordNow(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {

@@ -1,6 +1,7 @@
 import type { JobRecord } from "../../src/core/job.ts";
 import type {
   AcceptResult,
+  AllowanceCall,
   Fenced,
   Journal,
   Lease,
@@ -55,6 +56,9 @@ export class MemoryJournal implements Journal {
   }
   async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
     return this.state.settleNow(lease, settlements);
+  }
+  async allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
+    return this.state.allowNow(lease, call);
   }
   async record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
     return this.state.recordNow(lease, done);

@@ -3,6 +3,7 @@ import { TransportError, UnavailableError } from "../../src/core/errors.ts";
 import type { JobRecord } from "../../src/core/job.ts";
 import type {
   AcceptResult,
+  AllowanceCall,
   Fenced,
   FrontJournal,
   Lease,
@@ -108,6 +109,10 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     const answer = await this.call(`settle ${lease.shard}`, () => this.journal.settle(lease, settlements));
     this.journal.heardSettle(lease, settlements);
     return answer;
+  }
+
+  allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
+    return this.call(`allow ${lease.shard}`, () => this.journal.allow(lease, call));
   }
 
   record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {

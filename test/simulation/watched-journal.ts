@@ -1,5 +1,6 @@
 import {
   type AcceptResult,
+  type AllowanceCall,
   FENCED,
   type Fenced,
   type Lease,
@@ -146,6 +147,12 @@ export class WatchedJournal {
     for (const { kind, job } of settlements) {
       if (kind !== "start") this.openIn(lease, job.tenantId).delete(job.jobId);
     }
+  }
+
+  allow(lease: Lease, call: AllowanceCall): number | Fenced {
+    const result = this.state.allowNow(lease, call);
+    this.checkFence(lease, result);
+    return result;
   }
 
   record(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
