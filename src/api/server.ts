@@ -3,6 +3,7 @@ import { sleep } from "../core/clock.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import { limits } from "../core/limits.ts";
 import type { ApiPorts } from "./api-ports.ts";
+import { aliasRoutes } from "./dash/aliases.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
 import { operatorDomainRoutes } from "./dash/domains.ts";
 import { keyRoutes } from "./dash/keys.ts";
@@ -13,6 +14,7 @@ import { suppressionRoutes } from "./dash/suppressions.ts";
 import { templateRoutes } from "./dash/templates.ts";
 import { tenantRoutes } from "./dash/tenants.ts";
 import { tokenRoutes } from "./dash/tokens.ts";
+import { whatsappCredentialRoutes } from "./dash/whatsapp-credentials.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { domainRoutes } from "./domains.ts";
@@ -74,6 +76,8 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   tenantRoutes,
   keyRoutes,
   credentialRoutes,
+  whatsappCredentialRoutes,
+  aliasRoutes,
   operatorDomainRoutes,
   templateRoutes,
   tokenRoutes,

@@ -1,6 +1,7 @@
 import type { ChannelName, SuppressionReason } from "./job.ts";
 import type { Suppression, SuppressionRecord } from "./suppressions.ts";
 import type { Permission, Plan } from "./tenant.ts";
+import type { HeaderMedia } from "./whatsapp.ts";
 
 /** A tenant as the operator sees it. */
 export interface TenantRecord {
@@ -62,6 +63,24 @@ export interface EmailCredentials {
   readonly warm_up_from?: string;
 }
 
+export interface WhatsappCredentials {
+  readonly phone_number_id: string;
+  readonly access_token: string;
+}
+
+/** A tenant's own name for one of the chat provider's templates, as the operator sees it. */
+export interface WhatsappAliasRecord {
+  readonly alias: string;
+  /** The provider's name of the template. */
+  readonly meta_name: string;
+  /** Null: the service's default language. */
+  readonly language_code: string | null;
+  /** What each position holds, for people. */
+  readonly params: readonly string[];
+  /** Media of the template's header, or null. */
+  readonly header: HeaderMedia | null;
+}
+
 export interface Page<T> {
   readonly items: readonly T[];
   /** Pass it back for the next page; null on the last one. */
@@ -105,8 +124,15 @@ export interface Registry extends SuppressionRegistry {
   templates(tenantId: string): Promise<readonly EmailTemplateRecord[]>;
   deleteTemplate(tenantId: string, slug: string): Promise<void>;
 
+  putAlias(tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord>;
+  alias(tenantId: string, alias: string): Promise<WhatsappAliasRecord>;
+  aliases(tenantId: string): Promise<readonly WhatsappAliasRecord[]>;
+  deleteAlias(tenantId: string, alias: string): Promise<void>;
+
   /** Stored encrypted, never given back. */
   putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
+  /** Stored encrypted, never given back. */
+  putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void>;
 
   /** Adds (or, negative, takes) tokens; 409 when the balance would fall below zero. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }>;

@@ -44,4 +44,10 @@ export const TEMPLATE_ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** Language of a template as the provider writes it: `es`, `en_US`, `zh_HK`. */
 export const LANGUAGE_CODE = /^[A-Za-z]{2,3}(?:[_-][A-Za-z0-9]{2,8}){0,2}$/;
 
+/** The provider's id of a phone number, which is no phone number. */
+export const PHONE_NUMBER_ID = /^[0-9]{1,32}$/;
+
+/** What fits into an Authorization header (RFC 6750, 2.1, and what else providers hand out). */
+export const ACCESS_TOKEN = /^[!-~]{1,2000}$/;
+
 export const DEFAULT_LANGUAGE = "es";

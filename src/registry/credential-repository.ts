@@ -1,14 +1,16 @@
 import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { EmailCredentials } from "../core/registry.ts";
+import type { EmailCredentials, WhatsappCredentials } from "../core/registry.ts";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
 import { isDay } from "../core/warm-up.ts";
+import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../core/whatsapp.ts";
 import { checkText } from "./check-text.ts";
 import { emailCredentialsPlace, emailCredentialsText } from "./email-credentials.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import { requireTenantId } from "./require-tenant.ts";
 import { credentials } from "./schema.ts";
 import type { SecretPlace, Vault } from "./vault.ts";
+import { whatsappCredentialsPlace, whatsappCredentialsText } from "./whatsapp-credentials.ts";
 
 /** Enough to keep anything out of a header or an SMTP command that does not belong there; the relay judges the rest. */
 const ADDRESS = /^[^\s@<>,;:"()\\[\]\p{Cc}]+@[^\s@<>,;:"()\\\p{Cc}]+$/u;
@@ -26,6 +28,18 @@ export class CredentialRepository {
     requireTenantId(tenantId);
     checkEmailCredentials(given);
     await this.put(emailCredentialsPlace(tenantId), emailCredentialsText(given));
+  }
+
+  /** They are used once the tenant may use credentials of its own on the channel. */
+  async putWhatsapp(tenantId: string, given: WhatsappCredentials): Promise<void> {
+    requireTenantId(tenantId);
+    if (!PHONE_NUMBER_ID.test(given.phone_number_id)) {
+      throw new ApiError(400, 'The field "phone_number_id" must be 1 to 32 digits.');
+    }
+    if (!ACCESS_TOKEN.test(given.access_token)) {
+      throw new ApiError(400, 'The field "access_token" must be printable ASCII characters without blanks.');
+    }
+    await this.put(whatsappCredentialsPlace(tenantId), whatsappCredentialsText(given));
   }
 
   private async put(place: SecretPlace, plaintext: string): Promise<void> {

@@ -1,12 +1,14 @@
 import { and, eq, gt } from "drizzle-orm";
-import type { EmailSender, EmailTemplate } from "../core/email.ts";
+import type { EmailTemplate } from "../core/email.ts";
 import type { Tenant } from "../core/tenant.ts";
+import { readAliases } from "./alias-repository.ts";
 import type { AnyDb, Database } from "./database.ts";
 import { readVerifiedDomains } from "./domain-repository.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./email-credentials.ts";
 import { parseEmailTemplate } from "./email-template.ts";
 import { credentials, keys, plans, registryState, templates, tenants } from "./schema.ts";
-import type { Vault } from "./vault.ts";
+import type { SecretPlace, Vault } from "./vault.ts";
+import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./whatsapp-credentials.ts";
 
 /** What changed since a version. */
 export interface TenantChanges {
@@ -36,11 +38,12 @@ export class TenantSource {
 
   async tenant(tenantId: string): Promise<Tenant | null> {
     return this.database.read(async (db) => {
-      const [rows, emailTemplates, emailSender, domains] = await Promise.all([
+      const [rows, emailTemplates, ownCredentials, domains, aliases] = await Promise.all([
         db.select().from(tenants).innerJoin(plans, eq(plans.name, tenants.plan)).where(eq(tenants.id, tenantId)),
         readEmailTemplates(db, tenantId),
-        this.readEmailSender(db, tenantId),
+        this.readCredentials(db, tenantId),
         readVerifiedDomains(db, this.vault, tenantId),
+        readAliases(db, tenantId),
       ]);
       const [row] = rows;
       if (row === undefined) return null;
@@ -54,9 +57,16 @@ export class TenantSource {
         permissions: new Set(row.tenants.permissions),
         allowCustom,
         emailTemplates,
-        emailSender: allowCustom.has("email") ? emailSender : null,
+        emailSender: allowCustom.has("email")
+          ? ownCredentials(emailCredentialsPlace(tenantId), parseEmailCredentials)
+          : null,
         domains,
-        whatsapp: { sender: null, aliases: new Map() },
+        whatsapp: {
+          sender: allowCustom.has("whatsapp")
+            ? ownCredentials(whatsappCredentialsPlace(tenantId), parseWhatsappCredentials)
+            : null,
+          aliases,
+        },
         wallet: { apple: null, google: null, templates: new Map(), webhookUrl: row.tenants.walletWebhookUrl },
       };
     });
@@ -79,13 +89,13 @@ export class TenantSource {
     return { version: first.version, tenantIds: all ? null : tenantIds };
   }
 
-  private async readEmailSender(db: AnyDb, tenantId: string): Promise<EmailSender | null> {
-    const place = emailCredentialsPlace(tenantId);
-    const [row] = await db
-      .select({ sealed: credentials.sealed })
-      .from(credentials)
-      .where(and(eq(credentials.tenantId, tenantId), eq(credentials.kind, place.kind)));
-    return row === undefined ? null : parseEmailCredentials(this.vault.open(place, row.sealed));
+  /** Answers what opens a tenant's credentials of a kind: null where it has none. */
+  private async readCredentials(db: AnyDb, tenantId: string) {
+    const rows = await db.select().from(credentials).where(eq(credentials.tenantId, tenantId));
+    return <T>(place: SecretPlace, parse: (text: string) => T): T | null => {
+      const row = rows.find(({ kind }) => kind === place.kind);
+      return row === undefined ? null : parse(this.vault.open(place, row.sealed));
+    };
   }
 }
 

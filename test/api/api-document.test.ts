@@ -123,6 +123,7 @@ describe("the API document", () => {
         .replace("{id}", "acme")
         .replace("{slug}", "x")
         .replace("{name}", "x")
+        .replace("{alias}", "x")
         .replace("{address}", "ann@example.com");
       const { status } = await front.operate(method, address, body);
       expect([name, Object.keys(nodeAt(call, "responses")).filter((code) => code < "300")]).toEqual([

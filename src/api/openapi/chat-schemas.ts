@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
-import { LANGUAGE_CODE } from "../../core/whatsapp.ts";
+import { HEADER_MEDIA_TYPES, LANGUAGE_CODE } from "../../core/whatsapp.ts";
 
 /** Bodies of the chat channel's calls. */
 export const chatSchemas: JsonObject = {
@@ -33,5 +33,30 @@ export const chatSchemas: JsonObject = {
           "control characters, and at most four blanks in a row: the provider takes no others.",
       },
     },
+  },
+  Alias: {
+    type: "object",
+    required: ["alias", "meta_name", "language_code", "params", "header"],
+    properties: {
+      alias: { type: "string" },
+      meta_name: { type: "string", description: "The provider's name of the template." },
+      language_code: { type: ["string", "null"], description: "Null: the service's default, `es`." },
+      params: { type: "array", items: { type: "string" }, description: "What each position holds." },
+      header: {
+        type: ["object", "null"],
+        required: ["type"],
+        properties: {
+          type: { type: "string", enum: HEADER_MEDIA_TYPES },
+          link: { type: "string", format: "uri", description: "An https address. Either this or `id`." },
+          id: { type: "string", description: "The provider's id of uploaded media." },
+          filename: { type: "string", description: "Documents only." },
+        },
+      },
+    },
+  },
+  AliasList: {
+    type: "object",
+    required: ["aliases"],
+    properties: { aliases: { type: "array", items: { $ref: "#/components/schemas/Alias" } } },
   },
 };

@@ -1,4 +1,3 @@
-import type { TSchema } from "@sinclair/typebox";
 import type { JsonObject } from "../../core/json.ts";
 import {
   emailCredentialsBody,
@@ -9,28 +8,15 @@ import {
   tokensBody,
 } from "../dash/body-schemas.ts";
 import { suppressionBody } from "../dash/suppression-body.ts";
-import { answer, emptyAnswer, errors, pathParameter, queryParameter, type Success } from "./answers.ts";
+import { pathParameter, queryParameter } from "./answers.ts";
+import { NOT_FOUND, operation, tenantId } from "./operator-operation.ts";
 
-interface Call {
-  readonly id: string;
-  readonly tag: "Tenants" | "Plans" | "Sandbox";
-  readonly summary: string;
-  readonly parameters?: readonly JsonObject[];
-  readonly body?: TSchema;
-  readonly status: "200" | "201" | "204";
-  readonly answers: Omit<Success, "description"> | null;
-  /** Beside 401 and 500, and 400 and 413 where there is a body. */
-  readonly alsoFails?: Readonly<Record<string, string>>;
-}
-
-const tenantId = pathParameter("id", "A tenant's id.", "acme");
 const slug = pathParameter("slug", "The template's slug: what `template_id` names.", "welcome");
 const address = pathParameter("address", "One e-mail address, escaped.", "ann@example.com");
 const paging = [
   queryParameter("cursor", "The `next_cursor` of the previous page.", { type: "string" }),
   queryParameter("limit", "Page size; above 500 counts as 500.", { type: "integer", minimum: 1, default: 100 }),
 ];
-const NOT_FOUND = { "404": "OperatorNotFound" } as const;
 const TENANT: JsonObject = {
   id: "acme",
   name: "Acme",
@@ -278,26 +264,3 @@ export const operatorPaths: JsonObject = {
     }),
   },
 };
-
-function operation({ id, tag, summary, parameters, body, status, answers, alsoFails }: Call): JsonObject {
-  const bodyErrors: Record<string, string> =
-    body === undefined ? {} : { "400": "OperatorBadRequest", "413": "OperatorTooLarge" };
-  return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    security: [{ operator: [] }],
-    ...(parameters === undefined ? null : { parameters }),
-    ...(body === undefined ? null : { requestBody: toRequestBody(body) }),
-    responses: {
-      [status]: answers === null ? emptyAnswer("Done.") : answer({ description: "Done.", ...answers }),
-      ...errors({ "401": "OperatorUnknown", ...bodyErrors, ...alsoFails, "500": "OperatorInternalError" }),
-    },
-  };
-}
-
-/** A TypeBox schema is JSON Schema once its symbols are gone. */
-function toRequestBody(body: TSchema): JsonObject {
-  const schema: JsonObject = JSON.parse(JSON.stringify(body));
-  return { required: true, content: { "application/json": { schema } } };
-}

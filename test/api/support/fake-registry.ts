@@ -10,6 +10,8 @@ import type {
   TenantChange,
   TenantRecord,
   TokenMovement,
+  WhatsappAliasRecord,
+  WhatsappCredentials,
 } from "../../../src/core/registry.ts";
 import type { Suppression, SuppressionRecord } from "../../../src/core/suppressions.ts";
 import type { Plan, Tenant, TenantDirectory } from "../../../src/core/tenant.ts";
@@ -22,7 +24,9 @@ interface Entry {
   readonly templates: Map<string, EmailTemplateRecord>;
   readonly movements: TokenMovement[];
   readonly suppressed: Map<string, SuppressionReason>;
+  readonly aliases: Map<string, WhatsappAliasRecord>;
   credentials: EmailCredentials | null;
+  whatsapp: WhatsappCredentials | null;
 }
 
 /** A registry in memory, and the directory over it. */
@@ -53,7 +57,8 @@ export class FakeRegistry implements Registry, TenantDirectory {
     return this.isCold ? new Promise((resolve) => setImmediate(() => resolve(tenant))) : tenant;
   }
 
-  private toTenant({ record, templates }: Entry): Tenant {
+  private toTenant({ record, templates, aliases, whatsapp }: Entry): Tenant {
+    const own = record.allow_custom.includes("whatsapp") ? whatsapp : null;
     return {
       tenantId: record.id,
       shard: record.shard,
@@ -65,7 +70,15 @@ export class FakeRegistry implements Registry, TenantDirectory {
       emailTemplates: templates,
       emailSender: null,
       domains: new Map(),
-      whatsapp: { sender: null, aliases: new Map() },
+      whatsapp: {
+        sender: own === null ? null : { phoneNumberId: own.phone_number_id, accessToken: own.access_token },
+        aliases: new Map(
+          Array.from(aliases, ([alias, { meta_name, language_code, params, header }]) => [
+            alias,
+            { metaName: meta_name, languageCode: language_code, params, header },
+          ]),
+        ),
+      },
       wallet: { apple: null, google: null, templates: new Map(), webhookUrl: null },
     };
   }
@@ -90,7 +103,9 @@ export class FakeRegistry implements Registry, TenantDirectory {
       templates: new Map(),
       movements: [],
       suppressed: new Map(),
+      aliases: new Map(),
       credentials: null,
+      whatsapp: null,
     });
     return record;
   }
@@ -163,6 +178,29 @@ export class FakeRegistry implements Registry, TenantDirectory {
 
   async putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void> {
     this.entry(tenantId).credentials = credentials;
+  }
+
+  async putAlias(tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord> {
+    this.entry(tenantId).aliases.set(alias.alias, alias);
+    return alias;
+  }
+
+  async alias(tenantId: string, name: string): Promise<WhatsappAliasRecord> {
+    const alias = this.entry(tenantId).aliases.get(name);
+    if (alias === undefined) throw new ApiError(404, "there is no such alias");
+    return alias;
+  }
+
+  async aliases(tenantId: string): Promise<readonly WhatsappAliasRecord[]> {
+    return [...this.entry(tenantId).aliases.values()];
+  }
+
+  async deleteAlias(tenantId: string, name: string): Promise<void> {
+    if (!this.entry(tenantId).aliases.delete(name)) throw new ApiError(404, "there is no such alias");
+  }
+
+  async putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void> {
+    this.entry(tenantId).whatsapp = credentials;
   }
 
   async addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {

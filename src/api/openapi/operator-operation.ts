@@ -1,0 +1,51 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { JsonObject } from "../../core/json.ts";
+import { answer, emptyAnswer, errors, pathParameter, type Success } from "./answers.ts";
+
+export interface OperatorOperation {
+  readonly id: string;
+  readonly tag: "Tenants" | "Plans" | "Sandbox" | "Chat";
+  readonly summary: string;
+  readonly parameters?: readonly JsonObject[];
+  readonly body?: TSchema;
+  readonly status: "200" | "201" | "204";
+  readonly answers: Omit<Success, "description"> | null;
+  /** Beside 401 and 500, and 400 and 413 where there is a body. */
+  readonly alsoFails?: Readonly<Record<string, string>>;
+}
+
+export const tenantId = pathParameter("id", "A tenant's id.", "acme");
+export const NOT_FOUND = { "404": "OperatorNotFound" } as const;
+
+/** A call of the operator API. */
+export function operation({
+  id,
+  tag,
+  summary,
+  parameters,
+  body,
+  status,
+  answers,
+  alsoFails,
+}: OperatorOperation): JsonObject {
+  const bodyErrors: Record<string, string> =
+    body === undefined ? {} : { "400": "OperatorBadRequest", "413": "OperatorTooLarge" };
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    security: [{ operator: [] }],
+    ...(parameters === undefined ? null : { parameters }),
+    ...(body === undefined ? null : { requestBody: toRequestBody(body) }),
+    responses: {
+      [status]: answers === null ? emptyAnswer("Done.") : answer({ description: "Done.", ...answers }),
+      ...errors({ "401": "OperatorUnknown", ...bodyErrors, ...alsoFails, "500": "OperatorInternalError" }),
+    },
+  };
+}
+
+/** A TypeBox schema is JSON Schema once its symbols are gone. */
+function toRequestBody(body: TSchema): JsonObject {
+  const schema: JsonObject = JSON.parse(JSON.stringify(body));
+  return { required: true, content: { "application/json": { schema } } };
+}
