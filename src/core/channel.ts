@@ -16,8 +16,9 @@ export interface Channel {
    */
   screen?(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null>;
   /**
-   * Milliseconds until the tenant's sender may be used again, by the provider's pace; 0: now. Asked before each delivery;
-   * it takes nothing, `deliver` does.
+   * Milliseconds until the tenant's sender may be used again, by the provider's pace; 0: now. Asked before each delivery,
+   * and again after that time: tenants that share a sender are given turns, and who does not ask again loses its own.
+   * It takes nothing, `deliver` does, before it waits for anything.
    */
   paceMs?(tenant: Tenant): number;
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;

@@ -152,8 +152,15 @@ export const limits = {
   /** Who is this much late for a turn at a shared number has lost it. */
   chatTurnLateMsMax: 1_000,
   chatAnswerBytesMax: 64 * 1024,
-  /** What is repeated to a tenant of a provider's error. */
-  chatErrorCharsMax: 400,
+  /** Of the provider; its ids have about sixty. */
+  chatMessageIdCharsMax: 512,
+  /** What is repeated to a tenant of a provider's error, of its title and of its details each. */
+  chatErrorCharsMax: 300,
+
+  /** A provider reports on most messages within minutes; what comes later names its job itself, or belongs to none. */
+  providerRefKeptMs: 6 * 60 * 60 * 1000,
+  /** References are written by the hour and leave by the hour. */
+  providerRefHourMs: 60 * 60 * 1000,
 
   // Recording.
   recordRowsMax: 10_000,

@@ -2,6 +2,9 @@
 export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["deliveries", "Deliveries that ended, by channel and outcome; an outcome of retry is tried again."],
   ["delivery_seconds", "Time that a provider took for a delivery, in seconds."],
+  ["chat_provider_errors", "Errors of the chat provider, by code and by what followed from them."],
+  ["chat_numbers_paused", "Times that a phone number was stopped by the chat provider, by why."],
+  ["chat_unanswered", "Messages of which nobody knows whether the chat provider has them, until its callbacks say so."],
   ["shards_held", "Shards that this process holds for a role."],
   ["leases_lost", "Leases that were lost before their work was over."],
   ["lease_terms_failed", "Lease terms whose work ended with an error of ours."],

@@ -1,0 +1,153 @@
+import type { Clock } from "../../core/clock.ts";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import { limits } from "../../core/limits.ts";
+import type { WhatsappSender } from "../../core/whatsapp.ts";
+import type { GraphError } from "./graph-errors.ts";
+
+/** What came of one call. `waitMs`: the provider asked for this long a rest of the number; 0 where it did not. */
+export type GraphReply =
+  | { readonly kind: "accepted"; readonly messageId: string; readonly waitMs: number }
+  | { readonly kind: "refused"; readonly error: GraphError; readonly waitMs: number }
+  /** The request may have reached the provider; nobody knows what became of it. */
+  | { readonly kind: "unanswered" }
+  /** The request did not leave. */
+  | { readonly kind: "unreachable" };
+
+export interface GraphClientOptions {
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  /** `v25.0` */
+  readonly version: string;
+  readonly clock: Clock;
+  /** From the request to the end of the answer. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Calls the messages endpoint of the Graph API over the runtime's pool of connections, which are kept alive. A request
+ * is sent once: the runtime does not repeat one whose connection was lost.
+ */
+export class GraphClient {
+  constructor(private readonly options: GraphClientOptions) {}
+
+  /** Never rejects. An abort of `signal` is like a time-out. */
+  async send(sender: WhatsappSender, message: JsonObject, signal: AbortSignal): Promise<GraphReply> {
+    const { baseUrl, version, timeoutMs } = this.options;
+    if (signal.aborted) return { kind: "unreachable" };
+    let response: Response;
+    try {
+      response = await fetch(`${baseUrl}/${version}/${sender.phoneNumberId}/messages`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${sender.accessToken}`, "content-type": "application/json" },
+        body: JSON.stringify(message),
+        // The token goes to nobody else.
+        redirect: "manual",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      });
+    } catch (error) {
+      return { kind: hasNotLeft(error) ? "unreachable" : "unanswered" };
+    }
+    const answer = parseObject(await readAtMost(response, limits.chatAnswerBytesMax));
+    return this.replyOf(response, answer);
+  }
+
+  private replyOf({ status, ok, headers }: Response, answer: JsonObject | null): GraphReply {
+    const waitMs = Math.max(retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs()), regainMs(headers));
+    const error = answer?.["error"];
+    if (isJsonObject(error)) return { kind: "refused", error: errorOf(status, error), waitMs };
+    if (!ok) return { kind: "refused", error: { status, code: null, message: "", details: null }, waitMs };
+    const messageId = messageIdIn(answer);
+    // Somebody took it, but it may not have been the provider.
+    return messageId === null ? { kind: "unanswered" } : { kind: "accepted", messageId, waitMs };
+  }
+}
+
+/** What the system, the resolver and TLS call it when there is no connection to send over. */
+const BEFORE_THE_REQUEST = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
+  "EMFILE",
+  "CERT_HAS_EXPIRED",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+]);
+
+function hasNotLeft(error: unknown): boolean {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
+  return typeof code === "string" && BEFORE_THE_REQUEST.has(code);
+}
+
+/** The body as text, or null: too long, or cut off. It is read or dropped, so that its connection is free again. */
+async function readAtMost({ body }: Response, bytesMax: number): Promise<string | null> {
+  if (body === null) return null;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      // Leaving the loop cancels the stream.
+      if (bytes > bytesMax) return null;
+      chunks.push(chunk);
+    }
+  } catch {
+    return null;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parseObject(text: string | null): JsonObject | null {
+  if (text === null) return null;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return isJsonObject(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The first message's id, where it is one that can be kept. */
+function messageIdIn(answer: JsonObject | null): string | null {
+  const messages = answer?.["messages"];
+  const first: unknown = Array.isArray(messages) ? messages[0] : null;
+  const id = isJsonObject(first) ? first["id"] : null;
+  return typeof id === "string" && id !== "" && id.length <= limits.chatMessageIdCharsMax ? id : null;
+}
+
+function errorOf(status: number, error: JsonObject): GraphError {
+  const { code, message, error_data } = error;
+  const details = isJsonObject(error_data) ? error_data["details"] : null;
+  return {
+    status,
+    code: typeof code === "number" && Number.isSafeInteger(code) ? code : null,
+    message: typeof message === "string" ? message : "",
+    details: typeof details === "string" && details !== "" ? details : null,
+  };
+}
+
+/** Seconds or an HTTP date (RFC 9110, 10.2.3). 0: none, or one that cannot be read. */
+function retryAfterMs(value: string | null, nowMs: number): number {
+  if (value === null) return 0;
+  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - nowMs);
+}
+
+/** `{"<business id>": [{"estimated_time_to_regain_access": <minutes>, …}]}`, 0 while there is access. */
+function regainMs(headers: Headers): number {
+  const usage = parseObject(headers.get("x-business-use-case-usage"));
+  let minutesMax = 0;
+  for (const cases of Object.values(usage ?? {})) {
+    for (const one of Array.isArray(cases) ? cases : []) {
+      const minutes: unknown = isJsonObject(one) ? one["estimated_time_to_regain_access"] : null;
+      if (typeof minutes === "number" && minutes > minutesMax) minutesMax = minutes;
+    }
+  }
+  return minutesMax * 60_000;
+}

@@ -1,0 +1,109 @@
+import type { Clock } from "../../core/clock.ts";
+import { limits } from "../../core/limits.ts";
+import type { WhatsappSender } from "../../core/whatsapp.ts";
+import { NumberRate } from "./number-rate.ts";
+import { TurnQueue } from "./turn-queue.ts";
+
+/**
+ * The pace of every phone number that this process sends from.
+ *
+ * P1. A number sends no faster than its rate (80 a second, less after it was throttled), but for a burst of
+ *     `paceBurstMs` worth after a rest.
+ * P2. Tenants that share a number take turns, one message each, and are told when theirs is: nobody is woken in vain for
+ *     every message of the others.
+ * P3. A paused number sends nothing; a pause for refused credentials ends when the credentials change.
+ * P4. Numbers are remembered only while there is something to remember of them.
+ *
+ * Processes know nothing of each other's pace. A tenant with a number of its own is delivered by one process at a time;
+ * where many share the platform's number, the provider's throttling divides it between the processes. A new process
+ * starts at full rate and without pauses: the provider says so again.
+ */
+export class NumberPace {
+  private readonly numbers = new Map<string, NumberState>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Milliseconds until the tenant may send from the number; 0: now. Keeps the tenant's turn. */
+  waitMs({ phoneNumberId, accessToken }: WhatsappSender, tenantId: string): number {
+    const state = this.stateOf(phoneNumberId);
+    const nowMs = this.clock.monotonicMs();
+    const waitMs = pausedMs(state, accessToken, nowMs) || state.turns.waitMs(tenantId, nowMs, state.rate.at(nowMs));
+    return Math.min(waitMs, limits.chatAskAgainMs);
+  }
+
+  /** The tenant sends a message. Answers the time of it, by which `slow` knows what came of it. */
+  take({ phoneNumberId }: WhatsappSender, tenantId: string): number {
+    const state = this.stateOf(phoneNumberId);
+    const nowMs = this.clock.monotonicMs();
+    state.turns.take(tenantId, nowMs, state.rate.at(nowMs));
+    return nowMs;
+  }
+
+  /** The provider took a message. */
+  succeeded({ phoneNumberId }: WhatsappSender): void {
+    const state = this.stateOf(phoneNumberId);
+    state.rate.succeeded();
+    state.refusedToken = null;
+  }
+
+  /** The provider said of a message that was sent at `sentAtMs` that the number sends too fast. */
+  slow({ phoneNumberId }: WhatsappSender, sentAtMs: number): void {
+    this.stateOf(phoneNumberId).rate.throttled(this.clock.monotonicMs(), sentAtMs);
+  }
+
+  /** The number sends nothing for this long. */
+  pause({ phoneNumberId }: WhatsappSender, forMs: number): void {
+    const state = this.stateOf(phoneNumberId);
+    const untilMs = this.clock.monotonicMs() + Math.min(forMs, limits.chatPauseMsMax);
+    state.pausedUntilMs = Math.max(state.pausedUntilMs, untilMs);
+  }
+
+  /** The number sends nothing with this token for this long. Answers whether the token was good before. */
+  refuse({ phoneNumberId, accessToken }: WhatsappSender, forMs: number): boolean {
+    const state = this.stateOf(phoneNumberId);
+    const isNews = state.refusedToken !== accessToken;
+    state.refusedToken = accessToken;
+    state.refusedUntilMs = this.clock.monotonicMs() + Math.min(forMs, limits.chatPauseMsMax);
+    return isNews;
+  }
+
+  private stateOf(phoneNumberId: string): NumberState {
+    const known = this.numbers.get(phoneNumberId);
+    if (known !== undefined) return known;
+    if (this.numbers.size >= limits.chatNumbersMax) this.forgetUneventful();
+    const state = newState();
+    this.numbers.set(phoneNumberId, state);
+    return state;
+  }
+
+  private forgetUneventful(): void {
+    const nowMs = this.clock.monotonicMs();
+    for (const [phoneNumberId, state] of this.numbers) {
+      const isPaused = state.pausedUntilMs > nowMs || state.refusedUntilMs > nowMs;
+      if (!isPaused && state.turns.isQuiet(nowMs) && state.rate.isUsual(nowMs)) this.numbers.delete(phoneNumberId);
+    }
+  }
+}
+
+interface NumberState {
+  readonly rate: NumberRate;
+  readonly turns: TurnQueue;
+  pausedUntilMs: number;
+  refusedToken: string | null;
+  refusedUntilMs: number;
+}
+
+function newState(): NumberState {
+  return {
+    rate: new NumberRate(),
+    turns: new TurnQueue(),
+    pausedUntilMs: Number.NEGATIVE_INFINITY,
+    refusedToken: null,
+    refusedUntilMs: Number.NEGATIVE_INFINITY,
+  };
+}
+
+function pausedMs({ pausedUntilMs, refusedToken, refusedUntilMs }: NumberState, token: string, nowMs: number): number {
+  const untilMs = refusedToken === token ? Math.max(pausedUntilMs, refusedUntilMs) : pausedUntilMs;
+  return Math.max(0, untilMs - nowMs);
+}

@@ -1,0 +1,71 @@
+import type { QueuedJob } from "../../core/job.ts";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../core/whatsapp.ts";
+
+/** What intake wrote, or null where it was not intake that wrote it. */
+export function parsePayload(text: string): WhatsappPayload | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  if (!isJsonObject(parsed)) return null;
+  const { to, template, language, params } = parsed;
+  const header = parsed["header"] === undefined ? undefined : headerOf(parsed["header"]);
+  if (typeof to !== "string" || typeof template !== "string" || typeof language !== "string") return null;
+  if (!isListOfText(params) || header === null) return null;
+  return { to, template, language, params, ...(header === undefined ? {} : { header }) };
+}
+
+/**
+ * The request body of a template message. Its opaque data comes back with every callback and names the job, also where
+ * the answer to this request never came.
+ */
+export function templateMessage(payload: WhatsappPayload, { tenantId, jobId }: QueuedJob): JsonObject {
+  const { to, template, language, params, header } = payload;
+  // A body component without parameters is refused for a template without variables (132000).
+  const components: JsonObject[] = [
+    ...(header === undefined ? [] : [{ type: "header", parameters: [mediaOf(header)] }]),
+    ...(params.length === 0 ? [] : [{ type: "body", parameters: params.map((text) => ({ type: "text", text })) }]),
+  ];
+  return {
+    messaging_product: "whatsapp",
+    recipient_type: "individual",
+    to,
+    type: "template",
+    template: {
+      name: template,
+      language: { code: language },
+      ...(components.length === 0 ? {} : { components }),
+    },
+    biz_opaque_callback_data: `${tenantId}/${jobId}`,
+  };
+}
+
+function mediaOf({ type, link, id, filename }: HeaderMedia): JsonObject {
+  const media = {
+    ...(link === undefined ? {} : { link }),
+    ...(id === undefined ? {} : { id }),
+    ...(filename === undefined || type !== "document" ? {} : { filename }),
+  };
+  return { type, [type]: media };
+}
+
+function headerOf(value: unknown): HeaderMedia | null {
+  if (!isJsonObject(value)) return null;
+  const { link, id, filename } = value;
+  const type = HEADER_MEDIA_TYPES.find((one) => one === value["type"]);
+  if (type === undefined) return null;
+  return {
+    type,
+    ...(typeof link === "string" ? { link } : {}),
+    ...(typeof id === "string" ? { id } : {}),
+    ...(typeof filename === "string" ? { filename } : {}),
+  };
+}
+
+function isListOfText(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}

@@ -1,0 +1,191 @@
+import type { Channel } from "../../core/channel.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { QueuedJob } from "../../core/job.ts";
+import { limits } from "../../core/limits.ts";
+import type { Outcome } from "../../core/outcome.ts";
+import { type PlatformCredentials, whatsappSenderOf } from "../../core/platform.ts";
+import type { Telemetry } from "../../core/telemetry.ts";
+import type { Tenant } from "../../core/tenant.ts";
+import type { WhatsappSender } from "../../core/whatsapp.ts";
+import { GraphClient, type GraphReply } from "./graph-client.ts";
+import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
+import { NumberPace } from "./number-pace.ts";
+import { RecipientSpacing } from "./recipient-spacing.ts";
+import { parsePayload, templateMessage } from "./template-message.ts";
+
+export interface WhatsappChannelOptions {
+  /** Where the Graph API is, without a slash at its end. */
+  readonly apiUrl: string;
+  /** Of the API: `v25.0`. */
+  readonly apiVersion: string;
+  readonly platform: PlatformCredentials;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Of one call; default `limits.chatTimeoutMs`. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Three quarters of the 256 requests that the runtime has under way at one time, whoever makes them: more would wait
+ * inside it, where nobody shares fairly, and the wallets' calls behind them. With answers after 300 ms it is 640 a second.
+ */
+const SLOTS = 192;
+
+/** What follows from a delivery's answer needs to know of the delivery. */
+interface Delivery {
+  readonly job: QueuedJob;
+  readonly sender: WhatsappSender;
+  /** Whether the sender is the tenant's own: then it is the tenant who can mend it. */
+  readonly own: boolean;
+  readonly to: string;
+  /** Monotonic. */
+  readonly sentAtMs: number;
+}
+
+/**
+ * Sends template messages by WhatsApp's Cloud API: one job, one request. The API knows no idempotency key, so a request
+ * whose answer did not come is not repeated before `limits.ambiguousWaitMs` have passed: a callback that names the job
+ * ends it before that.
+ */
+export class WhatsappChannel implements Channel {
+  readonly name = "whatsapp";
+  readonly slots = SLOTS;
+  private readonly client: GraphClient;
+  private readonly pace: NumberPace;
+  private readonly spacing: RecipientSpacing;
+
+  /** Connects to nothing yet. */
+  constructor(private readonly options: WhatsappChannelOptions) {
+    const { apiUrl, apiVersion, clock } = options;
+    const timeoutMs = options.timeoutMs ?? limits.chatTimeoutMs;
+    this.client = new GraphClient({ baseUrl: apiUrl, version: apiVersion, clock, timeoutMs });
+    this.pace = new NumberPace(clock);
+    this.spacing = new RecipientSpacing(clock);
+  }
+
+  paceMs(tenant: Tenant): number {
+    const sender = whatsappSenderOf(tenant, this.options.platform);
+    return sender === null ? 0 : this.pace.waitMs(sender, tenant.tenantId);
+  }
+
+  async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const payload = parsePayload(job.payload);
+    if (payload === null) return { kind: "failed", error: "the message cannot be read" };
+    const sender = whatsappSenderOf(tenant, this.options.platform);
+    if (sender === null)
+      return { kind: "failed", error: "no WhatsApp credentials are set, neither yours nor the platform's" };
+    const spacedMs = this.spacing.enter(sender.phoneNumberId, payload.to);
+    if (spacedMs > 0) return spacedOut(spacedMs);
+    const sentAtMs = this.pace.take(sender, tenant.tenantId);
+    const reply = await this.client.send(sender, templateMessage(payload, job), signal);
+    return this.outcomeOf(reply, { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs });
+  }
+
+  private outcomeOf(reply: GraphReply, delivery: Delivery): Outcome {
+    const { sender, to } = delivery;
+    switch (reply.kind) {
+      case "accepted":
+        this.pace.succeeded(sender);
+        this.spacing.succeeded(sender.phoneNumberId, to);
+        if (reply.waitMs > 0) this.pace.pause(sender, reply.waitMs);
+        return { kind: "delivered", result: {}, providerRef: reply.messageId };
+      case "refused":
+        return this.followError(reply.error, reply.waitMs, delivery);
+      case "unanswered":
+        return this.ofUnknownFate();
+      case "unreachable":
+        return { kind: "retry", why: "WhatsApp could not be reached" };
+    }
+  }
+
+  private followError(error: GraphError, askedMs: number, delivery: Delivery): Outcome {
+    const { job, sender, sentAtMs, to } = delivery;
+    const rule = ruleFor(error);
+    const code = error.code !== null && isKnownCode(error.code) ? String(error.code) : "other";
+    this.options.telemetry.count("chat_provider_errors", { code, follows: rule.follows });
+    const said = sayingOf(error, sender);
+    const pauseMs = Math.min(Math.max(rule.pauseMs ?? 0, askedMs), limits.chatPauseMsMax);
+    const later = pauseMs === 0 ? {} : { afterMs: pauseMs };
+    switch (rule.follows) {
+      case "retry":
+        if (pauseMs > 0) this.pace.pause(sender, pauseMs);
+        if (job.attempts + 1 >= (rule.attemptsMax ?? limits.attemptsMax)) return refusal(said);
+        return { kind: "retry", why: `WhatsApp did not take the message yet: ${said}`, ...later };
+      case "slow_number":
+        this.pace.slow(sender, sentAtMs);
+        if (pauseMs > 0) this.pace.pause(sender, pauseMs);
+        return { kind: "retry", why: `the phone number sends too fast: ${said}`, isUncounted: true, ...later };
+      case "space_recipient":
+        return spacedOut(Math.max(askedMs, this.spacing.refused(sender.phoneNumberId, to, sentAtMs)));
+      case "pause_number":
+        this.pause(rule, pauseMs, delivery);
+        return { kind: "retry", why: `the phone number has to pause: ${said}`, isUncounted: true, ...later };
+      case "lock_account":
+        this.pause(rule, pauseMs, delivery);
+        return refusal(said);
+      case "refuse_sender":
+        return this.refuseSender(said, pauseMs, delivery);
+      case "unknown_fate":
+        return this.ofUnknownFate();
+      case "fail":
+        return refusal(said);
+    }
+  }
+
+  private pause({ follows }: ErrorRule, pauseMs: number, { sender, job }: Delivery): void {
+    const { telemetry } = this.options;
+    this.pace.pause(sender, pauseMs);
+    telemetry.count("chat_numbers_paused", { why: follows });
+    const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId, why: follows, pause_ms: pauseMs };
+    telemetry.log("warn", "the chat provider stopped a phone number", fields);
+  }
+
+  /** Says it once: jobs that were under way together, and the probes after a pause, have nothing to add. */
+  private refuseSender(said: string, pauseMs: number, { sender, own, job }: Delivery): Outcome {
+    const { telemetry } = this.options;
+    if (this.pace.refuse(sender, pauseMs)) {
+      telemetry.count("chat_numbers_paused", { why: "refuse_sender" });
+      const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId, own, said };
+      telemetry.log("error", "the chat provider refused a sender's credentials or account", fields);
+    }
+    const whose = own ? "your WhatsApp credentials or account" : "the platform's WhatsApp credentials or account";
+    return { kind: "failed", error: `WhatsApp refused ${whose}: ${said}` };
+  }
+
+  private ofUnknownFate(): Outcome {
+    this.options.telemetry.count("chat_unanswered");
+    const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
+    return { kind: "retry", why, afterMs: limits.ambiguousWaitMs };
+  }
+}
+
+function refusal(said: string): Outcome {
+  return { kind: "failed", error: `WhatsApp refused the message: ${said}` };
+}
+
+function spacedOut(afterMs: number): Outcome {
+  return { kind: "retry", why: "this recipient was written to too often", afterMs, isUncounted: true };
+}
+
+/** The provider's words as a tenant may read them: one line, bounded, with the code, without the token. */
+function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
+  const named = code === null ? `HTTP ${status}` : `error ${code}`;
+  // The code stands in front of most messages, too: "(#132000) Number of parameters …".
+  const title = quotable(message.replace(/^\(#\d+\)\s*/, ""), accessToken);
+  const more = details === null || details === message ? "" : quotable(details, accessToken);
+  const words = [title, more].filter((text) => text !== "").join("; ");
+  return words === "" ? named : `${named}: ${words}`;
+}
+
+/** How the provider's tokens begin, whoever's they are. */
+const ACCESS_TOKEN = /\bEAA[A-Za-z0-9]{16,}/g;
+
+function quotable(text: string, accessToken: string): string {
+  const line = text
+    .replaceAll(accessToken, "(…)")
+    .replace(ACCESS_TOKEN, "(…)")
+    .replace(/[\p{C}\s]+/gu, " ")
+    .trim();
+  const max = limits.chatErrorCharsMax;
+  return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
+}
