@@ -8,6 +8,7 @@ import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { keys, registryState, templates } from "../../src/registry/schema.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { chatConformance } from "./chat-conformance.ts";
 import { liveFeed } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry, SHARDS } from "./open-test-registry.ts";
 import { suppressionConformance } from "./suppression-conformance.ts";
@@ -378,6 +379,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
       });
     });
 
+    describe("chat", () => chatConformance({ registry: () => first, elsewhere: () => second, newTenant }));
     describe("suppressions", () => suppressionConformance(() => registry, newTenant));
 
     describe("tokens", () => {
