@@ -177,15 +177,14 @@ export const SETTINGS = {
     expected: `${MASTER_KEY_BYTES} bytes in base64, or several of them separated by commas`,
     parse: (text) => list(text, masterKey),
   },
-  webhookSecret: {
+  webhookSecrets: {
     name: "WEBHOOK_SECRET",
-    planned: true,
     default: null,
     generated: { file: "webhook-secret", make: () => randomBytes(32).toString("base64url") },
     secret: true,
-    meaning: "verify token and HMAC key of `/webhook/whatsapp`",
-    expected: `at least ${TOKEN_CHARS_MIN} characters`,
-    parse: (text) => (text.length >= TOKEN_CHARS_MIN ? text : undefined),
+    meaning: "verify token and HMAC key of `/webhook/whatsapp`; a comma-separated list rotates it (any of them is taken)",
+    expected: `at least ${TOKEN_CHARS_MIN} characters, or several such secrets separated by commas`,
+    parse: (text) => list(text, (secret) => (secret.length >= TOKEN_CHARS_MIN ? secret : undefined)),
   },
   providers: {
     name: "PROVIDERS",

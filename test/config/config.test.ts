@@ -215,8 +215,8 @@ test("a secret that is set is used, and none is made up in its place", () => {
 test("processes that start together get the same secrets", async () => {
   const home = freshHome();
   const script = `import { loadConfig } from ${JSON.stringify(join(import.meta.dir, "../../src/config.ts"))};
-    const { operatorToken, masterKeys, webhookSecret } = loadConfig({ WAYBILL_HOME: ${JSON.stringify(home)} });
-    console.log(JSON.stringify([operatorToken, [...masterKeys[0]], webhookSecret]));`;
+    const { operatorToken, masterKeys, webhookSecrets } = loadConfig({ WAYBILL_HOME: ${JSON.stringify(home)} });
+    console.log(JSON.stringify([operatorToken, [...masterKeys[0]], webhookSecrets]));`;
   const processes = Array.from({ length: 4 }, () => Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" }));
   const secrets = await Promise.all(processes.map((each) => new Response(each.stdout).text()));
   expect(secrets[0]).toContain("[");
