@@ -102,6 +102,8 @@ export const limits = {
   /** Callers of the API who wait for their turn; others are told to try again. */
   googleRequestsWaitingMax: 20,
   googleCallTimeoutMs: 15_000,
+  /** How long a caller of the API waits for Google, all calls together. */
+  googleRequestTimeoutMs: 20_000,
   googleAnswerBytesMax: 4 * 1024 * 1024,
   googleTokenTimeoutMs: 10_000,
   /** Access tokens last an hour; this long before their end they are used no more. */
@@ -197,8 +199,9 @@ export const limits = {
   // Devices with passes. Apple names no bounds; its devices stay far below these.
   /** More devices cannot have one pass: whoever holds its token could invent them. */
   devicesPerPassMax: 10_000,
-  /** Characters of a device's id, a pass type's or a serial in an address. */
-  passNameCharsMax: 255,
+  deviceIdCharsMax: 255,
+  /** Of a pass type or a serial in an address. */
+  passNameCharsMax: 1_024,
   registrationBytesMax: 4 * 1024,
   /** Serials in one answer to what changed; the rest is in the next. */
   updatedSerialsMax: 1_000,

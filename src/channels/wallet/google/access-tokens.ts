@@ -1,0 +1,118 @@
+import type { JWT } from "google-auth-library";
+import { TransportError } from "../../../core/errors.ts";
+import { limits } from "../../../core/limits.ts";
+import type { GoogleIssuer } from "../../../core/wallet.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
+
+export type TokenAnswer =
+  | { readonly kind: "token"; readonly token: string }
+  /** The service account or its key is not valid. `said`: the endpoint's words, or why its key is of no use. */
+  | { readonly kind: "refused"; readonly said: string };
+
+/**
+ * Access tokens of service accounts (RFC 7523), kept until shortly before they expire.
+ *
+ * Invariants:
+ * A1. For one account at most one token is asked for at a time, however many wait for it.
+ * A2. A token is used by nobody but the holder of the key that it was given for: accounts are known by address and key.
+ */
+export class AccessTokens {
+  /** By account, the one that was used last at the end. */
+  private readonly clients = new Map<string, JWT>();
+  private readonly stopped = new AbortController();
+
+  constructor(private readonly tokenUrl: string) {}
+
+  /** Rejects with `TransportError` where the endpoint does not answer as it should. */
+  async of(issuer: GoogleIssuer): Promise<TokenAnswer> {
+    try {
+      const { token } = await (await this.clientOf(issuer)).getAccessToken();
+      if (typeof token !== "string" || token === "") throw new TransportError("the token endpoint gave no token");
+      return { kind: "token", token };
+    } catch (error) {
+      return judge(error);
+    }
+  }
+
+  /** The token was refused: the next one is a new one, unless there is a newer one already. */
+  drop(issuer: GoogleIssuer, token: string): void {
+    const key = keyOf(issuer);
+    if (this.clients.get(key)?.credentials.access_token === token) this.clients.delete(key);
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.stopped.abort();
+  }
+
+  private async clientOf(issuer: GoogleIssuer): Promise<JWT> {
+    const key = keyOf(issuer);
+    const known = this.clients.get(key) ?? (await this.newClient(issuer));
+    // Another caller may have made one meanwhile.
+    const client = this.clients.get(key) ?? known;
+    this.clients.delete(key);
+    this.clients.set(key, client);
+    for (const oldest of this.clients.keys()) {
+      if (this.clients.size <= limits.googleAccountsMax) break;
+      this.clients.delete(oldest);
+    }
+    return client;
+  }
+
+  private async newClient({ clientEmail, privateKeyPem }: GoogleIssuer): Promise<JWT> {
+    // Loading it takes a tenth of a second, which only those pay who have passes for Google.
+    const { JWT } = await import("google-auth-library");
+    return new JWT({
+      email: clientEmail,
+      key: privateKeyPem,
+      scopes: [SCOPE],
+      eagerRefreshThresholdMillis: limits.googleTokenMarginMs,
+      // The library knows one token endpoint; this one is named to it as audience, and asked instead of it.
+      additionalClaims: { aud: this.tokenUrl },
+      transporterOptions: {
+        retryConfig: { retry: 0 },
+        fetchImplementation: (_url, init) => this.ask(String(init?.body)),
+      },
+    });
+  }
+
+  private async ask(body: string): Promise<Response> {
+    const { status, text } = await boundedFetch({
+      url: this.tokenUrl,
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+      body,
+      signal: this.stopped.signal,
+      timeoutMs: limits.googleTokenTimeoutMs,
+      answerBytesMax: TOKEN_ANSWER_BYTES_MAX,
+    });
+    // `Response` has no place for a status below 200, nor for a body beside some others.
+    return isError(status) || status === 200 ? new Response(text, { status }) : new Response(null, { status: 502 });
+  }
+}
+
+const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
+const TOKEN_ANSWER_BYTES_MAX = 64 * 1024;
+
+function keyOf({ clientEmail, privateKeyPem }: GoogleIssuer): string {
+  return `${clientEmail}\n${privateKeyPem}`;
+}
+
+function isError(status: number): boolean {
+  return status >= 400 && status <= 599;
+}
+
+/** A refusal (RFC 6749, 5.2, and 403) is about the account; a key that cannot sign is too; all else may pass. */
+function judge(error: unknown): TokenAnswer {
+  if (error instanceof TransportError) throw error;
+  const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
+  const status = of("status");
+  if (status === 400 || status === 401 || status === 403) {
+    return { kind: "refused", said: error instanceof Error ? error.message : "" };
+  }
+  const code = of("code");
+  if (typeof code === "string" && code.startsWith("ERR_OSSL_")) {
+    return { kind: "refused", said: "the private key cannot be read" };
+  }
+  throw new TransportError("no access token could be had", { cause: error });
+}

@@ -1,0 +1,54 @@
+import { TransportError } from "../../../core/errors.ts";
+
+export interface Call {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  /** Ends the call. */
+  readonly signal: AbortSignal;
+  /** From the first byte that leaves to the last that comes. */
+  readonly timeoutMs: number;
+  readonly answerBytesMax: number;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/**
+ * One HTTP call that ends in time and takes no more than it should. A redirect is an answer like any other: what is in
+ * the headers is for this address alone. Rejects with `TransportError`.
+ */
+export async function boundedFetch(call: Call): Promise<Answer> {
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(call.timeoutMs)]);
+  const { url, method, headers, body, answerBytesMax } = call;
+  try {
+    const response = await fetch(url, { method, headers: { ...headers }, body, signal, redirect: "manual" });
+    return { status: response.status, headers: response.headers, text: await textOf(response, answerBytesMax) };
+  } catch (error) {
+    if (error instanceof TransportError) throw error;
+    throw new TransportError(signal.aborted ? "there was no answer in time" : "the connection failed", {
+      cause: error,
+    });
+  }
+}
+
+async function textOf(response: Response, bytesMax: number): Promise<string> {
+  if (response.body === null) return "";
+  const reader = response.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  while (true) {
+    const chunk = await reader.read();
+    if (chunk.done) return Buffer.concat(chunks, length).toString("utf8");
+    length += chunk.value.length;
+    if (length > bytesMax) {
+      await reader.cancel();
+      throw new TransportError("the answer is too long");
+    }
+    chunks.push(chunk.value);
+  }
+}

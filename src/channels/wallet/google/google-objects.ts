@@ -1,0 +1,272 @@
+import { isJsonObject, type JsonObject } from "../../../core/json.ts";
+import { limits } from "../../../core/limits.ts";
+import type { Outcome } from "../../../core/outcome.ts";
+import type { Pass } from "../../../core/passes.ts";
+import type { Telemetry } from "../../../core/telemetry.ts";
+import type { Tenant } from "../../../core/tenant.ts";
+import type { GoogleContent, WalletPayload } from "../../../core/wallet.ts";
+import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
+import { parseJson } from "./google-replies.ts";
+import { isSameObject, leftovers } from "./same-object.ts";
+
+/** One delivery of a pass, and whose. */
+export interface GoogleDelivery {
+  readonly pass: Pass;
+  readonly content: GoogleContent;
+  readonly payload: WalletPayload;
+  readonly tenant: Tenant;
+  readonly caller: Caller;
+}
+
+/**
+ * Brings passes into Google's wallet as objects of its REST API. Deliveries of one pass must not overlap.
+ *
+ * Invariants:
+ * O1. Only an object that is ours is ever changed: one whose insertion was answered, or which holds exactly what we
+ *     sent and was saved by nobody. An issuer can be shared, and whoever has a pass knows its ids.
+ * O2. A delivery that is repeated, after any of its calls took effect or not, leaves the object as the newest version
+ *     says, and shows its message once.
+ * O3. What is remembered here only saves calls or recognises more; losing it in a crash breaks neither of these.
+ */
+export class GoogleObjects {
+  /** What was sent in insertions that may have taken effect, by pass, as JSON text. */
+  private readonly inserts = new Map<string, string>();
+  /** The version that Google has at least, by pass. */
+  private readonly brought = new Map<string, number>();
+
+  constructor(
+    private readonly api: GoogleApi,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  async create(delivery: GoogleDelivery): Promise<Outcome> {
+    const { pass, content } = delivery;
+    let answer = await this.insert(delivery);
+    if (answer.kind === "refused" && answer.cause === "missing") {
+      if (content.kind !== "generic") return failed(`${NO_CLASS} ${content.classId}: ${CREATE_IT}`);
+      const created = await this.insertClass(delivery);
+      if (!isThere(created)) return outcomeOf(created);
+      answer = await this.insert(delivery);
+    }
+    if (answer.kind === "refused" && answer.cause === "exists") return this.recognise(delivery);
+    if (answer.kind !== "done") return outcomeOf(answer);
+    this.inserts.delete(pass.passId);
+    return this.bringDone(delivery);
+  }
+
+  async update(delivery: GoogleDelivery): Promise<Outcome> {
+    const { pass, payload } = delivery;
+    // Before its creation has ended nobody can say that the object is ours.
+    if (pass.state === "failed") return failed("the pass was not created");
+    if (pass.state === "creating") return { kind: "retry", why: CREATION_UNDER_WAY, afterMs: 1_000, isUncounted: true };
+    if (payload.notifyMessage === undefined) {
+      return this.hasVersion(pass) ? this.bringDone(delivery) : this.bring(delivery);
+    }
+    if (Object.hasOwn(delivery.content.object, "messages")) {
+      // Its own messages replace all others, and with them the sign that this one was added.
+      const held = await this.read(delivery);
+      if (held.kind === "done" && hasMessage(held.body, delivery)) return this.bringDone(delivery);
+    }
+    return this.bring(delivery);
+  }
+
+  /** The id is taken: by an earlier try of this very job, or by somebody else. */
+  private async recognise(delivery: GoogleDelivery): Promise<Outcome> {
+    const { pass, content } = delivery;
+    const held = await this.read(delivery);
+    if (held.kind !== "done") {
+      // Neither can it be inserted, nor is it there: this passes.
+      if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
+      return outcomeOf(held);
+    }
+    const sent = parseJson(this.inserts.get(pass.passId) ?? "");
+    const isAsWanted = isSameObject(content.object, held.body);
+    const isOurs = isAsWanted || (isJsonObject(sent) && isSameObject(sent, held.body));
+    // Nobody can save a pass before its job has answered with the link.
+    const isOtherPass = held.body["hasUsers"] === true || !isOurs;
+    if (pass.state !== "ready" && isOtherPass) return failed(`the object_id ${pass.serial} is already used`);
+    const outcome = isAsWanted ? this.bringDone(delivery) : await this.bring(delivery);
+    if (outcome.kind === "delivered") this.inserts.delete(pass.passId);
+    return outcome;
+  }
+
+  /** Makes the object say what the pass says, and shows the message. */
+  private async bring(delivery: GoogleDelivery): Promise<Outcome> {
+    const patched = await this.patch(delivery, delivery.content.object);
+    if (patched.kind !== "done") {
+      const isGone = patched.kind === "refused" && patched.cause === "missing";
+      return isGone ? failed("the pass is not in Google's wallet any more") : outcomeOf(patched);
+    }
+    const cleared = await this.clear(delivery, patched.body);
+    if (cleared !== null) return cleared;
+    const { notifyMessage } = delivery.payload;
+    if (notifyMessage === undefined || hasMessage(patched.body, delivery)) return this.bringDone(delivery);
+    return this.show(delivery, notifyMessage);
+  }
+
+  /** Members that the pass has no more: a patch leaves what it does not name. Null: they are gone. */
+  private async clear(delivery: GoogleDelivery, held: JsonObject): Promise<Outcome | null> {
+    const names = leftovers(delivery.content.object, held);
+    if (names.length === 0) return null;
+    const answer = await this.patch(delivery, Object.fromEntries(names.map((name) => [name, null])));
+    if (answer.kind === "done") return null;
+    const outcome = outcomeOf(answer);
+    // What Google will not take away it has added itself.
+    if (outcome.kind === "failed") this.note("members of a Google object cannot be cleared", delivery, outcome.error);
+    return outcome.kind === "failed" ? null : outcome;
+  }
+
+  /** A few messages a day alert the holder; beyond them a message is only shown. It never fails the update. */
+  private async show(delivery: GoogleDelivery, body: string): Promise<Outcome> {
+    const loud = await this.addMessage(delivery, body, "TEXT_AND_NOTIFY");
+    if (loud.kind === "done") return this.shown(delivery, "alerted");
+    if (loud.kind === "unasked" || !isDecided(loud)) return outcomeOf(loud);
+    const silent = await this.addMessage(delivery, body, "TEXT");
+    if (silent.kind === "done") return this.shown(delivery, "silent");
+    if (silent.kind === "unasked" || !isDecided(silent)) return outcomeOf(silent);
+    this.note("a message could not be added to a Google pass", delivery, silent.said);
+    return this.shown(delivery, "refused");
+  }
+
+  private shown(delivery: GoogleDelivery, how: "alerted" | "silent" | "refused"): Outcome {
+    this.telemetry.count("google_messages", { how });
+    return this.bringDone(delivery);
+  }
+
+  private addMessage(
+    delivery: GoogleDelivery,
+    body: string,
+    messageType: "TEXT" | "TEXT_AND_NOTIFY",
+  ): Promise<GoogleAnswer> {
+    const message = { id: messageIdOf(delivery), header: delivery.tenant.name, body, messageType };
+    const path = [...pathOf(delivery), "addMessage"];
+    return this.api.call(delivery.caller, { method: "POST", path, body: { message } });
+  }
+
+  private async insert(delivery: GoogleDelivery): Promise<GoogleAnswer> {
+    const { pass, content, caller } = delivery;
+    const answer = await this.api.call(caller, {
+      method: "POST",
+      path: [`${content.kind}Object`],
+      body: content.object,
+    });
+    if (answer.kind === "refused" && (answer.cause === "unanswered" || answer.cause === "busy")) {
+      const text = JSON.stringify(content.object);
+      if (text.length <= limits.googleInsertCharsMax) {
+        remember(this.inserts, { key: pass.passId, value: text, max: limits.googleInsertsRememberedMax });
+      }
+    }
+    return answer;
+  }
+
+  private insertClass({ content, caller }: GoogleDelivery): Promise<GoogleAnswer> {
+    return this.api.call(caller, { method: "POST", path: ["genericClass"], body: { id: content.classId } });
+  }
+
+  private read(delivery: GoogleDelivery): Promise<GoogleAnswer> {
+    return this.api.call(delivery.caller, { method: "GET", path: pathOf(delivery) });
+  }
+
+  private patch(delivery: GoogleDelivery, body: JsonObject): Promise<GoogleAnswer> {
+    return this.api.call(delivery.caller, { method: "PATCH", path: pathOf(delivery), body });
+  }
+
+  private hasVersion({ passId, version }: Pass): boolean {
+    return (this.brought.get(passId) ?? 0) >= version;
+  }
+
+  private bringDone({ pass }: GoogleDelivery): Outcome {
+    remember(this.brought, { key: pass.passId, value: pass.version, max: limits.googleVersionsRememberedMax });
+    return { kind: "delivered", result: { pass_id: pass.passId } };
+  }
+
+  private note(message: string, { pass }: GoogleDelivery, said: string): void {
+    this.telemetry.log("warn", message, { tenant_id: pass.tenantId, pass_id: pass.passId, said });
+  }
+}
+
+const NO_CLASS = "there is no event ticket class";
+const CREATE_IT = "create it with POST /v1/google/classes";
+const CREATION_UNDER_WAY = "the pass is not created yet";
+
+function pathOf({ content, pass }: GoogleDelivery): readonly string[] {
+  return [`${content.kind}Object`, pass.serial];
+}
+
+/** The same whenever this update is delivered: a message that is there already is not added again. */
+function messageIdOf({ payload }: GoogleDelivery): string {
+  return `waybill-v${payload.version}`;
+}
+
+function hasMessage(held: JsonObject, delivery: GoogleDelivery): boolean {
+  const messages = Array.isArray(held["messages"]) ? held["messages"] : [];
+  return messages.some((message) => isJsonObject(message) && message["id"] === messageIdOf(delivery));
+}
+
+/** Whether it was created, now or by somebody else. */
+function isThere(answer: GoogleAnswer): boolean {
+  return answer.kind === "done" || (answer.kind === "refused" && answer.cause === "exists");
+}
+
+/** Whether the same call would be refused again. */
+function isDecided(answer: Extract<Refused, { kind: "refused" }>): boolean {
+  return answer.cause !== "busy" && answer.cause !== "unanswered";
+}
+
+/** What follows from a call that did not do what it should, where nothing else is to be said of it. */
+function outcomeOf(answer: GoogleAnswer): Outcome {
+  if (answer.kind === "done") return { kind: "retry", why: "Google's wallet gave an unexpected answer" };
+  if (answer.kind === "unasked") {
+    return {
+      kind: "retry",
+      why: "Google's wallet takes no more calls at the moment",
+      ...after(answer),
+      isUncounted: true,
+    };
+  }
+  const said = answer.said === "" ? "" : `: ${answer.said}`;
+  switch (answer.cause) {
+    case "invalid":
+      return failed(`Google's wallet refused the pass${said}`);
+    case "credentials":
+      return failed(`Google did not accept the service account${said}`);
+    case "forbidden":
+      return failed(`the service account may not act for the issuer${said}`);
+    case "missing":
+    case "exists":
+      return failed(`Google's wallet refused the call${said}`);
+    case "quota":
+    case "busy":
+      return { kind: "retry", why: `Google's wallet did not take the pass yet${said}`, ...after(answer) };
+    case "unanswered":
+      return { kind: "retry", why: `Google's wallet could not be reached${said}`, ...after(answer) };
+  }
+}
+
+function after({ afterMs }: { readonly afterMs: number | null }): { afterMs?: number } {
+  return afterMs === null ? {} : { afterMs };
+}
+
+function failed(error: string): Outcome {
+  return { kind: "failed", error };
+}
+
+function retry(why: string): Outcome {
+  return { kind: "retry", why };
+}
+
+interface Memory<T> {
+  readonly key: string;
+  readonly value: T;
+  readonly max: number;
+}
+
+/** Forgets what was put in longest ago. */
+function remember<T>(map: Map<string, T>, { key, value, max }: Memory<T>): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(oldest);
+  }
+}

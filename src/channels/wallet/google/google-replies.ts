@@ -1,0 +1,97 @@
+import { isJsonObject, type Json, type JsonObject } from "../../../core/json.ts";
+
+/** Why a call of the wallet's REST API did not do what it should. */
+export type Cause =
+  /** What was sent is not acceptable, now or later. */
+  | "invalid"
+  | "missing"
+  /** There is one with this id already. */
+  | "exists"
+  /** Neither the token nor a new one is taken. */
+  | "credentials"
+  /** The service account may not act for the issuer. */
+  | "forbidden"
+  /** No more notifications to this pass today, or too many calls altogether. */
+  | "quota"
+  /** The next try may succeed. */
+  | "busy";
+
+interface Rule {
+  readonly cause: Cause;
+  readonly statuses: readonly [from: number, to: number];
+  /** `error.errors[0].reason`, where it matters. */
+  readonly reasons?: readonly string[];
+}
+
+/** The first rule that holds decides; none: `busy`. By status and reason, never by the text beside them. */
+const RULES: readonly Rule[] = [
+  { cause: "missing", statuses: [400, 400], reasons: ["classNotFound", "resourceNotFound"] },
+  { cause: "exists", statuses: [400, 400], reasons: ["existingResource"] },
+  { cause: "quota", statuses: [400, 499], reasons: ["quotaExceeded", "QuotaExceeded", "QuotaExceededException"] },
+  { cause: "busy", statuses: [400, 499], reasons: ["rateLimitExceeded", "userRateLimitExceeded"] },
+  { cause: "credentials", statuses: [401, 401] },
+  { cause: "forbidden", statuses: [403, 403] },
+  { cause: "missing", statuses: [404, 404] },
+  { cause: "busy", statuses: [408, 408] },
+  { cause: "exists", statuses: [409, 409] },
+  { cause: "busy", statuses: [425, 425] },
+  { cause: "quota", statuses: [429, 429] },
+  { cause: "invalid", statuses: [400, 499] },
+];
+
+export interface Refusal {
+  readonly cause: Cause;
+  /** What Google says, as a tenant may read it: one line, bounded. Empty where it says nothing. */
+  readonly said: string;
+}
+
+/** What an answer that is not a success means. */
+export function refusalOf(status: number, text: string): Refusal {
+  const error = errorIn(text);
+  const [first] = Array.isArray(error["errors"]) ? error["errors"] : [];
+  const reason = isJsonObject(first) ? textOf(first["reason"]) : "";
+  const rule = RULES.find(
+    ({ statuses: [from, to], reasons }) => status >= from && status <= to && (reasons?.includes(reason) ?? true),
+  );
+  return { cause: rule?.cause ?? "busy", said: quotable(textOf(error["message"])) };
+}
+
+/** Milliseconds that `Retry-After` asks for (RFC 9110, 10.2.3), within `RETRY_AFTER_MS_MAX`; null: nothing. */
+export function retryAfterMs(header: string | null, nowMs: number): number | null {
+  if (header === null) return null;
+  const ms = /^\d{1,9}$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - nowMs;
+  return Number.isNaN(ms) || ms <= 0 ? null : Math.min(ms, RETRY_AFTER_MS_MAX);
+}
+
+/** A provider that asks for more is asked again sooner than it wants, rather than a day later. */
+const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
+const QUOTED_CHARS_MAX = 300;
+
+/** What somebody else wrote, as a tenant may read it. */
+export function quotable(text: string): string {
+  const line = text
+    .slice(0, QUOTED_CHARS_MAX * 4)
+    .replace(/[\p{C}\s]+/gu, " ")
+    .trim();
+  return line.length > QUOTED_CHARS_MAX ? `${line.slice(0, QUOTED_CHARS_MAX - 1).toWellFormed()}…` : line;
+}
+
+function errorIn(text: string): JsonObject {
+  const body = parseJson(text);
+  const error = isJsonObject(body) ? body["error"] : null;
+  return isJsonObject(error) ? error : {};
+}
+
+/** Null for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}

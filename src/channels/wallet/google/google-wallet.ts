@@ -1,0 +1,100 @@
+import { ApiError } from "../../../core/errors.ts";
+import type { GoogleClasses } from "../../../core/google-classes.ts";
+import type { Json } from "../../../core/json.ts";
+import { limits } from "../../../core/limits.ts";
+import type { Outcome } from "../../../core/outcome.ts";
+import type { GooglePasses, GooglePassStatus, Pass, SaveLinks } from "../../../core/passes.ts";
+import { googleIssuerOf, type PlatformCredentials } from "../../../core/platform.ts";
+import type { Tenant } from "../../../core/tenant.ts";
+import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../core/wallet.ts";
+import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
+import { GoogleClassDesk } from "./google-class-desk.ts";
+import { GoogleObjects } from "./google-objects.ts";
+import { requestError } from "./request-error.ts";
+import { SaveLinkSigner } from "./save-link.ts";
+
+export interface GoogleWalletOptions extends GoogleApiOptions {
+  /** Without a slash at its end: `https://pay.google.com/gp/v/save`. */
+  readonly saveUrlBase: string;
+  readonly platform: PlatformCredentials;
+}
+
+/** Google's wallet, to the wallet channel and to the API. Opens no connection by itself. */
+export class GoogleWallet implements GooglePasses, SaveLinks {
+  readonly classes: GoogleClasses;
+  private readonly api: GoogleApi;
+  private readonly objects: GoogleObjects;
+  private readonly saveLinks: SaveLinkSigner;
+  private readonly stopped = new AbortController();
+
+  constructor(private readonly options: GoogleWalletOptions) {
+    this.api = new GoogleApi(options);
+    this.objects = new GoogleObjects(this.api, options.telemetry);
+    this.saveLinks = new SaveLinkSigner(options.saveUrlBase);
+    this.classes = new GoogleClassDesk(this.api, (tenant) => this.requestOf(tenant));
+  }
+
+  /**
+   * Brings one of Google's passes to its holders. Deliveries of a pass must not overlap; a delivery may be repeated. An
+   * abort of `signal` ends it with the outcome `retry`.
+   */
+  async deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const content = contentOf(pass);
+    const issuer = googleIssuerOf(tenant, this.options.platform);
+    if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS };
+    if (!pass.serial.startsWith(`${issuer.issuerId}.`)) return { kind: "failed", error: OTHER_ISSUER };
+    const delivery = { pass, content, payload, tenant, caller: { issuer, urgency: "job", signal } } as const;
+    return payload.action === "create" ? this.objects.create(delivery) : this.objects.update(delivery);
+  }
+
+  async status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus> {
+    const path = [`${contentOf(pass).kind}Object`, pass.serial];
+    const answer = await this.api.call(this.requestOf(tenant), { method: "GET", path });
+    if (answer.kind === "done") {
+      const hasUsers = answer.body["hasUsers"] === true;
+      const isInstalled = hasUsers || answer.body["hasLinkedDevice"] === true;
+      return { googleStatus: stateOf(answer.body["state"]), hasUsers, isInstalled };
+    }
+    if (answer.kind === "refused" && answer.cause === "missing") return NOT_FOUND;
+    throw requestError(answer);
+  }
+
+  linkOf(pass: Pass, tenant: Tenant): string {
+    return this.saveLinks.sign(pass, contentOf(pass), this.issuerOf(tenant));
+  }
+
+  /** Ends what callers of the API wait for. Safe to repeat. */
+  close(): void {
+    this.stopped.abort();
+    this.api.close();
+  }
+
+  private requestOf(tenant: Tenant): Caller {
+    const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(limits.googleRequestTimeoutMs)]);
+    return { issuer: this.issuerOf(tenant), urgency: "request", signal };
+  }
+
+  private issuerOf(tenant: Tenant): GoogleIssuer {
+    const issuer = googleIssuerOf(tenant, this.options.platform);
+    if (issuer === null) throw new ApiError(500, NO_CREDENTIALS);
+    return issuer;
+  }
+}
+
+const NO_CREDENTIALS =
+  "the channel wallet has no Google credentials: set them with PUT /dash/api/tenants/{id}/credentials/google";
+const OTHER_ISSUER = "the pass belongs to another Google issuer than the one whose credentials are set";
+const NOT_FOUND: GooglePassStatus = { googleStatus: "not_found", hasUsers: false, isInstalled: false };
+const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
+
+/** Former names of the states, in lower case, are still given back. */
+function stateOf(state: Json | undefined): (typeof STATES)[number] {
+  const known = STATES.find((name) => typeof state === "string" && name === state.toUpperCase());
+  if (known === undefined) throw new ApiError(500, "Google's wallet gave the pass a state that is not known");
+  return known;
+}
+
+function contentOf({ passId, content }: Pass): GoogleContent {
+  if (content.type !== "google") throw new Error(`the pass ${passId} is not one of Google's`);
+  return content;
+}

@@ -1,0 +1,96 @@
+import type { Clock, Timer } from "../../../core/clock.ts";
+import { limits } from "../../../core/limits.ts";
+
+/** Who waits for a call: a job, which may come back later, or a caller of the API, who waits for the answer. */
+export type Urgency = "job" | "request";
+
+interface Waiter {
+  readonly go: () => void;
+}
+
+/**
+ * The pace at which one issuer may be called (Google: 20 calls a second), spaced evenly, so that no second sees more.
+ *
+ * Invariants:
+ * P1. Two calls start no less than `1000 / googleCallsPerSecond` ms apart.
+ * P2. Who waits is bounded in number, and so in time; one more is told to come back.
+ * P3. While both wait, jobs and requests take turns: neither can shut the other out.
+ */
+export class IssuerPace {
+  private readonly waiting: Readonly<Record<Urgency, Set<Waiter>>> = { job: new Set(), request: new Set() };
+  /** When the next call may start (monotonic ms). */
+  private nextMs = Number.NEGATIVE_INFINITY;
+  private lastTurn: Urgency = "job";
+  private timer: Timer | null = null;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Whether nobody waits and the past matters no more. */
+  get isIdle(): boolean {
+    return this.timer === null && this.nextMs <= this.clock.monotonicMs();
+  }
+
+  /** Milliseconds until a call that is asked for now could start, at worst. */
+  get waitMs(): number {
+    const queued = this.waiting.job.size + this.waiting.request.size;
+    return Math.max(0, this.nextMs - this.clock.monotonicMs()) + queued * SPACING_MS;
+  }
+
+  /** Resolves when the call may start: true; false where too many wait already, or once `signal` aborts. */
+  take(urgency: Urgency, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    const nowMs = this.clock.monotonicMs();
+    if (this.timer === null && this.nextMs <= nowMs) {
+      this.nextMs = nowMs + SPACING_MS;
+      return Promise.resolve(true);
+    }
+    const queue = this.waiting[urgency];
+    if (queue.size >= WAITING_MAX[urgency]) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const onAbort = () => {
+        queue.delete(waiter);
+        resolve(false);
+      };
+      const go = () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve(true);
+      };
+      const waiter: Waiter = { go };
+      queue.add(waiter);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.timer ??= this.clock.setTimer(this.nextMs - nowMs, () => this.next());
+    });
+  }
+
+  private next(): void {
+    this.timer = null;
+    const urgency = this.turn();
+    if (urgency === null) return;
+    const nowMs = this.clock.monotonicMs();
+    // A timer may be early by the part of a millisecond.
+    if (nowMs < this.nextMs) {
+      this.timer = this.clock.setTimer(this.nextMs - nowMs, () => this.next());
+      return;
+    }
+    const [first] = this.waiting[urgency];
+    this.lastTurn = urgency;
+    this.nextMs = nowMs + SPACING_MS;
+    if (first !== undefined) {
+      this.waiting[urgency].delete(first);
+      first.go();
+    }
+    if (this.turn() !== null) this.timer = this.clock.setTimer(SPACING_MS, () => this.next());
+  }
+
+  private turn(): Urgency | null {
+    const other: Urgency = this.lastTurn === "job" ? "request" : "job";
+    if (this.waiting[other].size > 0) return other;
+    return this.waiting[this.lastTurn].size > 0 ? this.lastTurn : null;
+  }
+}
+
+const SPACING_MS = 1000 / limits.googleCallsPerSecond;
+const WAITING_MAX: Readonly<Record<Urgency, number>> = {
+  job: limits.googleJobsWaitingMax,
+  request: limits.googleRequestsWaitingMax,
+};

@@ -1,0 +1,18 @@
+import { ApiError } from "../../../core/errors.ts";
+import type { Refused } from "./google-api.ts";
+
+/** What the caller of the API hears of a call that failed for no reason of the caller's. */
+export function requestError(answer: Refused): ApiError {
+  if (answer.kind === "refused") {
+    if (answer.cause === "credentials") {
+      return new ApiError(
+        500,
+        "Google did not accept the service account of the channel wallet: check its credentials",
+      );
+    }
+    if (answer.cause === "forbidden") {
+      return new ApiError(500, "the service account of the channel wallet may not act for its Google issuer");
+    }
+  }
+  return new ApiError(500, "Google's wallet does not answer as it should at the moment: try again");
+}

@@ -1,0 +1,58 @@
+import { createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { ApiError } from "../../../core/errors.ts";
+import { jobTimeMs } from "../../../core/ids.ts";
+import { limits } from "../../../core/limits.ts";
+import type { Pass } from "../../../core/passes.ts";
+import type { GoogleContent, GoogleIssuer } from "../../../core/wallet.ts";
+
+/**
+ * Signs save links: `<base>/<JWT>` (RFC 7519, RS256). The token only names the object and its class, which Google has
+ * already: with the content in it, it would grow beyond what links may have (1,800 characters). It has no end.
+ */
+export class SaveLinkSigner {
+  /** By their text: reading a key takes half as long as signing with it. */
+  private readonly keys = new Map<string, KeyObject>();
+
+  /** `base` without a slash at its end. */
+  constructor(private readonly base: string) {}
+
+  /** The same link for the same pass and key. Throws `ApiError` 500 where the key cannot sign. */
+  sign(pass: Pass, { kind, classId }: GoogleContent, issuer: GoogleIssuer): string {
+    const claims = {
+      iss: issuer.clientEmail,
+      aud: "google",
+      typ: "savetowallet",
+      // When the pass was made, so that a link that is asked for again is the same.
+      iat: Math.floor(jobTimeMs(pass.jobId) / 1000),
+      payload: { [`${kind}Objects`]: [{ id: pass.serial, classId }] },
+      // Origins are for buttons on web pages: with any of them, links that are opened from mail can fail.
+      origins: [],
+    };
+    const signed = `${HEADER}.${base64Url(claims)}`;
+    return `${this.base}/${signed}.${this.signatureOf(signed, issuer.privateKeyPem).toString("base64url")}`;
+  }
+
+  private signatureOf(text: string, pem: string): Buffer {
+    try {
+      return sign("sha256", Buffer.from(text), this.keyOf(pem));
+    } catch (cause) {
+      const message = "the private key of the Google service account cannot sign: set the credentials again";
+      throw Object.assign(new ApiError(500, message), { cause });
+    }
+  }
+
+  private keyOf(pem: string): KeyObject {
+    const known = this.keys.get(pem);
+    if (known !== undefined) return known;
+    const key = createPrivateKey(pem);
+    if (this.keys.size >= limits.googleAccountsMax) this.keys.clear();
+    this.keys.set(pem, key);
+    return key;
+  }
+}
+
+const HEADER = base64Url({ alg: "RS256", typ: "JWT" });
+
+function base64Url(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
