@@ -14,14 +14,16 @@ export type RetryDecision =
 
 /**
  * What follows a transient failure: an exponential wait with full jitter, so that what failed together does not come back
- * together, and never less than the provider asked for.
+ * together, and never less than the provider asked for. Waits that cost no attempt do not make those behind them longer,
+ * but where nobody says how long one has to be: then it grows by their number, too.
  */
 export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random: Random): RetryDecision {
-  const attempts = job.attempts + 1;
-  const ceilingMs = Math.min(limits.retryDelayMsMax, limits.retryBaseMs * limits.retryFactor ** job.attempts);
+  const isCounted = outcome.isUncounted === undefined;
+  const attempts = job.attempts + (isCounted ? 1 : 0);
+  const ceilingMs = Math.min(limits.retryDelayMsMax, limits.retryBaseMs * limits.retryFactor ** stepOf(job, outcome));
   const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
   const ageThenMs = clock.nowMs() + delayMs - jobTimeMs(job.jobId);
-  const isSpent = attempts >= limits.attemptsMax && outcome.isUncounted === undefined;
+  const isSpent = isCounted && attempts >= limits.attemptsMax;
   if (isSpent || ageThenMs > limits.retryAgeMsMax) {
     return {
       kind: "give_up",
@@ -29,4 +31,10 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
     };
   }
   return { kind: "wait", delayMs };
+}
+
+/** How many waits came before, for the length of this one. */
+function stepOf({ attempts, waits = 0 }: QueuedJob, { isUncounted, afterMs }: Retry): number {
+  if (isUncounted === undefined) return attempts;
+  return afterMs === undefined ? attempts + waits : 0;
 }

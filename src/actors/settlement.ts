@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { QueuedJob } from "../core/job.ts";
+import type { ChannelName, QueuedJob } from "../core/job.ts";
 import type { Settlement } from "../core/journal.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Random } from "../core/random.ts";
@@ -15,8 +15,11 @@ export interface Attempted {
 /** What the journal is to write down for an attempt. */
 export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clock, random: Random): Settlement {
   switch (outcome.kind) {
-    case "delivered":
-      return { kind: "final", job, status: "success", result: outcome.result, event: { type: "sent", result: {} } };
+    case "delivered": {
+      const { result, providerRef } = outcome;
+      const sent = { kind: "final", job, status: "success", result, event: { type: "sent", result: {} } } as const;
+      return providerRef !== undefined && REPORTS_NAME_REFERENCE[job.channel] ? { ...sent, providerRef } : sent;
+    }
     case "failed": {
       const { error, detail } = outcome;
       return {
@@ -32,11 +35,21 @@ export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clo
       return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result } };
     }
     case "retry": {
+      const { isUncounted } = outcome;
       const decision = decideRetry(job, outcome, clock, random);
       if (decision.kind === "wait") {
-        return { kind: "retry", job, delayMs: decision.delayMs, status: wasStarted ? "running" : "pending" };
+        const status = wasStarted ? "running" : "pending";
+        return { kind: "retry", job, delayMs: decision.delayMs, status, ...(isUncounted && { isUncounted }) };
       }
-      return settlementOf({ job, outcome: { kind: "failed", error: decision.error }, wasStarted }, clock, random);
+      const { error } = decision;
+      const event = { type: "failed", result: { error } } as const;
+      return { kind: "final", job, status: "failed", result: { error }, event, isGivenUp: true };
     }
   }
 }
+
+/** The MTA's log and bounces name the job itself; wallet passes are not reported on. */
+const REPORTS_NAME_REFERENCE = { email: false, whatsapp: true, wallet: false } as const satisfies Record<
+  ChannelName,
+  boolean
+>;

@@ -50,10 +50,14 @@ export interface QueuedJob {
   readonly entryId: string;
   /** Deliveries that have been started before this one. */
   readonly attempts: number;
+  /** Waits before this one that cost no attempt; absent: none. Attempts and waits together number its settlements. */
+  readonly waits?: number;
   /** Normalised address that suppression is looked up by. */
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
   readonly suppressed: SuppressionReason | null;
+  /** A report says that its provider has it: it is not handed over again, any retry ends it with success. */
+  readonly isReported?: true;
   /** Its channel has to look at its content before the first attempt; until then it is pending. */
   readonly needsScreening?: true;
   /** The channel's payload, JSON text. */

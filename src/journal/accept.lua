@@ -3,10 +3,11 @@
 -- ARGV: repeated (1 when an earlier try of this call may have landed), window in slices, slice ms, idempotency ttl ms,
 --       age from which a bucket may be closing (ms), the first job in the call ("" none), how long a try of the call may
 --       be on its way (ms), then for each shard: its number and how many tenants; for each
---       tenant: its id, requests per minute and how many items; for each item: the box entry ("" only counts) and
---       "<fingerprint> <idempotency key>" ("" none).
--- Returns a text an item: a letter, the requests that remain, and what the letter calls for: a accepted, n only counted,
---       c idempotency conflict, "r<remaining> <job id>" replayed, "l<remaining> <seconds until there is room>" limited.
+--       tenant: its id, requests per minute (-1: these were counted before) and how many items; for each item: the box
+--       entry ("" only counts) and "<fingerprint> <idempotency key>" ("" none).
+-- Returns a text an item: a letter, the requests that remain (0 where none are counted), and what the letter calls for:
+--       a accepted, n only counted, c idempotency conflict, "r<remaining> <job id>" replayed,
+--       "l<remaining> <seconds until there is room>" limited.
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
 
 local call = redis.call
@@ -80,8 +81,8 @@ for k = 1, #KEYS do
   for _ = 1, tenants do
     local tenant, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     at = at + 3
-    local window_key = rate .. ':' .. tenant
-    local window = open_window(window_key, call('HGET', rate, tenant))
+    local window_key, is_counted = rate .. ':' .. tenant, limit >= 0
+    local window = is_counted and open_window(window_key, call('HGET', rate, tenant)) or { total = limit }
 
     for item = at, at + 2 * items - 2, 2 do
       local entry, idem = ARGV[item], ARGV[item + 1]
@@ -89,10 +90,10 @@ for k = 1, #KEYS do
       local answer
       if entry ~= '' and repeated and call('HEXISTS', bucket_key(prefix, job), bucket_field(job)) == 1 then
         answer = 'a' .. math.max(0, limit - window.total)
-      elseif window.total >= limit then
+      elseif is_counted and window.total >= limit then
         answer = 'l0 ' .. seconds_until_room(window, window_key)
       else
-        window.total, window.here, window.changed = window.total + 1, window.here + 1, true
+        if is_counted then window.total, window.here, window.changed = window.total + 1, window.here + 1, true end
         local remaining = limit - window.total
         local fingerprint, idem_key, known
         if idem ~= '' then

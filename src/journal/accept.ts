@@ -17,7 +17,8 @@ const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
 /** A request that is counted, and the job that it queues, if any. */
 interface Entrant {
   readonly tenant: TenantRef;
-  readonly requestsPerMinute: number;
+  /** Null: the request was counted before. */
+  readonly requestsPerMinute: number | null;
   readonly job: NewJob | null;
 }
 
@@ -78,23 +79,24 @@ interface ShardEntrants {
 
 interface TenantEntrants {
   readonly tenantId: string;
-  readonly requestsPerMinute: number;
+  readonly requestsPerMinute: number | null;
   readonly entrants: Entrant[];
 }
 
-/** A tenant's window is opened once a call; within a tenant the order stays. */
+/** A tenant's window is opened once a call; within a tenant the order stays, apart from what was counted before. */
 function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[] {
   const shards = new Map<number, ShardEntrants>();
   const tenants = new Map<string, TenantEntrants>();
   for (const entrant of entrants) {
     const { tenantId, shard: number } = entrant.tenant;
-    const known = tenants.get(tenantId);
+    const key = entrant.requestsPerMinute === null ? `${tenantId} counted` : tenantId;
+    const known = tenants.get(key);
     if (known !== undefined) {
       known.entrants.push(entrant);
       continue;
     }
     const tenant = { tenantId, requestsPerMinute: entrant.requestsPerMinute, entrants: [entrant] };
-    tenants.set(tenantId, tenant);
+    tenants.set(key, tenant);
     const shard = shards.get(number);
     if (shard === undefined) shards.set(number, { shard: number, tenants: [tenant] });
     else shard.tenants.push(tenant);
@@ -120,7 +122,7 @@ function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): Script
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
     for (const { tenantId, requestsPerMinute, entrants } of tenants) {
-      args.push(tenantId, requestsPerMinute, entrants.length);
+      args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE, entrants.length);
       for (const { job } of entrants) {
         if (job === null) args.push("", "");
         else args.push(encodeEntry(job), encodeIdempotency(job.idempotency));
@@ -129,6 +131,9 @@ function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): Script
   }
   return args;
 }
+
+const COUNTED_BEFORE = -1;
+const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
 
 /** Names the call: its repeats hold the same jobs in the same order. */
 function firstJobOf(shards: readonly ShardEntrants[]): string {
@@ -145,11 +150,14 @@ function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
 }
 
 /** A letter, the requests that remain, and what the letter calls for, as accept.lua describes it. */
-function decodeAnswer(answer: string, { requestsPerMinute: limit, job }: Entrant): Admission {
+function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admission {
   const space = answer.indexOf(" ");
   const remaining = Number(space === -1 ? answer.slice(1) : answer.slice(1, space));
   const detail = space === -1 ? "" : answer.slice(space + 1);
-  const rate: RateState = { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 };
+  const rate =
+    requestsPerMinute === null
+      ? UNCOUNTED
+      : { limit: requestsPerMinute, remaining, resetSeconds: limits.rateWindowMs / 1000 };
   switch (answer.charAt(0)) {
     case "a":
       return { kind: "accepted", jobId: job?.jobId ?? "", rate };

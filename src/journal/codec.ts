@@ -32,6 +32,10 @@ const statusOf = byLetter(STATUS_LETTER);
 /** Pending although its entry was pulled: what is suppressed or refused before its delivery was never running. */
 export const HELD_PENDING = "q";
 const SCREENING = "q";
+/** Begins the line of a report that waits for the job's end: nobody is told of it before that. */
+const KEPT = "!";
+/** In the place of a suppression's reason: a report says that the provider has it. */
+const REPORTED = "!";
 
 /** JSON text, or nothing for the empty object that most results are. */
 export function encodeResult(result: JsonObject): string {
@@ -65,7 +69,7 @@ export function decodeRecord(jobId: string, text: string, cursorOf: (channel: Ch
   let result: JsonObject | null = null;
   for (const line of lines) {
     if (line.startsWith("=")) result = decodeResult(line.slice(1));
-    else events.push(decodeEvent(line));
+    else if (!line.startsWith(KEPT)) events.push(decodeEvent(line));
   }
   const channel = channelOf(state.charAt(0));
   const status = decodeStatus(state.charAt(1), entryId, cursorOf(channel));
@@ -74,7 +78,7 @@ export function decodeRecord(jobId: string, text: string, cursorOf: (channel: Ch
     tenantId,
     channel,
     status,
-    attempts: Number(state.slice(2)),
+    attempts: Number.parseInt(state.slice(2), 10),
     result: isFinal(status) ? (result ?? {}) : null,
     events,
   };
@@ -117,18 +121,24 @@ export function encodeEntry({ jobId, channel, recipient, needsScreening, payload
   return `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}\n${payload}`;
 }
 
-/** `entry` is `<job id> <channel><attempts> <recipient>\n<payload>`, with a "q" behind the attempts where it is screened. */
-export function decodeEntry(tenantId: string, entryId: string, entry: string, suppressed: string): QueuedJob {
+/**
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>\n<payload>`, the "q" where it is screened; `mark` the
+ * reason for which its recipient is suppressed, "!" where the job is reported, or "".
+ */
+export function decodeEntry(tenantId: string, entryId: string, entry: string, mark: string): QueuedJob {
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", 38);
+  const plus = entry.slice(38, space).indexOf("+");
   return {
     jobId: entry.slice(0, 36),
     tenantId,
     channel: channelOf(entry.charAt(37)),
     entryId,
     attempts: Number.parseInt(entry.slice(38, space), 10),
+    ...(plus !== -1 && { waits: Number.parseInt(entry.slice(38 + plus + 1, space), 10) }),
     recipient: entry.slice(space + 1, end),
-    suppressed: suppressed === "" ? null : suppressionReason(suppressed),
+    suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
+    ...(mark === REPORTED && { isReported: true }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     payload: entry.slice(end + 1),
   };

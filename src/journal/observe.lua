@@ -1,52 +1,62 @@
 -- Adds what somebody else says about jobs: at most one event a job and type (clicked: a job, type and result).
 -- KEYS: the prefix of each shard in the call.
 -- ARGV: for each shard how many items, and eight values an item: tenant, job id, event type, result, recipient to
---       suppress ("" none), reason, the job's record as the ledger has it ("" not asked yet), and whether to hold what
---       comes before the job has ended (1).
--- Returns recorded | duplicate | unknown | early for each item.
+--       suppress ("" none), reason, the job's record as the ledger has it ("" not asked yet), and what to do with what
+--       comes before the job has ended: h hold, r record, k keep.
+-- Returns recorded | duplicate | unknown | early | kept for each item.
+-- Keep: a job that is parked ends with success, as its provider has it. Any other gets a line that settle.lua makes an
+-- event of when the job ends, and by which pull.lua knows that it must not be handed over again.
 
 local out, at = {}, 1
-
-local function has_event(record, type, result)
-  if type ~= 'c' then return record:find('\n' .. type .. '%d') ~= nil end
-  -- An empty result is left out of its line, and the space before it.
-  for known in record:gmatch('\nc%d+ ?([^\n]*)') do
-    if known == result then return true end
-  end
-  return false
-end
 
 for k = 1, #KEYS do
   local prefix, items, rows = KEYS[k], tonumber(ARGV[at]), {}
   local clock = event_clock(prefix)
   at = at + 1
   for _ = 1, items do
-    local tenant, job, type, result = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local tenant, job, type, result, mode = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 7]
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
     local stored = redis.call('HGET', bucket, field)
     local record = stored or ARGV[at + 6]
     local owner, channel, status = record:match('^(%S+) (%a)(%a)')
+    local is_early = mode ~= 'r' and status and is_unfinished(status)
+    local is_parked = is_early and mode == 'k' and redis.call('HEXISTS', prefix .. ':parked', job) == 1
+    local answer = 'recorded'
     if owner ~= tenant then
-      out[#out + 1] = 'unknown'
-    elseif has_event(record, type, result) then
-      out[#out + 1] = 'duplicate'
-    elseif ARGV[at + 7] == '1' and (status == 'p' or status == 'q' or status == 'r') then
-      out[#out + 1] = 'early'
+      answer = 'unknown'
+    elseif has_event(record, type, result) or (is_early and record:find('\n!' .. type, 1, true)) then
+      answer = 'duplicate'
+    elseif is_early and mode == 'h' then
+      answer = 'early'
+    elseif is_early and not is_parked then
+      answer = 'kept'
+      redis.call('HSET', bucket, field, record .. record_line('!' .. type, '', result))
     else
-      local id = clock.next()
-      local line = '\n' .. type .. id
-      if result ~= '' then line = line .. ' ' .. result end
-      redis.call('HSET', bucket, field, record .. line)
-      -- A job that comes back from the ledger is complete but for this event.
-      if stored then redis.call('HINCRBY', bucket, 'r', -1) end
-      redis.call('PERSIST', bucket)
-      if ARGV[at + 4] ~= '' then
-        redis.call('HSET', prefix .. ':suppressed:' .. tenant, ARGV[at + 4], ARGV[at + 5])
+      local of = { tenant = tenant, id = job, channel = channel }
+      if is_parked then
+        redis.call('HDEL', prefix .. ':parked', job)
+        redis.call('ZREM', prefix .. ':later', job)
+        local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
+        attempts = math.max(1, tonumber(attempts))
+        local sent = { id = clock.next(), type = 's', result = '' }
+        record = tenant .. ' ' .. channel .. 's' .. count_text(attempts, tonumber(waits) or 0) .. lines
+          .. record_line('s', sent.id, '')
+        rows[#rows + 1] = outbox_row(of, sent, finished_as('s', attempts, ''))
       end
-      rows[#rows + 1] = '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' .. id .. ',"' .. type .. '",'
-        .. or_empty(result) .. ']'
-      out[#out + 1] = 'recorded'
+      if not (is_parked and type == 's') then
+        local event = { id = clock.next(), type = type, result = result }
+        record = record .. record_line(type, event.id, result)
+        rows[#rows + 1] = outbox_row(of, event, '')
+        -- A job that comes back from the ledger is complete but for this event.
+        if stored then redis.call('HINCRBY', bucket, 'r', -1) end
+      end
+      redis.call('HSET', bucket, field, record)
+      redis.call('PERSIST', bucket)
     end
+    if ARGV[at + 4] ~= '' and (answer == 'recorded' or answer == 'kept') then
+      redis.call('HSET', prefix .. ':suppressed:' .. tenant, ARGV[at + 4], ARGV[at + 5])
+    end
+    out[#out + 1] = answer
     at = at + 8
   end
   if #rows > 0 then

@@ -69,6 +69,11 @@ function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
     suppress?.recipient ?? "",
     suppress?.reason ?? "",
     known === null ? "" : encodeRecord(known),
-    whenUnfinished === "hold" ? 1 : 0,
+    WHEN_UNFINISHED[whenUnfinished],
   ];
 }
+
+const WHEN_UNFINISHED = { hold: "h", record: "r", keep: "k" } as const satisfies Record<
+  Observation["whenUnfinished"],
+  string
+>;

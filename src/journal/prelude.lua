@@ -1,6 +1,6 @@
 -- Shared by all scripts. KEYS[n] is a shard's prefix P; every key of the shard begins with it:
---   P:box:<box>            stream  one entry a job, field p = "<job id> <channel><attempts> <recipient>\n<payload>";
---                                  a q behind the attempts: pending until its content was looked at;
+--   P:box:<box>            stream  one entry a job, field p = "<job id> <channel><count> <recipient>\n<payload>";
+--                                  a q behind the count: pending until its content was looked at;
 --                                  a box is "<tenant>/<channel>": a tenant's channels do not wait for each other
 --   P:ready                set     boxes with entries that nobody has pulled
 --   P:held                 set     boxes with entries that the owner knows of
@@ -16,14 +16,19 @@
 --   P:epoch                string  counter behind the tokens
 --   P:suppressed:<tenant>  hash    recipient -> reason; "" for one that was removed before the index was complete
 --   P:suppressions-loaded  string  there when P:suppressed:* hold all that the registry does
+--   P:allowance:<box>:<day> string deliveries that were taken of what the box may send on a UTC day (days since 1970)
 --   P:rate                 hash    tenant -> "<first slice> <total> <slice> <requests in that slice>" of its rate window
 --   P:rate:<tenant>        hash    <earlier slice of the window> -> requests
 --   P:closing              list    buckets that got rows recorded, until they are old enough to expire
 --   P:repeated:<job id>    string  there was a repeat of the accept call whose first job this is
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
+-- Beside the shards are wb:{members}:<role> (members.lua) and wb:{ref<tag>}:<hour>:<bucket> (references.ts).
 --
--- A job record is text. Its first line: "<tenant> <channel><status><attempts> <box entry>". Then a line an event:
+-- A job record is text. Its first line: "<tenant> <channel><status><count> <box entry>". Then a line an event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
+-- While the job has not ended also, for each type at most once, a report that waits for its end: "!<type> <result>".
+-- A count is "<attempts>", or "<attempts>+<waits>" where there were waits that cost no attempt. The sum of both is the
+-- number of the settlement, by which its repeats are known.
 -- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
 -- failed f, suppressed x. Events: see codec.ts.
 --
@@ -62,4 +67,37 @@ local function bucket_ms(job) return tonumber(job:sub(1, 8) .. job:sub(10, 12), 
 local function or_empty(json)
   if json == '' then return '{}' end
   return json
+end
+
+local function count_text(attempts, waits)
+  if waits == 0 then return tostring(attempts) end
+  return attempts .. '+' .. waits
+end
+
+local function is_unfinished(status) return status == 'p' or status == 'q' or status == 'r' end
+
+-- At most one event a type; clicked: one a type and result.
+local function has_event(record, type, result)
+  if type ~= 'c' then return record:find('\n' .. type .. '%d') ~= nil end
+  -- An empty result is left out of its line, and the space before it.
+  for known in record:gmatch('\nc%d+ ?([^\n]*)') do
+    if known == result then return true end
+  end
+  return false
+end
+
+-- The line of a record that holds an event or, with "!" before the type and no id, a report that waits.
+local function record_line(type, id, result)
+  if result == '' then return '\n' .. type .. id end
+  return '\n' .. type .. id .. ' ' .. result
+end
+
+-- A line of the outbox. finished: ',"<status>",<attempts>,<result>' of the job that the event ended, else ''.
+local function outbox_row(job, event, finished)
+  return '["' .. job.tenant .. '","' .. job.id .. '","' .. job.channel .. '",' .. event.id .. ',"' .. event.type .. '",'
+    .. or_empty(event.result) .. finished .. ']'
+end
+
+local function finished_as(status, attempts, result)
+  return ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
 end

@@ -3,8 +3,8 @@
 -- ARGV: lease token, survey (1 names every box with mail again), most due retries, most ready boxes, most bytes a box,
 --       then three values a box: its name, the last entry that was read ("" none), most entries.
 -- Returns false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry is due (-1 none),
---       the boxes with unpulled mail, and a list a box: whether it has more, then entry id, entry and suppression
---       reason ("" none) of each job.
+--       the boxes with unpulled mail, and a list a box: whether it has more, then of each job entry id, entry, and the
+--       suppression reason ("" none) or "!" where a report says that its provider has it.
 -- A pulled job is running because its entry is not beyond its box's cursor: one write a box, none a job.
 
 local prefix, token = KEYS[1], ARGV[1]
@@ -64,6 +64,12 @@ local function mark_suppressed(entry)
   if record then redis.call('HSET', bucket, field, (record:gsub('^(%S+ %a)p', '%1q', 1))) end
 end
 
+-- Only what has been handed out before can have been reported on: it waited for another try, or its owner has changed.
+local function is_reported(entry)
+  local record = redis.call('HGET', bucket_key(prefix, entry), bucket_field(entry:sub(1, 36)))
+  return record and record:find('\n!', 1, true) ~= nil
+end
+
 local boxes = {}
 for at = 6, #ARGV, 3 do
   local box = ARGV[at]
@@ -72,11 +78,16 @@ for at = 6, #ARGV, 3 do
   local has_suppressed = #read > 0 and redis.call('EXISTS', suppressed) == 1
   -- A new owner reads a box from its start: what was running stays so, the cursor never goes back.
   local cursor = #read > 0 and redis.call('HGET', prefix .. ':cursor', box)
-  local cells = { more and 1 or 0 }
+  local cells, is_first_pull = { more and 1 or 0 }, false
   for _, entry in ipairs(read) do
     local value = entry[2][2]
     local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\n]*)')) or ''
-    if reason ~= '' and is_beyond(entry[1], cursor) then mark_suppressed(value) end
+    is_first_pull = is_first_pull or is_beyond(entry[1], cursor)
+    if not (is_first_pull and value:find('^0[ q]', 39)) and is_reported(value) then
+      reason = '!'
+    elseif reason ~= '' and is_first_pull then
+      mark_suppressed(value)
+    end
     cells[#cells + 1] = entry[1]
     cells[#cells + 1] = value
     cells[#cells + 1] = reason

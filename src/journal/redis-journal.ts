@@ -10,12 +10,14 @@ import type {
   Fenced,
   Idempotency,
   IdempotencyKeys,
+  JobAddress,
   Journal,
   Lease,
   LeaseRole,
   NewJob,
   Observation,
   ObserveResult,
+  ProviderReferences,
   PullRequest,
   PullResult,
   RateState,
@@ -37,6 +39,7 @@ import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { pull } from "./pull.ts";
 import { record } from "./record.ts";
+import { References } from "./references.ts";
 import { settle } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 
@@ -51,7 +54,7 @@ export interface RedisJournalOptions {
  * The journal on Redis. Requests and owners have a connection each, so that a large pull does not stand before an accept.
  * Also carries the `changed` messages of the registry, since the subscription is here already.
  */
-export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, SuppressionIndex {
+export class RedisJournal implements Journal, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
     name: "redis",
     check: async () => {
@@ -64,6 +67,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, Suppr
   private readonly subscriber: RedisConnection;
   private readonly acceptor: Acceptor;
   private readonly observer: Observer;
+  private readonly references: References;
   private readonly leases: RedisLeases;
   private readonly mailListeners = new Set<(shard: number) => void>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
@@ -76,6 +80,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, Suppr
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.acceptor = new Acceptor(this.front, clock, shardsPerCall);
     this.observer = new Observer(this.front, clock, shardsPerCall);
+    this.references = new References(this.owner, this.front, clock);
     this.leases = new RedisLeases(this.owner, random);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
@@ -150,6 +155,10 @@ export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, Suppr
     return known?.slice(37) === fingerprint ? known.slice(0, 36) : null;
   }
 
+  jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+    return this.references.jobsOf(references);
+  }
+
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
     return this.observer.submit({ tenant, observation });
   }
@@ -173,7 +182,9 @@ export class RedisJournal implements Journal, IdempotencyKeys, ChangeFeed, Suppr
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
     return pull(this.owner, lease, request);
   }
-  settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+    // Before it lands: a report can come at once. Who has lost the lease has handed them over all the same.
+    await this.references.remember(settlements);
     return settle(this.owner, lease, settlements);
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {

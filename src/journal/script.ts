@@ -1,7 +1,7 @@
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import preludeLua from "./prelude.lua" with { type: "text" };
 
-export type ScriptArgument = string | number;
+export type ScriptArgument = string | number | Buffer;
 
 /**
  * One of the journal's scripts. `whenFull` says what happens when Redis is out of memory: work comes in only while there

@@ -1,20 +1,23 @@
 -- Writes down what became of jobs: a final status with its event, a retry, or that a screened job is running now.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then nine values a job:
---       tenant, job id, box entry id, channel, attempts before this one, status ("r" is a retry, "q" one of a job that
---       nobody could screen yet, "g" says that it is screened and running), event type, event result (a retry: ms until
---       it is due), job result.
+-- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then eleven values a job:
+--       tenant, job id, box entry id, channel, attempts and waits before this one, status ("r" is a retry, "q" one of a
+--       job that nobody could screen yet, "g" says that it is screened and running), "w" where it costs no attempt and
+--       "u" where the job is given up without a clear answer (else ""), event type, event result (a retry: ms until it
+--       is due), job result.
 -- Returns false when the lease is not held, otherwise how many settlements were new. Safe to repeat: a job whose record
--- counts this attempt already is left alone.
+-- counts this settlement already is left alone.
+-- Reports that waited for the job's end (observe.lua) become events behind the one that ends it. A job that has one is
+-- not tried again and not given up: its provider has it, and so it ends with success.
 
 local prefix, token, failed_ttl, failed_bytes_max = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if not holds_lease(prefix, 'dispatcher', token) then return false end
 
 -- Records are read and written a bucket at a time.
 local buckets = {}
-for at = 4, #ARGV, 9 do
+for at = 4, #ARGV, 11 do
   local key = bucket_key(prefix, ARGV[at + 1])
-  local bucket = buckets[key] or { fields = {}, records = {}, writes = {} }
+  local bucket = buckets[key] or { fields = {}, records = {}, writes = {}, more_events = 0 }
   buckets[key] = bucket
   bucket.fields[#bucket.fields + 1] = bucket_field(ARGV[at + 1])
 end
@@ -27,21 +30,32 @@ end
 local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
 local now = now_ms()
 
-for at = 4, #ARGV, 9 do
+local function take_kept(lines)
+  local kept = {}
+  lines = lines:gsub('\n!(%a) ?([^\n]*)', function(type, result)
+    kept[#kept + 1] = { type = type, result = result }
+    return ''
+  end)
+  return lines, kept
+end
+
+for at = 4, #ARGV, 11 do
   local tenant, job, entry, channel = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local attempts, status, detail, result = tonumber(ARGV[at + 4]), ARGV[at + 5], ARGV[at + 7], ARGV[at + 8]
+  local attempts, waits, status, how = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), ARGV[at + 6], ARGV[at + 7]
+  local type, detail, result = ARGV[at + 8], ARGV[at + 9], ARGV[at + 10]
   local bucket, field = buckets[bucket_key(prefix, job)], bucket_field(job)
   local record = bucket.records[field] or (tenant .. ' ' .. channel .. 'p0')
   local head, rest = record:match('^([^\n]*)(.*)$')
-  local current, counted = head:match('^%S+ %a(%a)(%d+)')
+  local current, counted, waited = head:match('^%S+ %a(%a)(%d+)%+?(%d*)')
   local box = tenant .. '/' .. channel
 
-  local is_new = (current == 'p' or current == 'q' or current == 'r') and tonumber(counted) <= attempts
+  local is_new = is_unfinished(current) and tonumber(counted) + (tonumber(waited) or 0) <= attempts + waits
   local is_start, is_retry = status == 'g', status == 'r' or status == 'q'
+  if how == 'w' then waits = waits + 1 else attempts = attempts + 1 end
   -- What has been running does not look pending again.
   if status == 'q' and current == 'r' then status = 'r' end
   if is_start and is_new and current == 'q' then
-    record = tenant .. ' ' .. channel .. 'r' .. counted .. head:match('^%S+ %S+(.*)$') .. rest
+    record = head:gsub('^(%S+ %a)q', '%1r', 1) .. rest
     bucket.records[field] = record
     bucket.writes[field] = record
   end
@@ -49,26 +63,39 @@ for at = 4, #ARGV, 9 do
   local value
   if is_new and (is_retry or status == 'f') then
     local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-    value = found and found[2][2]:gsub('^(%S+ %a)%d+', '%1' .. (attempts + 1), 1)
+    value = found and found[2][2]:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count_text(attempts, waits), 1)
   end
 
   -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this attempt:
   -- a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
   if is_new and not is_start and (value or not is_retry) then
     settled = settled + 1
-    local opening = tenant .. ' ' .. channel .. status .. (attempts + 1)
+    local lines, kept = take_kept(rest)
+    if #kept > 0 and (is_retry or how == 'u') then
+      is_retry, status, type, detail, result = false, 's', 's', '', ''
+      attempts = math.max(1, attempts)
+    end
+    record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
     if is_retry then
       redis.call('HSET', prefix .. ':parked', job, box .. ' ' .. value)
       redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
-      record = opening .. rest
     else
-      if value and #value <= failed_bytes_max then redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl) end
-      local id, type = clock.next(), ARGV[at + 6]
-      record = opening .. rest .. '\n' .. type .. id
-      if detail ~= '' then record = record .. ' ' .. detail end
+      if status == 'f' and value and #value <= failed_bytes_max then
+        redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl)
+      end
+      local of = { tenant = tenant, id = job, channel = channel }
+      local ending = { id = clock.next(), type = type, result = detail }
+      record = record .. record_line(type, ending.id, detail)
+      rows[#rows + 1] = outbox_row(of, ending, finished_as(status, attempts, result))
+      for _, report in ipairs(kept) do
+        if not has_event(record, report.type, report.result) then
+          report.id = clock.next()
+          record = record .. record_line(report.type, report.id, report.result)
+          rows[#rows + 1] = outbox_row(of, report, '')
+          bucket.more_events = bucket.more_events + 1
+        end
+      end
       if result ~= '' then record = record .. '\n=' .. result end
-      rows[#rows + 1] = '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' .. id .. ',"' .. type .. '",'
-        .. or_empty(detail) .. ',"' .. status .. '",' .. (attempts + 1) .. ',' .. or_empty(result) .. ']'
     end
     bucket.records[field] = record
     bucket.writes[field] = record
@@ -98,6 +125,7 @@ for key, bucket in pairs(buckets) do
     fields[#fields + 1] = record
   end
   if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
+  if bucket.more_events > 0 then redis.call('HINCRBY', key, 'r', -bucket.more_events) end
 end
 if #rows > 0 then
   redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))

@@ -17,27 +17,30 @@ export async function settle(
   const args: ScriptArgument[] = [lease.token, limits.failedKeptMs, limits.failedBytesMax];
   for (const settlement of settlements) {
     const { job } = settlement;
-    args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts);
+    args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts, job.waits ?? 0);
     args.push(...encodeOutcome(settlement));
   }
   const reply = await script.run(connection, [shardPrefix(lease.shard)], args);
   return reply === null ? FENCED : "settled";
 }
 
-/** Status, event type, event result (a retry: ms until it is due) and job result. */
+/** Status, what is special, event type, event result (a retry: ms until it is due) and job result. */
 function encodeOutcome(settlement: Settlement): ScriptArgument[] {
   switch (settlement.kind) {
     case "final": {
-      const { status, event, result } = settlement;
-      return [STATUS_LETTER[status], EVENT_LETTER[event.type], encodeResult(event.result), encodeResult(result)];
+      const { status, event, result, isGivenUp } = settlement;
+      const how = isGivenUp ? GIVEN_UP : "";
+      return [STATUS_LETTER[status], how, EVENT_LETTER[event.type], encodeResult(event.result), encodeResult(result)];
     }
     case "retry": {
       const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
-      return [status, "", Math.ceil(settlement.delayMs), ""];
+      return [status, settlement.isUncounted ? UNCOUNTED : "", "", Math.ceil(settlement.delayMs), ""];
     }
     case "start":
-      return [START, "", "", ""];
+      return [START, "", "", "", ""];
   }
 }
 
 const START = "g";
+const UNCOUNTED = "w";
+const GIVEN_UP = "u";

@@ -1,0 +1,124 @@
+import { Cluster } from "ioredis";
+import type { Clock } from "../core/clock.ts";
+import type { JobAddress, Settlement } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
+import rememberLua from "./remember.lua" with { type: "text" };
+import { Script, type ScriptArgument } from "./script.ts";
+
+/** Also when Redis is full: what is in must be able to leave, and each reference leaves with its hour. */
+const script = new Script(rememberLua, "run");
+
+/** Where a reference is in its generation. */
+interface Place {
+  /** One of sixteen hash tags: the slots of a cluster share the work. */
+  readonly tag: string;
+  readonly bucket: string;
+  /**
+   * Ninety-six bits of the SHA-256 of the reference: two of a thousand million references are the same by a chance of
+   * one to 10^11, so nobody's report goes to another's job, and a made-up reference finds none.
+   */
+  readonly field: Buffer;
+}
+
+/**
+ * References by the hour in which they were written: `wb:{ref<tag>}:<hour>:<bucket>` is a hash, digest -> job id and
+ * tenant. 4096 hashes an hour are small enough to be stored compactly (about 60 bytes a reference) up to two million
+ * references, and expire whole. They are not in the tenant's shard, because who asks does not know the tenant.
+ */
+export class References {
+  private readonly shardsPerCall: "all" | "one";
+
+  constructor(
+    private readonly writer: RedisConnection,
+    private readonly reader: RedisConnection,
+    private readonly clock: Pick<Clock, "nowMs">,
+  ) {
+    this.shardsPerCall = writer instanceof Cluster ? "one" : "all";
+  }
+
+  /** Resolves when the jobs can be found by the references that their settlements name. Safe to repeat. */
+  async remember(settlements: readonly Settlement[]): Promise<void> {
+    const hour = hourOf(this.clock.nowMs());
+    const calls = new Map<string, Map<string, ScriptArgument[]>>();
+    for (const settlement of settlements) {
+      if (settlement.kind !== "final" || settlement.providerRef === undefined) continue;
+      const place = placeOf(settlement.providerRef);
+      const call = entryOf(calls, this.callOf(place), () => new Map<string, ScriptArgument[]>());
+      entryOf(call, keyOf(place, hour), () => []).push(place.field, encodeAddress(settlement.job));
+    }
+    const sent = [...calls.values()].map((hashes) => {
+      const args = [...hashes.values()].flatMap((pairs) => [pairs.length / 2, ...pairs]);
+      return script.run(this.writer, [...hashes.keys()], [limits.providerRefKeptMs, ...args]);
+    });
+    await Promise.all(sent);
+  }
+
+  async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+    const hours = hoursKept(this.clock.nowMs());
+    const found = new Array<JobAddress | null>(references.length).fill(null);
+    const calls = new Map<string, { readonly place: Place; readonly at: number }[]>();
+    references.forEach((reference, at) => {
+      const place = placeOf(reference);
+      entryOf(calls, this.callOf(place), () => []).push({ place, at });
+    });
+    await Promise.all(
+      Array.from(calls.values(), async (asked) => {
+        const pipeline = this.reader.pipeline();
+        for (const { place } of asked) for (const hour of hours) pipeline.hgetBuffer(keyOf(place, hour), place.field);
+        const replies = await pipeline.exec().catch((error: unknown) => Promise.reject(redisFailure(error)));
+        asked.forEach(({ at }, i) => {
+          for (const [error, value] of replies?.slice(i * hours.length, (i + 1) * hours.length) ?? []) {
+            if (error) throw redisFailure(error);
+            if (value instanceof Buffer) found[at] ??= decodeAddress(value);
+          }
+        });
+      }),
+    );
+    return found;
+  }
+
+  private callOf({ tag }: Place): string {
+    return this.shardsPerCall === "all" ? "" : tag;
+  }
+}
+
+function placeOf(reference: string): Place {
+  const digest = new Bun.CryptoHasher("sha256").update(reference).digest();
+  const hex = digest.subarray(0, 2).toString("hex");
+  return { tag: hex.slice(0, 1), bucket: hex.slice(1, 3), field: digest.subarray(2, 14) };
+}
+
+function keyOf({ tag, bucket }: Place, hour: number): string {
+  return `wb:{ref${tag}}:${hour}:${bucket}`;
+}
+
+function hourOf(nowMs: number): number {
+  return Math.floor(nowMs / limits.providerRefHourMs);
+}
+
+/** The newest first, and the one to come: the clock of who wrote may be ahead of ours. */
+function hoursKept(nowMs: number): readonly number[] {
+  const newest = hourOf(nowMs) + 1;
+  const count = 2 + Math.ceil(limits.providerRefKeptMs / limits.providerRefHourMs);
+  return Array.from({ length: count }, (_, age) => newest - age);
+}
+
+/** The sixteen bytes of the job's id, then the tenant. */
+function encodeAddress({ jobId, tenantId }: JobAddress): Buffer {
+  return Buffer.concat([Buffer.from(jobId.replaceAll("-", ""), "hex"), Buffer.from(tenantId)]);
+}
+
+function decodeAddress(value: Buffer): JobAddress {
+  const hex = value.toString("hex", 0, 16);
+  const jobId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return { jobId, tenantId: value.toString("utf8", 16) };
+}
+
+function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

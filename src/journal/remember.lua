@@ -1,0 +1,12 @@
+-- Remembers by which provider's message ids which jobs were handed over.
+-- KEYS: hashes of references (references.ts).
+-- ARGV: ms that they are kept, then for each hash how many pairs, and that many pairs: digest, job.
+
+local at = 2
+for _, key in ipairs(KEYS) do
+  local pairs_here = tonumber(ARGV[at])
+  redis.call('HSET', key, unpack(ARGV, at + 1, at + 2 * pairs_here))
+  redis.call('PEXPIRE', key, ARGV[1])
+  at = at + 1 + 2 * pairs_here
+end
+return 1
