@@ -3,9 +3,9 @@ import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "s
 import type { Clock, Timer } from "../core/clock.ts";
 import { normaliseAddress } from "../core/email.ts";
 import { parseMessageId } from "../core/message-id.ts";
-import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
+import type { DeliveryReport, SandboxMailbox, SandboxMessage } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import { messageIdIn } from "./mail-headers.ts";
+import { messageIdIn, subjectIn } from "./mail-headers.ts";
 import { MessageRing } from "./message-ring.ts";
 
 export interface SmtpSandboxOptions {
@@ -174,7 +174,8 @@ class Sandbox {
     const receivedAtMs = this.options.clock.nowMs();
     const job = parseMessageId(messageIdIn(source) ?? "");
     for (const to of recipients) {
-      this.mailbox.add({ receivedAtMs, from, to, source });
+      const show = () => readable({ receivedAtMs, from, to, source });
+      this.mailbox.add({ to, bytes: source.length, show });
       if (job !== null) this.report({ ...job, ...(fateOf(to) === "bounced" ? bounce(to) : DELIVERED) });
     }
   }
@@ -204,6 +205,24 @@ interface Mail {
   readonly source: Buffer;
   readonly from: string;
   readonly recipients: readonly string[];
+}
+
+interface ReceivedMail {
+  readonly receivedAtMs: number;
+  readonly from: string;
+  readonly to: string;
+  readonly source: Buffer;
+}
+
+function readable({ receivedAtMs, from, to, source }: ReceivedMail): SandboxMessage {
+  return {
+    channel: "email",
+    received_at: new Date(receivedAtMs).toISOString(),
+    from,
+    to,
+    subject: subjectIn(source),
+    source: source.toString("utf8"),
+  };
 }
 
 type Answer = (error?: Error | null, message?: string) => void;
