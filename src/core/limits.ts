@@ -19,6 +19,23 @@ export const limits = {
   /** More than any body of a template, which has 1,024 characters, can name. */
   chatParamsMax: 200,
 
+  // Passes.
+  passSerialCharsMax: 200,
+  passTextCharsMax: 20_000,
+  /** Fields at one place of a pass: more than any device shows. */
+  passFieldsMax: 100,
+  /** What a pass says, as JSON and beside its images. */
+  passContentCharsMax: 256 * 1024,
+  passImageBytesMax: 2 * 1024 * 1024,
+  passImagePixelsMax: 4_096,
+  /** What a template of a pass holds, images included: every process keeps it in memory. */
+  passTemplateCharsMax: 1024 * 1024,
+  /** How long a request waits for another one under its Idempotency-Key that has stored its pass and not queued its job. */
+  passTwinMs: 10_000,
+  /** Longer than an accept can be under way: a pass whose job nobody knows by then has none. */
+  passUnfinishedMs: 15 * 60_000,
+  passSweepMs: 60_000,
+
   // What operators may set.
   /** Aliases of one tenant: all of them are in its snapshot. */
   aliasesMax: 5_000,
@@ -93,6 +110,30 @@ export const limits = {
   failedKeptMs: 7 * 24 * 60 * 60 * 1000,
   /** A larger payload is not kept: failures must not fill the journal. */
   failedBytesMax: 64 * 1024,
+
+  // Wallet.
+  /** Passes that a process works on at one time. */
+  walletDeliveriesMax: 32,
+  /** Passes of which it is remembered which version their devices were told of. */
+  pushedVersionsRememberedMax: 10_000,
+  /** From a push to the end of its answer. */
+  apnsRequestMs: 10_000,
+  /** A connection that nothing came over for this long is asked whether it is still there, and has `apnsPingMs` to answer. */
+  apnsIdleMs: 30_000,
+  apnsPingMs: 2_000,
+  /** First and longest wait after a connection that could not be opened. */
+  apnsReconnectMs: 500,
+  apnsReconnectMsMax: 20_000,
+  /** Certificates, one connection each. */
+  apnsSessionsMax: 256,
+  apnsConcurrencyMax: 200,
+  /** Pushes that a process remembers; beyond it devices find out by themselves. */
+  apnsPendingMax: 50_000,
+  /** How long an update waits for its pushes; they go on without it. */
+  apnsFirstRoundMs: 10_000,
+  /** How long a certificate is left alone that Apple refuses. */
+  apnsPauseMs: 5 * 60_000,
+  apnsAnswerCharsMax: 4_096,
 
   // Google's wallet.
   /** Calls a second that Google takes for one issuer (its FAQ for issuers). */
