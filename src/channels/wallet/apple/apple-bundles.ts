@@ -1,0 +1,62 @@
+import { ApiError } from "../../../core/errors.ts";
+import type { BundleMaker, Pass, PassBundle, PassStore } from "../../../core/passes.ts";
+import { appleSignerOf, type PlatformCredentials } from "../../../core/platform.ts";
+import type { Telemetry } from "../../../core/telemetry.ts";
+import type { Tenant } from "../../../core/tenant.ts";
+import type { PassSigner, PassSigners } from "./pass-signers.ts";
+import { signedBundle } from "./signed-bundle.ts";
+
+export interface AppleBundlesOptions {
+  readonly passes: Pick<PassStore, "bundle" | "putBundle" | "images">;
+  readonly signers: PassSigners;
+  readonly platform: PlatformCredentials;
+  /** Base of the address that devices call; they append `/v1/…`. Apple's take `https` only. */
+  readonly publicUrl: string;
+  readonly telemetry: Telemetry;
+  /** Milliseconds since 1970 (Unix). */
+  nowMs(): number;
+}
+
+/** Signs Apple's passes with the credentials of their tenants, or else the platform's. A version is signed once. */
+export class AppleBundles implements BundleMaker {
+  constructor(private readonly options: AppleBundlesOptions) {}
+
+  async bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle> {
+    const { passes, telemetry } = this.options;
+    const kept = await passes.bundle(pass.passId);
+    if (kept !== null && kept.version >= pass.version) return kept;
+    const bytes = await this.sign(pass, tenant);
+    telemetry.count("passes_signed");
+    return passes.putBundle(pass.passId, pass.version, bytes);
+  }
+
+  /**
+   * What signs the pass. Rejects with `ApiError` 500 where the credentials are missing or not in order, or where they are
+   * for another pass type than the pass: under it no device knows the pass.
+   */
+  async signerOf(pass: Pass, tenant: Tenant): Promise<PassSigner> {
+    const credentials = appleSignerOf(tenant, this.options.platform);
+    if (credentials === null) {
+      const where = `PUT /dash/api/tenants/${tenant.tenantId}/credentials/apple`;
+      throw new ApiError(500, `the wallet channel has no credentials for Apple's passes; they are set by ${where}`);
+    }
+    const owner = credentials === this.options.platform.apple ? "-" : tenant.tenantId;
+    const signer = await this.options.signers.open(credentials, owner);
+    if (pass.passTypeId === signer.passTypeId) return signer;
+    const types = `${pass.passTypeId}, and the credentials are for ${signer.passTypeId}`;
+    throw new ApiError(500, `the pass was made for the pass type ${types}`);
+  }
+
+  private async sign(pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer>> {
+    const { content, serial, authenticationToken } = pass;
+    if (content.type !== "apple" || authenticationToken === null)
+      throw new ApiError(500, "the pass is not one of Apple's");
+    const signer = await this.signerOf(pass, tenant);
+    const images = await this.options.passes.images(tenant.tenantId, Object.values(content.images));
+    const webServiceUrl = `${this.options.publicUrl}/wallet`;
+    const parts = { content, serial, authenticationToken, webServiceUrl, images };
+    const bytes = await signedBundle(parts, signer, this.options.nowMs());
+    if (bytes === null) throw new ApiError(500, "an image of the pass is missing");
+    return bytes;
+  }
+}

@@ -1,0 +1,103 @@
+import { createHash, type KeyObject } from "node:crypto";
+import { ApiError } from "../../../core/errors.ts";
+import type { Telemetry } from "../../../core/telemetry.ts";
+import type { AppleSigner } from "../../../core/wallet.ts";
+import { checkedSigner } from "./check-apple-signer.ts";
+import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
+
+/** Credentials that are ready for use. */
+export interface PassSigner {
+  /** The same for the same certificate and key, whoever's they are. */
+  readonly id: string;
+  readonly passTypeId: string;
+  readonly teamId: string;
+  readonly cms: CmsSigner;
+  readonly notAfterMs: number;
+  /** What a connection to the push service shows: the certificate with its issuer's, and the key, not encrypted. */
+  readonly tls: { readonly cert: string; readonly key: string };
+}
+
+export interface PassSignersOptions {
+  readonly telemetry: Telemetry;
+  /** Milliseconds since 1970 (Unix). */
+  nowMs(): number;
+}
+
+const SIGNERS_MAX = 1_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Credentials of tenants, read and checked once.
+ *
+ * Invariants:
+ * G1. A signer is handed out only while its certificates are valid.
+ * G2. There are never more than `SIGNERS_MAX`; the least recently used one makes room.
+ */
+export class PassSigners {
+  private readonly signers = new Map<string, Promise<PassSigner>>();
+
+  constructor(private readonly options: PassSignersOptions) {}
+
+  /**
+   * `owner`: the tenant, or `-` for the platform's own. Rejects with `ApiError` 500 where the credentials cannot sign: a
+   * sentence that says why.
+   */
+  async open(credentials: AppleSigner, owner: string): Promise<PassSigner> {
+    const id = fingerprintOf(credentials);
+    const known = this.signers.get(id);
+    // Put back at the end: the first key is the least recently used.
+    this.signers.delete(id);
+    const opening = known ?? this.read(credentials, id);
+    this.signers.set(id, opening);
+    for (const oldest of this.signers.keys()) {
+      if (this.signers.size <= SIGNERS_MAX) break;
+      this.signers.delete(oldest);
+    }
+    try {
+      const signer = await opening;
+      const leftMs = signer.notAfterMs - this.options.nowMs();
+      this.options.telemetry.gauge("apple_certificate_expiry_days", Math.floor(leftMs / DAY_MS), {
+        tenant: owner,
+        pass_type: signer.passTypeId,
+      });
+      if (leftMs <= 0) throw refused("the certificate expired");
+      return signer;
+    } catch (error) {
+      // Read again the next time: what is wrong may be a matter of the clock.
+      if (this.signers.get(id) === opening) this.signers.delete(id);
+      throw error;
+    }
+  }
+
+  private async read(credentials: AppleSigner, id: string): Promise<PassSigner> {
+    const checked = checkedSigner(credentials, this.options.nowMs());
+    if (typeof checked === "string") throw refused(checked);
+    const { certificate, wwdr, privateKey } = checked;
+    return {
+      id,
+      passTypeId: credentials.passTypeId,
+      teamId: credentials.teamId,
+      cms: cmsSigner(await signingKey(privateKey), certificate, wwdr),
+      notAfterMs: Math.min(certificate.notAfterMs, wwdr.notAfterMs),
+      tls: {
+        cert: [certificate, wwdr].map(({ x509 }) => x509.toString().trim()).join("\n"),
+        key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+      },
+    };
+  }
+}
+
+function refused(why: string): ApiError {
+  return new ApiError(500, `the credentials of the Apple wallet cannot sign: ${why}`);
+}
+
+function signingKey(key: KeyObject): Promise<CryptoKey> {
+  const pkcs8 = new Uint8Array(key.export({ type: "pkcs8", format: "der" }));
+  return crypto.subtle.importKey("pkcs8", pkcs8, { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }, false, ["sign"]);
+}
+
+function fingerprintOf(credentials: AppleSigner): string {
+  const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = credentials;
+  const parts = [certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}

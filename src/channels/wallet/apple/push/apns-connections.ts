@@ -1,0 +1,242 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { Clock } from "../../../../core/clock.ts";
+import { isJsonObject } from "../../../../core/json.ts";
+import { limits } from "../../../../core/limits.ts";
+import type { PassSigner } from "../pass-signers.ts";
+import type { ApnsAnswer } from "./push-fate.ts";
+
+export interface ApnsConnectionsOptions {
+  /** Address of the push service, without a trailing slash. */
+  readonly url: string;
+  /** PEM of the only authority that its certificate may come from; null: those that the system trusts. */
+  readonly ca: string | null;
+  /** False: whoever answers is believed, for a service on this machine. */
+  readonly verifies: boolean;
+  readonly clock: Clock;
+}
+
+type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
+
+/**
+ * Connections to Apple's push service: HTTP/2, the signer's own certificate as the client's.
+ *
+ * Invariants:
+ * H1. A signer has one session that takes requests, at most; one that was told to go away, lost or silent takes no more.
+ * H2. Every request ends, answered or not, within `apnsRequestMs`, and `post` never rejects.
+ * H3. After a session that could not be opened, requests fail at once until its wait is over.
+ * H4. There are never more than `apnsSessionsMax` sessions; the least recently used one that is idle makes room.
+ */
+export class ApnsConnections {
+  private readonly lines = new Map<string, Line>();
+  private closed = false;
+
+  constructor(private readonly options: ApnsConnectionsOptions) {}
+
+  /** Tells the device that one of its passes changed. */
+  async post(signer: PushSigner, pushToken: string): Promise<ApnsAnswer> {
+    const line = this.lineOf(signer);
+    if (line === null) return unanswered("too many certificates are in use");
+    line.inFlight += 1;
+    try {
+      const session = await this.sessionOf(line, signer);
+      return typeof session === "string" ? unanswered(session) : await this.ask(line, session, { signer, pushToken });
+    } finally {
+      line.inFlight -= 1;
+    }
+  }
+
+  /** Ends every session; what is under way is unanswered. Safe to repeat. */
+  close(): void {
+    this.closed = true;
+    for (const { session } of this.lines.values()) session?.destroy();
+    this.lines.clear();
+  }
+
+  private lineOf({ id }: PushSigner): Line | null {
+    const known = this.lines.get(id);
+    if (known === undefined && this.lines.size >= limits.apnsSessionsMax && !this.makeRoom()) return null;
+    const line = known ?? { session: null, inFlight: 0, heardMs: 0, failures: 0, notBeforeMs: 0, probe: null };
+    // Put back at the end: the first key is the least recently used.
+    this.lines.delete(id);
+    this.lines.set(id, line);
+    return line;
+  }
+
+  private makeRoom(): boolean {
+    for (const [id, { session, inFlight }] of this.lines) {
+      if (inFlight > 0) continue;
+      session?.destroy();
+      this.lines.delete(id);
+      return true;
+    }
+    return false;
+  }
+
+  /** A session that takes requests, or why there is none. */
+  private async sessionOf(line: Line, signer: PushSigner): Promise<ClientHttp2Session | string> {
+    const { clock } = this.options;
+    if (line.session !== null && clock.monotonicMs() - line.heardMs > limits.apnsIdleMs) {
+      // Networks forget idle connections without a word. One question, whoever asks.
+      line.probe ??= this.probe(line, line.session).finally(() => {
+        line.probe = null;
+      });
+      await line.probe;
+    }
+    if (this.closed) return "the process is stopping";
+    if (line.session !== null) return line.session;
+    if (clock.monotonicMs() < line.notBeforeMs) return "the push service could not be reached a moment ago";
+    return this.open(line, signer);
+  }
+
+  private open(line: Line, { tls }: PushSigner): ClientHttp2Session {
+    const { url, ca, verifies, clock } = this.options;
+    const session = connect(new URL(url).origin, {
+      ...tls,
+      ...(ca === null ? {} : { ca }),
+      rejectUnauthorized: verifies,
+    });
+    line.session = session;
+    line.heardMs = clock.monotonicMs();
+    let isConnected = false;
+    const over = () => {
+      if (line.session === session) line.session = null;
+    };
+    session.once("connect", () => {
+      isConnected = true;
+      line.failures = 0;
+    });
+    session.on("error", over);
+    session.on("goaway", over);
+    session.once("close", () => {
+      over();
+      if (!isConnected) this.postpone(line);
+    });
+    return session;
+  }
+
+  private postpone(line: Line): void {
+    const waitMs = Math.min(limits.apnsReconnectMs * 2 ** line.failures, limits.apnsReconnectMsMax);
+    line.failures += 1;
+    line.notBeforeMs = this.options.clock.monotonicMs() + waitMs;
+  }
+
+  /** Ends the session unless its peer answers a PING. */
+  private probe(line: Line, session: ClientHttp2Session): Promise<void> {
+    const { clock } = this.options;
+    return new Promise((resolve) => {
+      const end = (isAlive: boolean) => {
+        timer.cancel();
+        if (isAlive) line.heardMs = clock.monotonicMs();
+        else session.destroy();
+        if (!isAlive && line.session === session) line.session = null;
+        resolve();
+      };
+      const timer = clock.setTimer(limits.apnsPingMs, () => end(false));
+      try {
+        if (!session.ping((error) => end(error === null))) end(false);
+      } catch {
+        // The session ended meanwhile.
+        end(false);
+      }
+    });
+  }
+
+  private ask(line: Line, session: ClientHttp2Session, request: Request): Promise<ApnsAnswer> {
+    const { clock, url } = this.options;
+    return new Promise((resolve) => {
+      let stream: ClientHttp2Stream;
+      try {
+        stream = session.request(headersOf(request, url));
+      } catch {
+        // It was told to go away in this very moment.
+        if (line.session === session) line.session = null;
+        return resolve(unanswered("the connection is being closed"));
+      }
+      const answer = new AnswerReader(stream);
+      const timer = clock.setTimer(limits.apnsRequestMs, () => {
+        stream.close(constants.NGHTTP2_CANCEL);
+        end(unanswered("there was no answer in time"));
+        // Whether only this request hangs shows the answer to a PING.
+        if (line.session === session) line.probe ??= this.probeOf(line, session);
+      });
+      const end = (result: ApnsAnswer) => {
+        timer.cancel();
+        if (result.kind === "answered") line.heardMs = clock.monotonicMs();
+        resolve(result);
+      };
+      stream.on("error", () => end(unanswered("the connection broke off")));
+      stream.once("close", () => end(answer.read() ?? unanswered("the connection broke off")));
+      stream.end("{}");
+    });
+  }
+
+  private probeOf(line: Line, session: ClientHttp2Session): Promise<void> {
+    return this.probe(line, session).finally(() => {
+      line.probe = null;
+    });
+  }
+}
+
+/** What is known of the way to the push service for one signer. */
+interface Line {
+  session: ClientHttp2Session | null;
+  inFlight: number;
+  /** When its peer last showed that it is there, on the monotonic clock. */
+  heardMs: number;
+  /** Sessions in a row that could not be opened. */
+  failures: number;
+  notBeforeMs: number;
+  /** The question whether it is still there, while it is being asked. */
+  probe: Promise<void> | null;
+}
+
+interface Request {
+  readonly signer: PushSigner;
+  readonly pushToken: string;
+}
+
+function headersOf({ signer, pushToken }: Request, url: string): Record<string, string> {
+  return {
+    ":method": "POST",
+    ":path": `${new URL(url).pathname.replace(/\/$/, "")}/3/device/${encodeURIComponent(pushToken)}`,
+    "apns-topic": signer.passTypeId,
+    "apns-push-type": "background",
+    "apns-priority": "5",
+    "content-type": "application/json",
+  };
+}
+
+/** Collects an answer as it comes in. */
+class AnswerReader {
+  private status: number | null = null;
+  private body = "";
+
+  constructor(stream: ClientHttp2Stream) {
+    stream.setEncoding("utf8");
+    stream.once("response", (headers) => {
+      this.status = Number(headers[":status"]);
+    });
+    stream.on("data", (text: string) => {
+      if (this.body.length < limits.apnsAnswerCharsMax) this.body += text;
+    });
+  }
+
+  /** Null: the stream ended without an answer. */
+  read(): ApnsAnswer | null {
+    return this.status === null ? null : { kind: "answered", status: this.status, reason: reasonIn(this.body) };
+  }
+}
+
+function reasonIn(body: string): string | null {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return isJsonObject(parsed) && typeof parsed["reason"] === "string" ? parsed["reason"] : null;
+  } catch {
+    // Success has no body, and a proxy's page is no JSON.
+    return null;
+  }
+}
+
+function unanswered(why: string): ApnsAnswer {
+  return { kind: "unanswered", why };
+}

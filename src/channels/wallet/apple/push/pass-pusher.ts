@@ -1,0 +1,173 @@
+import { type Clock, sleep, type Timer } from "../../../../core/clock.ts";
+import { limits } from "../../../../core/limits.ts";
+import type { PassDevices } from "../../../../core/passes.ts";
+import type { Random } from "../../../../core/random.ts";
+import type { Telemetry } from "../../../../core/telemetry.ts";
+import type { PassSigner } from "../pass-signers.ts";
+import type { ApnsConnections } from "./apns-connections.ts";
+import { type ApnsAnswer, type PushFate, pushFateOf } from "./push-fate.ts";
+
+export interface PassPusherOptions {
+  readonly connections: Pick<ApnsConnections, "post" | "close">;
+  readonly devices: Pick<PassDevices, "targets" | "forget">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
+
+/** Waits before a push is tried again, in milliseconds, one a try; after the last one it is given up. */
+const WAITS: Readonly<Partial<Record<PushFate, readonly number[]>>> = {
+  transient: [1_000, 5_000, 25_000],
+  throttled: [10_000, 60_000],
+};
+
+/**
+ * Tells devices that a pass of theirs changed. A push carries nothing, so one that waits stands for all that follow, and
+ * one that is lost costs time only: devices also ask by themselves.
+ *
+ * Invariants:
+ * A1. At most `apnsConcurrencyMax` requests are under way, and at most `apnsPendingMax` pushes are remembered.
+ * A2. No push is tried more often than `WAITS` says, and none of a signer that Apple refuses, for `apnsPauseMs`.
+ * A3. A device is forgotten only when Apple says that it is gone.
+ * A4. After `stop` nothing is sent, and no timer runs.
+ */
+export class PassPusher {
+  private readonly ready: Push[] = [];
+  /** Pushes that are not under way: ready, or waiting to be tried again. */
+  private readonly pending = new Map<string, Push>();
+  private readonly pausedUntilMs = new Map<string, number>();
+  private underWay = 0;
+  private stopped = false;
+
+  constructor(private readonly options: PassPusherOptions) {}
+
+  /**
+   * Resolves when each device that has the pass was tried once, or after `apnsFirstRoundMs`; what has to be repeated goes
+   * on behind. Rejects where the registry cannot say which devices there are.
+   */
+  async push(passId: string, signer: PushSigner, signal: AbortSignal): Promise<void> {
+    const targets = await this.options.devices.targets(passId);
+    const tokens = new Set(targets.map(({ pushToken }) => pushToken));
+    const tries = Array.from(tokens, (token) => this.enter(signer, token));
+    this.work();
+    const over = new AbortController();
+    const stop = AbortSignal.any([signal, over.signal]);
+    await Promise.race([Promise.all(tries), sleep(this.options.clock, limits.apnsFirstRoundMs, stop)]);
+    over.abort();
+  }
+
+  /** Gives up what is not under way, and ends the connections. Safe to repeat. */
+  stop(): void {
+    this.stopped = true;
+    for (const push of this.pending.values()) this.drop(push);
+    this.ready.length = 0;
+    this.options.connections.close();
+  }
+
+  /** Resolves when the device was tried, or will not be. */
+  private enter(signer: PushSigner, token: string): Promise<void> {
+    const key = `${signer.id} ${token}`;
+    const known = this.pending.get(key);
+    if (known?.timer === null) return known.tried;
+    if (this.stopped || (known === undefined && this.pending.size >= limits.apnsPendingMax)) {
+      this.count("dropped");
+      return Promise.resolve();
+    }
+    if (known !== undefined) this.drop(known);
+    const { promise: tried, resolve } = Promise.withResolvers<void>();
+    this.makeReady({ key, signer, token, failures: 0, timer: null, tried, onTried: resolve });
+    return tried;
+  }
+
+  private makeReady(push: Push): void {
+    push.timer = null;
+    this.pending.set(push.key, push);
+    this.ready.push(push);
+  }
+
+  private drop(push: Push): void {
+    push.timer?.cancel();
+    this.pending.delete(push.key);
+    push.onTried();
+  }
+
+  private work(): void {
+    while (this.underWay < limits.apnsConcurrencyMax) {
+      const push = this.ready.shift();
+      if (push === undefined) return;
+      this.pending.delete(push.key);
+      this.underWay += 1;
+      void this.attempt(push).finally(() => {
+        this.underWay -= 1;
+        push.onTried();
+        this.work();
+      });
+    }
+  }
+
+  private async attempt(push: Push): Promise<void> {
+    const { connections, devices, clock, telemetry } = this.options;
+    const { signer, token } = push;
+    if (clock.monotonicMs() < (this.pausedUntilMs.get(signer.id) ?? 0)) return this.count("paused");
+    const answer = await connections.post(signer, token);
+    const fate = pushFateOf(answer);
+    this.count(fate);
+    try {
+      if (fate === "gone") await devices.forget(signer.passTypeId, token);
+    } catch (error) {
+      telemetry.log("warn", "a device that is gone could not be forgotten", { error: String(error) });
+    }
+    if (fate === "credentials") this.pause(signer, answer);
+    if (fate === "refused") telemetry.log("error", "Apple refused a push", said(signer, answer));
+    this.retry(push, fate);
+  }
+
+  /** None of its pushes would pass, and each would be held against the certificate. */
+  private pause(signer: PushSigner, answer: ApnsAnswer): void {
+    const { clock, telemetry } = this.options;
+    const nowMs = clock.monotonicMs();
+    for (const [each, untilMs] of this.pausedUntilMs) if (untilMs <= nowMs) this.pausedUntilMs.delete(each);
+    if (this.pausedUntilMs.has(signer.id)) return;
+    this.pausedUntilMs.set(signer.id, nowMs + limits.apnsPauseMs);
+    telemetry.count("apple_push_pauses");
+    telemetry.log("error", "Apple takes no pushes with this certificate; they pause", said(signer, answer));
+  }
+
+  private retry(push: Push, fate: PushFate): void {
+    const waitMs = WAITS[fate]?.[push.failures];
+    if (waitMs === undefined || this.stopped || this.pending.size >= limits.apnsPendingMax) return;
+    // Somebody has asked for the same meanwhile.
+    if (this.pending.has(push.key)) return;
+    const { clock, random } = this.options;
+    push.failures += 1;
+    this.pending.set(push.key, push);
+    push.timer = clock.setTimer(waitMs * (0.75 + random.next() / 2), () => {
+      this.makeReady(push);
+      this.work();
+    });
+  }
+
+  private count(outcome: string): void {
+    this.options.telemetry.count("apple_pushes", { outcome });
+  }
+}
+
+/** One device to tell. */
+interface Push {
+  readonly key: string;
+  readonly signer: PushSigner;
+  readonly token: string;
+  /** Tries that failed. */
+  failures: number;
+  /** Null: ready. */
+  timer: Timer | null;
+  readonly tried: Promise<void>;
+  onTried(): void;
+}
+
+function said({ passTypeId }: PushSigner, answer: ApnsAnswer): Record<string, string | number | null> {
+  const detail = answer.kind === "answered" ? { status: answer.status, reason: answer.reason } : { why: answer.why };
+  return { pass_type: passTypeId, ...detail };
+}

@@ -1,0 +1,64 @@
+import { zipSync } from "fflate";
+import type { AppleContent } from "../../../core/wallet.ts";
+import { cmsSignature } from "./cms-signature.ts";
+import type { PassSigner } from "./pass-signers.ts";
+
+/** A pass as it goes into a bundle. */
+export interface PassParts {
+  readonly content: AppleContent;
+  readonly serial: string;
+  readonly authenticationToken: string;
+  /** Where devices ask for updates. */
+  readonly webServiceUrl: string;
+  /** By SHA-256 in hex, as the content names them. */
+  readonly images: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+}
+
+/**
+ * The `.pkpass` file: a zip of pass.json, the images, manifest.json (SHA-1 of each file) and the detached signature over
+ * the manifest. Null: an image is not there.
+ */
+export async function signedBundle(
+  parts: PassParts,
+  signer: PassSigner,
+  nowMs: number,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const files: Record<string, Uint8Array<ArrayBuffer>> = { "pass.json": jsonBytes(passJson(parts, signer)) };
+  for (const [name, hash] of Object.entries(parts.content.images)) {
+    const image = parts.images.get(hash);
+    if (image === undefined) return null;
+    files[name] = image;
+  }
+  const hashes = await Promise.all(Object.entries(files).map(async ([name, bytes]) => [name, await sha1(bytes)]));
+  const manifest = jsonBytes(Object.fromEntries(hashes));
+  const signature = await cmsSignature(signer.cms, manifest, nowMs);
+  // Stored: PNGs are compressed already, and the rest is small.
+  return zipSync({ ...files, "manifest.json": manifest, signature }, { level: 0, mtime: zipTime(nowMs) });
+}
+
+/** What the service itself sets stands last: nothing that a request brought can replace it. */
+function passJson({ content, serial, authenticationToken, webServiceUrl }: PassParts, signer: PassSigner) {
+  return {
+    ...content.pass,
+    formatVersion: 1,
+    passTypeIdentifier: signer.passTypeId,
+    teamIdentifier: signer.teamId,
+    serialNumber: serial,
+    webServiceURL: webServiceUrl,
+    authenticationToken,
+  };
+}
+
+function jsonBytes(value: object): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+
+/** Outside of this thread: images can be large. */
+async function sha1(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return Buffer.from(await crypto.subtle.digest("SHA-1", bytes)).toString("hex");
+}
+
+/** A zip's times have two digits less than ours: they begin in 1980 and end in 2107. */
+function zipTime(nowMs: number): Date {
+  return new Date(Math.min(Math.max(nowMs, Date.UTC(1980, 0, 2)), Date.UTC(2098, 0)));
+}

@@ -1,0 +1,136 @@
+import type { Channel } from "../../core/channel.ts";
+import { ApiError, isOutage } from "../../core/errors.ts";
+import type { QueuedJob } from "../../core/job.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { limits } from "../../core/limits.ts";
+import type { Outcome } from "../../core/outcome.ts";
+import type { Pass, PassStore } from "../../core/passes.ts";
+import type { Telemetry } from "../../core/telemetry.ts";
+import type { Tenant } from "../../core/tenant.ts";
+import type { WalletPayload } from "../../core/wallet.ts";
+import type { AppleBundles } from "./apple/apple-bundles.ts";
+import type { PassPusher } from "./apple/push/pass-pusher.ts";
+import { Turns } from "./turns.ts";
+
+/** Brings passes to Google's wallet. Rejects only where the registry cannot be reached. */
+export interface GoogleDelivery {
+  deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
+}
+
+export interface WalletChannelOptions {
+  readonly passes: Pick<PassStore, "find" | "finishCreate" | "undoCreate">;
+  readonly bundles: Pick<AppleBundles, "bundleOf" | "signerOf">;
+  readonly pusher: Pick<PassPusher, "push" | "stop">;
+  readonly google: GoogleDelivery;
+  readonly telemetry: Telemetry;
+}
+
+const AWAY: Outcome = { kind: "retry", why: "the registry cannot be reached", isUncounted: true };
+
+/**
+ * Makes passes and brings their changes to their holders.
+ *
+ * Invariants:
+ * W1. A pass is worked on by one delivery at a time: its tenant's shard has one owner, and here they take turns.
+ * W2. An Apple pass is pushed only after the bundle of its version is stored: a device that asks at once finds it.
+ * W3. Of a version that is stored and was pushed from here, nothing is signed and nobody told a second time, so that many
+ *     updates in a row cost what one costs.
+ * W4. What becomes of a push changes no outcome: the pass is new, and devices also ask by themselves.
+ */
+export class WalletChannel implements Channel {
+  readonly name = "wallet";
+  readonly slots = limits.walletDeliveriesMax;
+  private readonly turns = new Turns();
+  /** Pass → the version that its devices were told of; the least recent one first. */
+  private readonly pushed = new Map<string, number>();
+
+  constructor(private readonly options: WalletChannelOptions) {}
+
+  async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const payload = parsePayload(job.payload);
+    if (payload === null) return { kind: "failed", error: "the job of the pass cannot be read" };
+    return this.turns.take(payload.passId, async () => {
+      if (signal.aborted) return { kind: "retry", why: "the pass was busy for too long", isUncounted: true };
+      try {
+        return await this.bring(payload, tenant, signal);
+      } catch (error) {
+        if (isOutage(error)) return AWAY;
+        if (error instanceof ApiError) return { kind: "failed", error: error.message };
+        throw error;
+      }
+    });
+  }
+
+  async giveBack(job: QueuedJob): Promise<void> {
+    const payload = parsePayload(job.payload);
+    if (payload?.action !== "update") await this.options.passes.undoCreate(job.tenantId, job.jobId);
+  }
+
+  /** Ends what goes on behind the deliveries. Safe to repeat. */
+  close(): void {
+    this.options.pusher.stop();
+  }
+
+  private async bring(payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+    const { passes, google } = this.options;
+    const pass = await passes.find(tenant.tenantId, payload.passId);
+    if (pass === null || pass.state === "failed") return { kind: "failed", error: "the pass does not exist any more" };
+    // The version was stored before the job was accepted; a registry that lost it may have it again later.
+    if (pass.version < payload.version) return { kind: "retry", why: "the registry is behind", isUncounted: true };
+    const isApple = pass.content.type === "apple";
+    const outcome = isApple
+      ? await this.bringApple(pass, payload, tenant, signal)
+      : await google.deliver(pass, payload, tenant, signal);
+    if (outcome.kind === "delivered" && payload.action === "create") await passes.finishCreate(pass.passId);
+    return outcome;
+  }
+
+  private async bringApple(
+    pass: Pass,
+    { action }: WalletPayload,
+    tenant: Tenant,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const bundle = await this.options.bundles.bundleOf(pass, tenant);
+    if (action === "update") await this.push(pass, bundle.version, tenant, signal);
+    return { kind: "delivered", result: { pass_id: pass.passId } };
+  }
+
+  private async push(pass: Pass, version: number, tenant: Tenant, signal: AbortSignal): Promise<void> {
+    const { bundles, pusher, telemetry } = this.options;
+    if ((this.pushed.get(pass.passId) ?? 0) >= version) return;
+    try {
+      await pusher.push(pass.passId, await bundles.signerOf(pass, tenant), signal);
+    } catch (error) {
+      // The job is tried again, and by then finds the bundle and pushes it.
+      if (isOutage(error)) throw error;
+      telemetry.log("warn", "devices were not told of an update", { pass: pass.passId, error: String(error) });
+    }
+    this.remember(pass.passId, version);
+  }
+
+  private remember(passId: string, version: number): void {
+    this.pushed.delete(passId);
+    this.pushed.set(passId, version);
+    for (const oldest of this.pushed.keys()) {
+      if (this.pushed.size <= limits.pushedVersionsRememberedMax) break;
+      this.pushed.delete(oldest);
+    }
+  }
+}
+
+/** What intake wrote, or null where it was not intake that wrote it. */
+function parsePayload(text: string): WalletPayload | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  if (!isJsonObject(parsed)) return null;
+  const { action, passId, version, notifyMessage } = parsed;
+  if (action !== "create" && action !== "update") return null;
+  if (typeof passId !== "string" || typeof version !== "number") return null;
+  return { action, passId, version, ...(typeof notifyMessage === "string" ? { notifyMessage } : {}) };
+}
