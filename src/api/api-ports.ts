@@ -13,6 +13,7 @@ import type { TenantDirectory } from "../core/tenant.ts";
 import type { Engagement } from "../intake/engagements.ts";
 import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
+import type { PassKitPorts } from "./public/pass-kit.ts";
 
 /** All that the front door needs of the house. */
 export interface ApiPorts {
@@ -37,6 +38,8 @@ export interface ApiPorts {
   readonly engagements: { note(engagement: Engagement): void };
   /** Takes mail that came back. */
   readonly mailReports: Pick<MailReports, "take">;
+  /** What devices with passes talk to. */
+  readonly passKit: PassKitPorts;
   /** Null: real providers are in use. */
   readonly sandbox: SandboxMailbox | null;
   /** The files of the operators' page. */

@@ -16,9 +16,14 @@ export async function readJson(request: Request): Promise<JsonBody> {
   if (!isJsonType(request.headers.get("content-type")))
     throw new ApiError(400, "the Content-Type must be application/json");
   const bytes = await readBytes(request);
+  return { bytes, value: parseJson(bytes) };
+}
+
+/** The JSON value that the bytes are. Throws an `ApiError` 400. */
+export function parseJson(bytes: Uint8Array): unknown {
   if (isNestedTooDeeply(bytes)) throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);
   try {
-    return { bytes, value: JSON.parse(UTF8.decode(bytes)) };
+    return JSON.parse(UTF8.decode(bytes));
   } catch (error) {
     if (error instanceof TypeError) throw new ApiError(400, "the body is not valid UTF-8");
     if (error instanceof SyntaxError) throw new ApiError(400, "the body is not valid JSON");
@@ -56,15 +61,15 @@ function isJsonType(contentType: string | null): boolean {
   return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));
 }
 
-/** A request's body as it is. Throws an `ApiError`: 400 when it breaks off, 413. */
-export async function readBytes(request: Request): Promise<Uint8Array> {
+/** A request's body as it is. Throws an `ApiError`: 400 when it breaks off, 413 when it is longer than `bytesMax`. */
+export async function readBytes(request: Request, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
   const { headers } = request;
   const length = headers.get("content-length");
-  if (length !== null && Number(length) > limits.requestBodyBytesMax) throw tooLarge();
+  if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
   try {
     if (length !== null && !headers.has("transfer-encoding")) return await request.bytes();
     // Looked at only here: it makes a stream of the body.
-    return request.body === null ? new Uint8Array() : await readStream(request.body);
+    return request.body === null ? new Uint8Array() : await readStream(request.body, bytesMax);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     // The caller went away or broke the transfer coding: nothing that it can still be told.
@@ -73,7 +78,7 @@ export async function readBytes(request: Request): Promise<Uint8Array> {
 }
 
 /** A body without a declared length: read up to the limit, the rest is not kept. */
-async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+async function readStream(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -81,14 +86,14 @@ async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array>
     const chunk = await reader.read();
     if (chunk.done) return Buffer.concat(chunks, length);
     length += chunk.value.length;
-    if (length > limits.requestBodyBytesMax) {
+    if (length > bytesMax) {
       await reader.cancel();
-      throw tooLarge();
+      throw tooLarge(bytesMax);
     }
     chunks.push(chunk.value);
   }
 }
 
-function tooLarge(): ApiError {
-  return new ApiError(413, `the body is larger than ${limits.requestBodyBytesMax} bytes`);
+function tooLarge(bytesMax: number): ApiError {
+  return new ApiError(413, `the body is larger than ${bytesMax} bytes`);
 }

@@ -21,6 +21,7 @@ import { domainRoutes } from "./domains.ts";
 import { eventRoutes } from "./events.ts";
 import { FrontDoor } from "./front-door.ts";
 import { jobRoutes } from "./jobs.ts";
+import { passKitRoutes } from "./public/pass-kit.ts";
 import { trackingRoutes } from "./public/tracking.ts";
 import { unsubscribeRoutes } from "./public/unsubscribe.ts";
 import { sendEmailRoutes } from "./send-email.ts";
@@ -70,6 +71,7 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   domainRoutes,
   trackingRoutes,
   unsubscribeRoutes,
+  passKitRoutes,
   serviceRoutes,
   docsRoutes,
   dashboardRoutes,

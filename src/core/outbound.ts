@@ -1,7 +1,12 @@
 /** Whether a host that a tenant named may be connected to, and at which address. */
 export type OutboundRoute =
   /** Connect to this very address: another look-up could answer with another one. */
-  | { readonly kind: "allowed"; readonly address: string }
+  | {
+      readonly kind: "allowed";
+      readonly address: string;
+      /** Every address of the host is in a network that the operator named: nothing is protected from it. */
+      readonly configured: boolean;
+    }
   /** `why` completes "the host …". */
   | { readonly kind: "refused"; readonly why: string }
   /** The name could not be looked up at the moment. */
@@ -11,4 +16,13 @@ export type OutboundRoute =
 export interface OutboundGuard {
   /** `host`: a name, or an IP address without brackets. */
   routeTo(host: string): Promise<OutboundRoute>;
+}
+
+/** Calls addresses that tenants named. */
+export interface WebhookCaller {
+  /**
+   * Posts the JSON text, once. Null: the receiver answered 2xx. Otherwise why it did not, without anything that it
+   * said. Never rejects; ends at the abort of `signal` at the latest, and what the receiver then has is unknown.
+   */
+  post(url: string, json: string, signal: AbortSignal): Promise<string | null>;
 }

@@ -25,6 +25,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./open-domains.ts";
+import { openPassKit, type PassKit } from "./open-pass-kit.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
@@ -92,6 +93,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const providers = await startProviders({ config, telemetry, reports }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
+  const jobIds = new JobIds(clock, random);
+  const passKit = openPassKit({ config, registry, jobIds, telemetry });
   const url = await startApi(config, shutdown, {
     journal,
     directory,
@@ -100,8 +103,9 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     ledger: ledger.reader,
     clock,
     random,
-    jobIds: new JobIds(clock, random),
+    jobIds,
     telemetry,
+    passKit,
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,
@@ -126,14 +130,17 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
 async function startApi(
   { roles, host, port }: Config,
   shutdown: Shutdown,
-  ports: Omit<ApiPorts, "whenDraining">,
+  ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: PassKit },
 ): Promise<string | null> {
   if (!roles.includes("api")) return null;
   const draining = new AbortController();
   const server = createServer({ ...ports, whenDraining: draining.signal });
-  shutdown.add("work", "api", () => {
+  shutdown.add("work", "api", async () => {
+    const drainedFromMs = ports.clock.monotonicMs();
     draining.abort();
-    return server.stop();
+    await server.stop();
+    // Whatever the last requests made due.
+    await ports.passKit.stop(drainedFromMs);
   });
   return (await server.listen({ host, port })).url;
 }

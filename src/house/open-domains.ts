@@ -6,23 +6,18 @@ import type { DomainStore, Domains } from "../core/domain.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { DomainDesk } from "../domains/domain-desk.ts";
 import { StubResolver } from "../domains/stub-resolver.ts";
-import { NetworkGuard } from "../runtime/network-guard.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import { outboundGuard } from "./outbound-guard.ts";
 
 /** Registering and verifying domains, over the name servers that the configuration or else the system names. */
 export function openDomains(config: Config, store: DomainStore, directory: TenantDirectory): Domains {
   const servers = config.dnsServers ?? getServers().map(withPort);
-  const guard = new NetworkGuard({
-    allow: config.outboundAllow ?? [],
-    // In the sandbox nothing leaves the machine.
-    publicAllowed: config.providers === "live",
-  });
   return new DomainDesk({
     store,
     directory,
     dns: new StubResolver({ servers, clock: systemClock, random: systemRandom }),
-    relayProbe: new SmtpProbe({ guard }),
+    relayProbe: new SmtpProbe({ guard: outboundGuard(config) }),
     mailHost: mailHostOf(config),
     clock: systemClock,
     random: systemRandom,

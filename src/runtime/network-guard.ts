@@ -39,14 +39,18 @@ export class NetworkGuard implements OutboundGuard {
   private judge(addresses: readonly string[]): OutboundRoute {
     const [address] = addresses;
     if (address === undefined) return { kind: "refused", why: "has no address" };
-    if (addresses.every((one) => this.mayReach(one))) return { kind: "allowed", address };
+    const configured = addresses.every((one) => this.isConfigured(one));
+    if (configured || addresses.every((one) => this.mayReach(one))) return { kind: "allowed", address, configured };
     return { kind: "refused", why: "is at an address that must not be connected to" };
   }
 
+  private isConfigured(address: string): boolean {
+    return this.allowed.check(address, familyOf(address));
+  }
+
   private mayReach(address: string): boolean {
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    if (this.allowed.check(address, family)) return true;
-    return this.options.publicAllowed && !SPECIAL.check(address, family);
+    if (this.isConfigured(address)) return true;
+    return this.options.publicAllowed && !SPECIAL.check(address, familyOf(address));
   }
 }
 
@@ -68,7 +72,11 @@ async function systemAddressesOf(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
 }
 
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 6 ? "ipv6" : "ipv4";
+}
+
 function addNetwork(list: BlockList, network: string): void {
   const [address = "", prefix = ""] = network.split("/");
-  list.addSubnet(address, Number(prefix), isIP(address) === 6 ? "ipv6" : "ipv4");
+  list.addSubnet(address, Number(prefix), familyOf(address));
 }

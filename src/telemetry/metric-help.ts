@@ -19,6 +19,8 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["recorder_lag_seconds", "Age of the oldest event that is not in the ledger yet, by shard."],
   ["delivery_reports", "What providers and the MTA said later, by type and whether it was new."],
   ["engagements_dropped", "Opens and clicks that were not recorded, because too many waited for the journal."],
+  ["device_webhooks", "Calls that tell tenants of devices, by result; none is repeated."],
+  ["device_log_lines", "What devices complained of, in lines, and whether it was kept."],
   [
     "suppression_fills_failed",
     "Times that a shard's suppressions could not be read from the registry, and were again.",

@@ -6,7 +6,7 @@ const sandboxed = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAl
 
 describe("the guard of outgoing connections", () => {
   test.each(["8.8.8.8", "192.0.1.1", "172.32.0.1", "2606:4700::1111"])("lets %s through", async (address) => {
-    expect(await open.routeTo(address)).toEqual({ kind: "allowed", address });
+    expect(await open.routeTo(address)).toEqual({ kind: "allowed", address, configured: false });
   });
 
   // biome-ignore format: a list of addresses
@@ -27,7 +27,10 @@ describe("the guard of outgoing connections", () => {
   test("lets a name through only where all of its addresses are allowed, and names the one to connect to", async () => {
     const guardOf = (...addresses: readonly string[]) =>
       new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: async () => addresses });
-    expect(await guardOf("8.8.8.8", "1.1.1.1").routeTo("a.test")).toEqual({ kind: "allowed", address: "8.8.8.8" });
+    expect(await guardOf("8.8.8.8", "1.1.1.1").routeTo("a.test")).toMatchObject({
+      kind: "allowed",
+      address: "8.8.8.8",
+    });
     expect(await guardOf("8.8.8.8", "127.0.0.1").routeTo("a.test")).toMatchObject({ kind: "refused" });
     expect(await guardOf().routeTo("a.test")).toMatchObject({ kind: "refused" });
   });
@@ -44,8 +47,8 @@ describe("the guard of outgoing connections", () => {
   });
 
   test("lets nothing but what is allowed through where nothing may leave the machine", async () => {
-    expect(await sandboxed.routeTo("127.0.0.1")).toEqual({ kind: "allowed", address: "127.0.0.1" });
-    expect(await sandboxed.routeTo("::1")).toEqual({ kind: "allowed", address: "::1" });
+    expect(await sandboxed.routeTo("127.0.0.1")).toEqual({ kind: "allowed", address: "127.0.0.1", configured: true });
+    expect(await sandboxed.routeTo("::1")).toEqual({ kind: "allowed", address: "::1", configured: true });
     expect(await sandboxed.routeTo("8.8.8.8")).toMatchObject({ kind: "refused" });
     expect(await sandboxed.routeTo("10.0.0.1")).toMatchObject({ kind: "refused" });
   });

@@ -4,7 +4,7 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../request-query.ts";
 import { operatorRoute, parsePageLimit } from "./operator-route.ts";
 
-/** `GET /dash/api/sandbox/messages`: what reached the stand-ins for the providers, newest first. */
+/** What reached the stand-ins for the providers, and what devices said of us, newest first. */
 export function sandboxRoutes(app: Elysia, door: FrontDoor): void {
   app.get("/dash/api/sandbox/messages", ({ request }) =>
     operatorRoute(door, request, (exchange) => {
@@ -12,6 +12,14 @@ export function sandboxRoutes(app: Elysia, door: FrontDoor): void {
       if (sandbox === null) throw new ApiError(404, "there is no sandbox: real providers are in use");
       const { to, limit } = readQuery(request, ["to", "limit"]);
       return exchange.json(200, { messages: sandbox.messages(to ?? null, parsePageLimit(limit)) });
+    }),
+  );
+  app.get("/dash/api/sandbox/device-log", ({ request }) =>
+    operatorRoute(door, request, (exchange) => {
+      const { sandbox, passKit } = door.ports;
+      if (sandbox === null) throw new ApiError(404, "there is no sandbox: real providers are in use");
+      const { limit } = readQuery(request, ["limit"]);
+      return exchange.json(200, { complaints: passKit.log.latest(parsePageLimit(limit)) });
     }),
   );
 }

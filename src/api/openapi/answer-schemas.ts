@@ -166,6 +166,9 @@ export const answerSchemas: JsonObject = {
       }),
     },
   }),
+  DeviceComplaints: object({
+    complaints: { type: "array", items: object({ logged_at: timestamp, message: { type: "string" } }) },
+  }),
   MailReportsTaken: object({
     reports: { type: "integer", minimum: 0, description: "Reports about messages of ours that were in it." },
   }),

@@ -78,6 +78,22 @@ export const responses: JsonObject = {
     limited,
   ),
   NoSuchLink: failure("The token is unknown or was altered.", "there is no such link", traced),
+  UnknownPass: failure(
+    "There is no such pass, or its token is another.",
+    "there is no such pass, or its token is another: send it as Authorization: ApplePass",
+    {
+      ...traced,
+      "WWW-Authenticate": { $ref: "#/components/headers/Challenge" },
+    },
+  ),
+  PassNotSigned: failure("The pass exists, but was never signed.", "the pass has not been signed yet", traced),
+  TooManyDevices: failure(
+    "The pass is on as many devices as one can be.",
+    "The pass is on as many devices as one pass can be.",
+    traced,
+  ),
+  DeviceBadRequest: failure("The body is malformed.", "the body is not valid JSON", traced),
+  DeviceTooLarge: failure("The body is too large.", "the body is larger than 4096 bytes", traced),
   PublicInternalError: failure("Something failed on this side. Safe to repeat.", "internal error", traced),
   OperatorBadRequest: failure("The request is malformed.", "unknown field: colour", traced),
   OperatorUnknown: failure(

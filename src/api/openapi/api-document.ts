@@ -7,6 +7,7 @@ import { domainPaths } from "./domain-paths.ts";
 import { domainSchemas } from "./domain-schemas.ts";
 import { mailReportPaths } from "./mail-report-paths.ts";
 import { operatorPaths } from "./operator-paths.ts";
+import { passKitPaths } from "./pass-kit-paths.ts";
 import { publicPaths } from "./public-paths.ts";
 import { servicePaths } from "./service-paths.ts";
 import { tenantPaths } from "./tenant-paths.ts";
@@ -31,6 +32,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
       ...operatorPaths,
       ...mailReportPaths,
       ...publicPaths,
+      ...passKitPaths,
       ...servicePaths,
     },
     components: {
@@ -65,11 +67,17 @@ const TAGS: readonly JsonObject[] = [
   { name: "Plans", description: "Operators: how much a tenant may ask for." },
   { name: "Mail reports", description: "Operators: bounces and complaints that come by mail." },
   { name: "Sandbox", description: "Operators: what reached the stand-ins for the providers." },
+  { name: "Pass devices", description: "Apple's PassKit web service, for devices that have passes." },
   { name: "Public links", description: "What the links in messages lead to." },
   { name: "Service", description: "What machines ask about the process." },
 ];
 
 const SECURITY_SCHEMES: JsonObject = {
   apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A tenant's key, issued by the operator." },
+  applePass: {
+    type: "http",
+    scheme: "ApplePass",
+    description: "The `authenticationToken` of the pass itself.",
+  },
   operator: { type: "http", scheme: "bearer", description: "The operator token." },
 };

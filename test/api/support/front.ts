@@ -1,4 +1,5 @@
 import type { ApiPorts } from "../../../src/api/api-ports.ts";
+import type { PassKitPorts } from "../../../src/api/public/pass-kit.ts";
 import { createServer, type Server } from "../../../src/api/server.ts";
 import type { Clock } from "../../../src/core/clock.ts";
 import { JobIds } from "../../../src/core/ids.ts";
@@ -40,6 +41,13 @@ const clock: Clock = {
 
 const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getRandomValues(bytes) };
 
+const NO_PASSES: PassKitPorts = {
+  passes: { findBySerial: async () => [], bundle: async () => null },
+  devices: { register: async () => "known", unregister: async () => false, updatedSince: async () => null },
+  webhooks: { note: () => undefined },
+  log: { take: () => undefined, latest: () => [] },
+};
+
 /** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
 export class Front {
   readonly journal = new FakeJournal();
@@ -80,6 +88,7 @@ export class Front {
       suppressions: new SuppressionList({ registry, index: journal, journal }),
       engagements: { note: (engagement) => this.engagements.push(engagement) },
       mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
+      passKit: NO_PASSES,
       dashboard: DASHBOARD_PAGES,
       operatorToken: OPERATOR_TOKEN,
       version: "0.0.0-test",

@@ -1,0 +1,41 @@
+import { limits } from "./limits.ts";
+import type { OutboundRoute } from "./outbound.ts";
+
+/** Where a tenant wants to be called. */
+export interface WebhookUrl {
+  readonly secure: boolean;
+  /** A name without a dot at its end, or an IP address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** What the `Host` header says. */
+  readonly authority: string;
+  /** With the query. */
+  readonly path: string;
+}
+
+/** What the text is, by the rules of browsers (WHATWG URL), which read `0x7f.1` as 127.0.0.1; or why it cannot be used. */
+export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: string } {
+  if (text.length > limits.webhookUrlCharsMax) return { why: `is longer than ${limits.webhookUrlCharsMax} characters` };
+  const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
+  if (url === null) return { why: "is not an address like https://example.com/devices" };
+  const { protocol, hostname, username, password } = url;
+  if (protocol !== "https:" && protocol !== "http:") return { why: "must begin with https://" };
+  if (username !== "" || password !== "") return { why: "must hold no user name and no password" };
+  if (text.includes("#")) return { why: "must not hold a fragment (#…)" };
+  const host = hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  if (host === "") return { why: "names no host" };
+  const secure = protocol === "https:";
+  const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
+  return { secure, host, port, authority: url.host, path: url.pathname + url.search };
+}
+
+/** Where https is served to the public. Elsewhere a stranger's address could be something that is no web server. */
+const PUBLIC_PORTS: readonly number[] = [443, 8443];
+
+/** Why this address must not be called over this route, or null. Completes "it …". */
+export function webhookRefusal({ secure, port }: WebhookUrl, route: OutboundRoute): string | null {
+  if (route.kind !== "allowed") return `names a host that ${route.why}`;
+  if (route.configured) return null;
+  if (!secure) return "must begin with https://: http is only for networks that OUTBOUND_ALLOW names";
+  return PUBLIC_PORTS.includes(port) ? null : `must use port ${PUBLIC_PORTS.join(" or ")}`;
+}

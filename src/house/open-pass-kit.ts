@@ -1,0 +1,38 @@
+import type { PassKitPorts } from "../api/public/pass-kit.ts";
+import type { Config } from "../config.ts";
+import type { JobIds } from "../core/ids.ts";
+import { limits } from "../core/limits.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import { DeviceLog } from "../intake/device-log.ts";
+import { DeviceWebhooks } from "../intake/device-webhooks.ts";
+import type { OpenRegistry } from "../registry/open-registry.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { WebhookClient } from "../runtime/webhook-client.ts";
+import { outboundGuard } from "./outbound-guard.ts";
+
+export interface PassKit extends PassKitPorts {
+  /** Tells what is still owed, until `limits.drainMs` have passed since `drainedFromMs` (monotonic). */
+  stop(drainedFromMs: number): Promise<void>;
+}
+
+/** What devices with passes talk to. Starts nothing. */
+export function openPassKit({
+  config,
+  registry: { passes, devices, directory },
+  jobIds,
+  telemetry,
+}: {
+  readonly config: Config;
+  readonly registry: OpenRegistry;
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+}): PassKit {
+  const clock = systemClock;
+  const caller = new WebhookClient({ guard: outboundGuard(config) });
+  const webhooks = new DeviceWebhooks({ directory, caller, clock, jobIds, telemetry });
+  const log = new DeviceLog({ clock, telemetry, keptMax: config.providers === "live" ? 0 : COMPLAINTS_KEPT });
+  return { passes, devices, webhooks, log, stop: (drainedFromMs) => webhooks.stop(drainedFromMs + limits.drainMs) };
+}
+
+/** Complaints that the sandbox shows. */
+const COMPLAINTS_KEPT = 1_000;
