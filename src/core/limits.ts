@@ -104,7 +104,8 @@ export const limits = {
   retryBaseMs: 1_000,
   retryFactor: 2,
   retryDelayMsMax: 15 * 60 * 1000,
-  retryAgeMsMax: 24 * 60 * 60 * 1000,
+  /** How long a job waits for its retries, all of them together. */
+  retryWaitedMsMax: 24 * 60 * 60 * 1000,
   attemptsMax: 12,
   /** A failed job's payload is kept this long for the operator's retry. */
   failedKeptMs: 7 * 24 * 60 * 60 * 1000,
@@ -228,6 +229,22 @@ export const limits = {
 
   /** How long a provider's report waits for our own note that the message was handed over. */
   reportHoldMs: 5_000,
+
+  // What the chat provider calls back with.
+  /** Three megabytes are the most that it sends in one call. */
+  webhookBodyBytesMax: 3 * 1024 * 1024,
+  /** Statuses of a call that are worked on at one time. */
+  webhookStatusesMax: 500,
+  /** Statuses that are held because nobody knows their message yet; beyond it they are counted, and dropped. */
+  earlyStatusesMax: 10_000,
+  /** How long they are held: a status may come before the answer to the call that sent the message. */
+  earlyStatusMs: 15_000,
+  /** First and longest wait before their messages are looked for again. */
+  earlyStatusRetryMs: 50,
+  earlyStatusRetryMsMax: 2_000,
+  /** Messages that came in, the newest ones, and the text of one of them. */
+  incomingMessagesMax: 10_000,
+  incomingMessageCharsMax: 8_192,
 
   // Links.
   /** A longer address is left as it is in a message: with its token it would not fit into what clients take. */
