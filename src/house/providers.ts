@@ -9,8 +9,10 @@ import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { DeliveryReports } from "../intake/delivery-reports.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { joinedMailbox } from "../sandbox/joined-mailbox.ts";
 import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import type { Shutdown } from "./shutdown.ts";
+import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
 
 /** What stands between this process and the world that messages go to. */
 export interface Providers {
@@ -38,14 +40,26 @@ export interface ProvidersPorts {
 
 /** Starts the sandboxes that stand in for what the configuration does not name. */
 export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown): Promise<Providers> {
-  const { config } = ports;
-  const delivers = config.roles.includes("dispatcher");
-  const smtp = delivers ? await startSmtp(ports, shutdown) : null;
+  const { config, telemetry } = ports;
+  const platform = { whatsapp: platformWhatsapp(config), apple: null, google: null };
+  if (!config.roles.includes("dispatcher")) {
+    return { mailbox: sandboxOf(config, []), platform, openChannels: () => [] };
+  }
+  const smtp = await startSmtp(ports, shutdown);
+  const whatsapp = startWhatsapp(config, telemetry, shutdown);
   return {
-    mailbox: config.providers === "live" ? null : (smtp?.mailbox ?? NO_MAIL),
-    platform: { whatsapp: null, apple: null, google: null },
-    openChannels: (surroundings) => (smtp === null ? [] : [openEmail(smtp.url, surroundings, config, shutdown)]),
+    mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox]),
+    platform,
+    openChannels: (surroundings) => [
+      openEmail(smtp.url, surroundings, config, shutdown),
+      whatsapp.openChannel(surroundings.apiUrl, platform),
+    ],
   };
+}
+
+/** In an `api` process without a dispatcher of its own it is empty: messages are in the process that delivered them. */
+function sandboxOf(config: Config, mailboxes: readonly (SandboxMailbox | null)[]): SandboxMailbox | null {
+  return config.providers === "live" ? null : joinedMailbox(mailboxes.filter((mailbox) => mailbox !== null));
 }
 
 interface Stand {
@@ -76,6 +90,3 @@ function openEmail(
   shutdown.add("providers", "e-mail connections", () => email.close());
   return email;
 }
-
-/** In an `api` process without a dispatcher of its own: the sandbox's mail is in the process that delivered it. */
-const NO_MAIL: SandboxMailbox = { messages: () => [] };

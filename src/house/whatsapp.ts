@@ -1,0 +1,50 @@
+import { WhatsappChannel } from "../channels/whatsapp/whatsapp-channel.ts";
+import type { Config } from "../config.ts";
+import type { PlatformCredentials } from "../core/platform.ts";
+import type { SandboxMailbox } from "../core/report.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { WhatsappSender } from "../core/whatsapp.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+import { startGraphSandbox } from "../sandbox/graph-sandbox.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+const PUBLIC_API_URL = "https://graph.facebook.com";
+/** What the platform sends from where nothing leaves the machine, and nobody configured anything. */
+const SANDBOX_SENDER: WhatsappSender = { phoneNumberId: "100000000000001", accessToken: "sandbox-access-token" };
+
+/** The platform's own phone number; null: there is none. */
+export function platformWhatsapp(config: Config): WhatsappSender | null {
+  const { whatsappPhoneNumberId: phoneNumberId, whatsappAccessToken: accessToken, providers } = config;
+  if (phoneNumberId !== null && accessToken !== null) return { phoneNumberId, accessToken };
+  return providers === "live" ? null : SANDBOX_SENDER;
+}
+
+/** The Graph API that this process sends to. */
+export interface WhatsappApi {
+  /** Null: it is not a sandbox. */
+  readonly mailbox: SandboxMailbox | null;
+  /** `apiUrl`: of the API that a sandbox calls back. */
+  openChannel(apiUrl: string, platform: PlatformCredentials): WhatsappChannel;
+}
+
+/** The configured address, the public one, or a sandbox. */
+export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
+  const { whatsappApiUrl, whatsappApiVersion: apiVersion, providers } = config;
+  const channelTo = (apiUrl: string, platform: PlatformCredentials) =>
+    new WhatsappChannel({ apiUrl, apiVersion, platform, clock: systemClock, telemetry });
+  const realUrl = whatsappApiUrl ?? (providers === "live" ? PUBLIC_API_URL : null);
+  if (realUrl !== null) return { mailbox: null, openChannel: (_, platform) => channelTo(realUrl, platform) };
+
+  const [webhookSecret] = config.webhookSecrets;
+  if (webhookSecret === undefined) throw new Error("the configuration has no webhook secret");
+  const sandbox = startGraphSandbox({ webhookSecret, clock: systemClock, random: systemRandom, telemetry });
+  shutdown.add("providers", "chat sandbox", () => sandbox.stop());
+  return {
+    mailbox: sandbox.mailbox,
+    openChannel(apiUrl, platform) {
+      sandbox.callBack(apiUrl);
+      return channelTo(sandbox.url, platform);
+    },
+  };
+}
