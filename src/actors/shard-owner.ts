@@ -2,13 +2,21 @@ import type { Channel } from "../core/channel.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { isOutage } from "../core/errors.ts";
 import type { ChannelName, QueuedJob } from "../core/job.ts";
-import { FENCED, type Mailbox, type MailboxPull, type OwnerJournal, type PullResult } from "../core/journal.ts";
+import {
+  FENCED,
+  type Mailbox,
+  type MailboxPull,
+  type OwnerJournal,
+  type PullResult,
+  type Settlement,
+} from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { Random } from "../core/random.ts";
 import type { LeaseTerm } from "../core/shard-keeper.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../core/tenant.ts";
+import { type AllowanceUnit, DailyAllowances } from "./daily-allowances.ts";
 import { deliver, screen } from "./deliver.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { settlementOf } from "./settlement.ts";
@@ -41,6 +49,7 @@ export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
   private readonly hungry = new Set<TenantActor>();
   private readonly underWay = new Map<QueuedJob, AbortController>();
+  private readonly allowances: DailyAllowances;
   private readonly settler: Settler;
   private readonly wakeup: Wakeup;
   private readonly over = new AbortController();
@@ -52,6 +61,7 @@ export class ShardOwner {
   ) {
     const { journal, clock, telemetry } = ports;
     this.wakeup = new Wakeup(clock);
+    this.allowances = new DailyAllowances({ journal, lease: term.lease, clock, telemetry });
     this.settler = new Settler({
       journal,
       lease: term.lease,
@@ -181,14 +191,17 @@ export class ShardOwner {
   private hire(box: Mailbox): TenantActor | undefined {
     const { directory, schedulers, clock } = this.ports;
     const scheduler = schedulers.get(box.channel);
+    const channel = this.ports.channels.get(box.channel);
     if (scheduler === undefined) return undefined;
     const actor = new TenantActor({
       box,
       directory,
       scheduler,
+      allowances: this.allowances,
       clock,
       mayDeliver: () => !this.isOver && this.term.isSurelyHeld(),
-      start: (job, tenant) => void this.attempt(actor, job, tenant),
+      paceMs: (tenant) => channel?.paceMs?.(tenant) ?? 0,
+      start: (job, tenant, unit) => void this.attempt(actor, { job, tenant, unit }),
       onChange: (changed) => {
         this.look(changed);
         if (this.hungry.size > 0) this.wakeup.notify();
@@ -209,21 +222,26 @@ export class ShardOwner {
   }
 
   /** Never rejects: `deliver` always ends in an outcome. */
-  private async attempt(actor: TenantActor, job: QueuedJob, tenant: Tenant | null): Promise<void> {
+  private async attempt(actor: TenantActor, { job, tenant, unit }: Started): Promise<void> {
     if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
+    if (job.isReported) return this.settler.submit(retryNow(job));
     const aborter = new AbortController();
     this.underWay.set(job, aborter);
     const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
-    if (refused === null) await this.deliverAndSettle(job, tenant, aborter);
-    else this.settle(job, refused, false);
+    if (refused === null) await this.deliverAndSettle({ job, tenant, unit }, aborter);
+    else {
+      unit?.giveBack();
+      this.settle(job, refused, false);
+    }
     this.underWay.delete(job);
     actor.delivered();
     if (this.underWay.size === 0) this.allDelivered?.();
   }
 
-  private async deliverAndSettle(job: QueuedJob, tenant: Tenant | null, aborter: AbortController): Promise<void> {
+  private async deliverAndSettle({ job, tenant, unit }: Started, aborter: AbortController): Promise<void> {
     if (job.needsScreening) this.settler.submit({ kind: "start", job });
     const outcome = await deliver(this.ports, job, tenant, aborter);
+    if (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent)) unit?.giveBack();
     this.settle(job, outcome);
   }
 
@@ -231,6 +249,19 @@ export class ShardOwner {
     const { clock, random } = this.ports;
     this.settler.submit(settlementOf({ job, outcome, wasStarted }, clock, random));
   }
+}
+
+/** The report that waits with the job makes a success of this; where the journal forgot the report, it is a retry. */
+function retryNow(job: QueuedJob): Settlement {
+  return { kind: "retry", job, delayMs: 0, status: "running", isUncounted: true };
+}
+
+/** A delivery as its actor starts it. */
+interface Started {
+  readonly job: QueuedJob;
+  readonly tenant: Tenant | null;
+  /** What it takes of the day's allowance; null: its tenant may send as it likes, or it is not sent at all. */
+  readonly unit: AllowanceUnit | null;
 }
 
 /** A job names its box, too. */

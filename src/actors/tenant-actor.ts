@@ -3,6 +3,8 @@ import type { QueuedJob } from "../core/job.ts";
 import type { Mailbox, MailboxPull } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Tenant, TenantDirectory } from "../core/tenant.ts";
+import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../core/warm-up.ts";
+import type { AllowanceUnit, DailyAllowances, DayAllowance } from "./daily-allowances.ts";
 import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { Pacer } from "./pacer.ts";
 
@@ -10,11 +12,14 @@ export interface TenantActorOptions {
   readonly box: Mailbox;
   readonly directory: TenantDirectory;
   readonly scheduler: FairScheduler;
+  readonly allowances: DailyAllowances;
   readonly clock: Clock;
   /** Whether a delivery may start: the lease is surely held and the term is not closing. */
   mayDeliver(): boolean;
-  /** Delivers and settles the job. */
-  start(job: QueuedJob, tenant: Tenant | null): void;
+  /** Milliseconds until the tenant's sender may be used again, as its channel has it (`Channel.paceMs`). */
+  paceMs(tenant: Tenant): number;
+  /** Delivers and settles the job, and gives the unit of the day's allowance back where nothing was sent. */
+  start(job: QueuedJob, tenant: Tenant | null, unit: AllowanceUnit | null): void;
   /** The actor may have become hungry or idle. */
   onChange(actor: TenantActor): void;
 }
@@ -26,7 +31,8 @@ export interface TenantActorOptions {
  * T1. `open` jobs are waiting, being delivered or being settled; each stays in the box until it is settled.
  * T2. Entries are read in order and once: behind `lastRead` while jobs are open, from the start when none are (then the
  *     box holds nothing that was read, and a new stream may begin with smaller ids).
- * T3. At most `tenantWindowMax` deliveries are under way, and no faster than the plan says.
+ * T3. At most `tenantWindowMax` deliveries are under way, and no faster than the plan and the provider say.
+ * T4. No more is read than today's allowance leaves to start: what is over stays in the box, pending, for days if need be.
  */
 export class TenantActor implements Contender {
   inFlight = 0;
@@ -39,9 +45,11 @@ export class TenantActor implements Contender {
   private isPulling = false;
   private readonly pacer = new Pacer();
   private isLoading = false;
+  private isClosed = false;
   private alarm: Timer | null = null;
-  /** The tenant as the next delivery will see it; set by `nextCost` for `startNext`. */
+  /** The tenant as the next delivery will see it, and its day; set by `nextCost` for `startNext`. */
   private tenant: Tenant | null = null;
+  private allowance: DayAllowance | null = null;
 
   constructor(private readonly options: TenantActorOptions) {}
 
@@ -54,12 +62,7 @@ export class TenantActor implements Contender {
   }
 
   get isHungry(): boolean {
-    return (
-      this.boxMayHaveMore &&
-      !this.isPulling &&
-      this.waiting.length < limits.refillEntries &&
-      this.open < limits.boxOpenMax
-    );
+    return this.room() > 0;
   }
 
   /** Nothing open, nothing to read, and no past delivery that the pace still remembers. */
@@ -75,9 +78,9 @@ export class TenantActor implements Contender {
 
   /** What to ask the box for. `frugal`: the process holds as much as it may. Null: nothing now. */
   beginPull(frugal: boolean): MailboxPull | null {
-    if (!this.isHungry || (frugal && this.open > 0)) return null;
+    const room = this.room();
+    if (room <= 0 || (frugal && this.open > 0)) return null;
     this.isPulling = true;
-    const room = Math.min(limits.pullEntriesPerBoxMax, limits.boxOpenMax - this.open);
     return { box: this.box, after: this.open > 0 ? this.lastRead : null, entriesMax: frugal ? 1 : room };
   }
 
@@ -90,7 +93,7 @@ export class TenantActor implements Contender {
     this.open += jobs.length;
     for (const job of jobs) {
       this.lastRead = job.entryId;
-      if (job.suppressed !== null) this.options.start(job, null);
+      if (job.suppressed !== null || job.isReported) this.options.start(job, null, null);
       else {
         this.waiting.push(job);
         this.waitingBytes += job.payload.length;
@@ -124,6 +127,7 @@ export class TenantActor implements Contender {
 
   /** The term is over for what has not started. */
   close(): void {
+    this.isClosed = true;
     this.alarm?.cancel();
     this.alarm = null;
     this.waiting = [];
@@ -136,12 +140,17 @@ export class TenantActor implements Contender {
     if (job === undefined || this.inFlight >= limits.tenantWindowMax || !this.options.mayDeliver()) return null;
     const tenant = this.lookUp();
     if (tenant === undefined) return null;
-    const waitMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
+    const allowance = this.allowanceOf(tenant);
+    if (this.mayStart(allowance) === 0) return null;
+    // The plan's pace first: asking the channel keeps a turn for the tenant, which it should then be able to use.
+    const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
+    const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
     if (waitMs > 0) {
       this.contendIn(waitMs);
       return null;
     }
     this.tenant = tenant;
+    this.allowance = allowance;
     return deliveryCost(job);
   }
 
@@ -151,7 +160,7 @@ export class TenantActor implements Contender {
     this.waitingBytes -= job.payload.length;
     this.inFlight += 1;
     this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
-    this.options.start(job, this.tenant);
+    this.options.start(job, this.tenant, this.allowance && this.options.allowances.take(this.box));
     if (this.isHungry) this.options.onChange(this);
   }
 
@@ -164,7 +173,7 @@ export class TenantActor implements Contender {
     found.then(
       () => {
         this.isLoading = false;
-        this.contendIfWaiting();
+        this.lookAgain();
       },
       () => {
         // The registry is away: jobs wait in the box, this costs them no attempt.
@@ -179,12 +188,40 @@ export class TenantActor implements Contender {
     this.alarm?.cancel();
     this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => {
       this.alarm = null;
-      this.contendIfWaiting();
+      this.lookAgain();
     });
   }
 
-  private contendIfWaiting(): void {
+  /** What the actor waited for may have come: its tenant, its turn, or another day. */
+  private lookAgain(): void {
+    if (this.isClosed) return;
     if (this.waiting.length > 0) this.options.scheduler.contend(this);
+    this.options.onChange(this);
+  }
+
+  /** How many entries may be read now. */
+  private room(): number {
+    if (!this.boxMayHaveMore || this.isPulling || this.waiting.length >= limits.refillEntries) return 0;
+    const openRoom = limits.boxOpenMax - this.open;
+    const tenant = openRoom > 0 ? this.lookUp() : undefined;
+    if (tenant === undefined) return 0;
+    const startRoom = this.mayStart(this.allowanceOf(tenant)) - this.waiting.length;
+    return Math.min(limits.pullEntriesPerBoxMax, openRoom, startRoom);
+  }
+
+  private allowanceOf(tenant: Tenant | null): DayAllowance | null {
+    const day = utcDayAt(this.options.clock.nowMs());
+    const perDay = tenant === null ? null : dailyAllowance(tenant, this.box.channel, day);
+    return perDay === null ? null : { box: this.box, day, perDay };
+  }
+
+  /** Deliveries that the day leaves to start, also of those that wait here. 0 also while that is being found out. */
+  private mayStart(allowance: DayAllowance | null): number {
+    if (allowance === null) return Number.POSITIVE_INFINITY;
+    const left = this.options.allowances.left(allowance, () => this.lookAgain());
+    const untilTomorrowMs = untilNextUtcDayMs(this.options.clock.nowMs());
+    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, limits.allowanceLookMs));
+    return left;
   }
 
   private wakeWhenPaceIsForgotten(): void {

@@ -238,10 +238,10 @@ export const limits = {
   /** Statuses that are held because nobody knows their message yet; beyond it they are counted, and dropped. */
   earlyStatusesMax: 10_000,
   /** How long they are held: a status may come before the answer to the call that sent the message. */
-  earlyStatusMs: 15_000,
+  earlyStatusMs: 35_000,
   /** First and longest wait before their messages are looked for again. */
   earlyStatusRetryMs: 50,
-  earlyStatusRetryMsMax: 2_000,
+  earlyStatusRetryMsMax: 5_000,
   /** Messages that came in, the newest ones, and the text of one of them. */
   incomingMessagesMax: 10_000,
   incomingMessageCharsMax: 8_192,
@@ -301,3 +301,4 @@ assert(limits.bucketFilledMs < limits.bucketClosesMs, "no bucket expires that st
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
 assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");
+assert(limits.chatTimeoutMs < limits.earlyStatusMs, "a status waits for the answer that it came before");

@@ -22,6 +22,14 @@ function job(attempts: number): QueuedJob {
   };
 }
 
+const HOUR_MS = 60 * 60 * 1000;
+
+/** A job that is so old, in its box for the most part or not. */
+function oldJob(ageMs: number, counts: { readonly attempts?: number; readonly waits?: number }): QueuedJob {
+  const then = new VirtualClock(clock.nowMs() - ageMs);
+  return { ...job(0), jobId: new JobIds(then, random).next(), ...counts };
+}
+
 function delayMs(attempts: number, afterMs?: number): number {
   const outcome = { kind: "retry", why: "busy", ...(afterMs === undefined ? {} : { afterMs }) } as const;
   const decision = decideRetry(job(attempts), outcome, clock, random);
@@ -48,10 +56,33 @@ test("gives up after the last attempt, and says why it failed", () => {
   expect(decision).toEqual({ kind: "give_up", error: "gave up after 12 attempts: 451 busy" });
 });
 
-test("gives up when the next attempt would come after a day", () => {
-  const outcome = { kind: "retry", why: "busy", afterMs: limits.retryAgeMsMax + 1 } as const;
+test("gives up when the next attempt would come after a day of waiting", () => {
+  const outcome = { kind: "retry", why: "busy", afterMs: limits.retryWaitedMsMax + 1 } as const;
   expect(decideRetry(job(0), outcome, clock, random)).toEqual({
     kind: "give_up",
     error: "gave up after 1 attempt: busy",
   });
+});
+
+test("a job that waited in its box for days still has all its attempts", () => {
+  const deferred = { kind: "retry", why: "451 try later" } as const;
+  for (let attempts = 0; attempts < limits.attemptsMax - 1; attempts += 1) {
+    expect(decideRetry(oldJob(200 * HOUR_MS, { attempts }), deferred, clock, random).kind).toBe("wait");
+  }
+  const last = oldJob(200 * HOUR_MS, { attempts: limits.attemptsMax - 1 });
+  expect(decideRetry(last, deferred, clock, random).kind).toBe("give_up");
+});
+
+test("a job that waited in its box for days still waits for its provider, and not without end", () => {
+  const paced = { kind: "retry", why: "its turn has not come", afterMs: 30_000, isUncounted: true } as const;
+  expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 100 }), paced, clock, random).kind).toBe("wait");
+  expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 3_000 }), paced, clock, random).kind).toBe("give_up");
+  const long = { ...paced, afterMs: 6 * HOUR_MS };
+  expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 2 }), long, clock, random).kind).toBe("wait");
+  expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 4 }), long, clock, random).kind).toBe("give_up");
+});
+
+test("many short waits do not make a young job old", () => {
+  const paced = { kind: "retry", why: "its turn has not come", afterMs: 30_000, isUncounted: true } as const;
+  expect(decideRetry(oldJob(HOUR_MS, { waits: 5_000 }), paced, clock, random).kind).toBe("wait");
 });

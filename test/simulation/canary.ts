@@ -46,8 +46,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a suppressed message is put aside and forgotten",
     file: `${ACTORS}/tenant-actor.ts`,
-    find: "if (job.suppressed !== null) this.options.start(job, null);",
-    replace: 'if (job.suppressed === null && job.recipient === "") this.options.start(job, null);',
+    find: "if (job.suppressed !== null || job.isReported) this.options.start(job, null, null);",
+    replace: 'if (job.suppressed === null && job.recipient === "") this.options.start(job, null, null);',
   },
   {
     name: "a pull does not say who is suppressed",
@@ -118,13 +118,13 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a retry is forgotten",
     file: `${JOURNAL}-settle.ts`,
-    find: "    shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));\n",
+    find: "  shard.later.set(jobId, nowMs + Math.ceil(delayMs));\n",
     replace: "",
   },
   {
     name: "an attempt is settled twice",
     file: `${JOURNAL}-settle.ts`,
-    find: "if (isFinal(stored.status) || stored.attempts > settlement.job.attempts) continue;",
+    find: "if (isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job)) continue;",
     replace: "",
   },
   {
@@ -183,7 +183,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "the event clock follows the wall clock back",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${JOURNAL}-shard.ts`,
     find: "shard.lastEventId = nextEventId(shard.lastEventId, nowMs);",
     replace: "shard.lastEventId = nextEventId(0, nowMs);",
   },
