@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Pass } from "../../src/core/passes.ts";
+import { openPglite } from "../../src/embedded/pglite.ts";
+import { migrate } from "../../src/registry/migrate.ts";
+import { type OpenRegistry, openRegistry } from "../../src/registry/open-registry.ts";
+import { Vault } from "../../src/registry/vault.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { QuietTelemetry } from "./quiet-telemetry.ts";
+
+export const PASS_TYPE = "pass.test.event";
+
+/** A registry on PGlite with the tenants acme and globex, and passes whose bundles the tests make up. */
+export class PassWorld {
+  private made = 0;
+
+  private constructor(
+    readonly registry: OpenRegistry,
+    private readonly close: () => Promise<void>,
+  ) {}
+
+  static async open(): Promise<PassWorld> {
+    const folder = await mkdtemp(join(tmpdir(), "waybill-passes-"));
+    const database = await openPglite(join(folder, "postgres"));
+    await migrate(database.db);
+    const registry = await openRegistry({
+      db: database.db,
+      shards: 16,
+      vault: new Vault([new Uint8Array(32).fill(7)], systemRandom),
+      clock: systemClock,
+      random: systemRandom,
+      feed: { announce: () => undefined, onChange: () => () => undefined },
+      telemetry: new QuietTelemetry(),
+    });
+    registry.start();
+    for (const id of ["acme", "globex"]) await registry.registry.createTenant({ id, name: id, tokens: 1_000 });
+    return new PassWorld(registry, async () => {
+      await registry.stop();
+      await database.close();
+      await rm(folder, { recursive: true, force: true });
+    });
+  }
+
+  /** A pass that was created, and not signed yet. */
+  async aPass({ tenantId = "acme", serial = "", passTypeId = PASS_TYPE } = {}): Promise<AMadePass> {
+    const { passes } = this.registry;
+    const passId = `pass-${(this.made += 1)}`;
+    const authenticationToken = `token-of-${passId}-`.padEnd(32, "x");
+    await passes.create({
+      passId,
+      tenantId,
+      serial: serial === "" ? `serial-${this.made}` : serial,
+      content: { type: "apple", style: "generic", pass: {}, images: {} },
+      passTypeId,
+      authenticationToken,
+      jobId: `job-of-${passId}`,
+      images: new Map(),
+    });
+    await passes.finishCreate(passId);
+    const pass = await passes.find(tenantId, passId);
+    if (pass === null) throw new Error("the pass is not there");
+    return { ...pass, passTypeId, authenticationToken };
+  }
+
+  /** Stores a bundle for the version, as signing it would. */
+  sign(pass: Pass, version: number) {
+    return this.registry.passes.putBundle(pass.passId, version, new TextEncoder().encode(`bundle ${version}`));
+  }
+
+  stop(): Promise<void> {
+    return this.close();
+  }
+}
+
+export interface AMadePass extends Pass {
+  readonly passTypeId: string;
+  readonly authenticationToken: string;
+}
