@@ -5,8 +5,13 @@ import type { LeaseRole } from "../../src/core/journal.ts";
 
 /** Whom a call concerns. Numbers pick from what there is when the command runs, so that any part of a list can run. */
 export type Command =
-  | { readonly kind: "accept"; readonly limit: number; readonly orders: readonly Order[] }
-  | { readonly kind: "accept lost"; readonly limit: number; readonly order: Order; readonly way: "there" | "back" }
+  | { readonly kind: "accept"; readonly limit: number | null; readonly orders: readonly Order[] }
+  | {
+      readonly kind: "accept lost";
+      readonly limit: number | null;
+      readonly order: Order;
+      readonly way: "there" | "back";
+    }
   | { readonly kind: "admit"; readonly tenant: number; readonly limit: number }
   | { readonly kind: "pull"; readonly lease: LeasePick; readonly survey: boolean; readonly boxes: readonly BoxPick[] }
   | { readonly kind: "settle"; readonly lease: LeasePick; readonly outcomes: readonly OutcomePick[] }
@@ -57,8 +62,10 @@ export interface AllowancePick {
 export interface OutcomePick {
   /** Counted from the job that was pulled last. */
   readonly job: number;
-  readonly outcome: "sent" | "failed" | "suppressed" | "retry" | "held" | "start";
+  readonly outcome: "sent" | "failed" | "given up" | "suppressed" | "retry" | "wait" | "held" | "start";
   readonly delayMs: number;
+  /** What the provider calls the message, where it says so. */
+  readonly providerRef: string | null;
 }
 
 export interface Report {
@@ -69,8 +76,11 @@ export interface Report {
   readonly url: string | null;
   readonly suppresses: boolean;
   readonly isKnownToLedger: boolean;
-  readonly whenUnfinished: "hold" | "record";
+  readonly whenUnfinished: "hold" | "record" | "keep";
 }
+
+/** All that a provider calls messages by. */
+export const REFERENCES = ["wamid.1", "wamid.2", ""] as const;
 
 export const TENANTS = [
   { tenantId: "acme", shard: 0 },
@@ -82,6 +92,7 @@ export const SHARDS = [0, 1] as const;
 
 const tenant = fc.nat({ max: TENANTS.length - 1 });
 const limit = fc.constantFrom(1_000, 1_000, 1_000, 6, 2);
+const acceptLimit = fc.constantFrom(1_000, 1_000, 1_000, 6, 2, null);
 const channel = fc.constantFrom<ChannelName>("email", "email", "email", "whatsapp");
 const recipient = fc.constantFrom("ann@example.com", "böb with space@example.com");
 const lease = fc.record({
@@ -106,17 +117,31 @@ const order: fc.Arbitrary<Order> = fc.record({
 const report: fc.Arbitrary<Report> = fc.record({
   job: fc.nat({ max: 8 }),
   isForeign: fc.constantFrom(false, false, false, false, false, true),
-  type: fc.constantFrom<EventType>("delivered", "opened", "clicked", "clicked", "bounced"),
+  type: fc.constantFrom<EventType>("delivered", "opened", "clicked", "clicked", "bounced", "sent", "failed"),
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
   suppresses: fc.boolean(),
   isKnownToLedger: fc.boolean(),
-  whenUnfinished: fc.constantFrom("hold", "record"),
+  whenUnfinished: fc.constantFrom("hold", "record", "keep", "keep"),
 });
 
 const outcome: fc.Arbitrary<OutcomePick> = fc.record({
   job: fc.nat({ max: 5 }),
-  outcome: fc.constantFrom("sent", "sent", "failed", "suppressed", "retry", "retry", "held", "start", "start"),
+  outcome: fc.constantFrom<OutcomePick["outcome"]>(
+    "sent",
+    "sent",
+    "failed",
+    "given up",
+    "suppressed",
+    "retry",
+    "retry",
+    "wait",
+    "wait",
+    "held",
+    "start",
+    "start",
+  ),
   delayMs: fc.constantFrom(0, 0, 1_500.4, 3_600_000),
+  providerRef: fc.constantFrom(null, ...REFERENCES),
 });
 
 const box: fc.Arbitrary<BoxPick> = fc.record({
@@ -168,12 +193,15 @@ export const requests: fc.Arbitrary<Command[]> = fc.array(
 /** Lists of commands, most of them about work, some about leases, a few that let much time pass. */
 export const commands: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(
-    { weight: 10, arbitrary: fc.record({ kind: fc.constant("accept" as const), limit, orders: several(order, 4) }) },
+    {
+      weight: 10,
+      arbitrary: fc.record({ kind: fc.constant("accept" as const), limit: acceptLimit, orders: several(order, 4) }),
+    },
     {
       weight: 2,
       arbitrary: fc.record({
         kind: fc.constant("accept lost" as const),
-        limit,
+        limit: acceptLimit,
         order,
         way: fc.constantFrom("there" as const, "back" as const),
       }),

@@ -18,7 +18,7 @@ import { MemoryJournal } from "../simulation/memory-journal.ts";
 import { JournalState } from "../simulation/memory-journal-state.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import type { AllowancePick, BoxPick, Command, LeasePick, Order, OutcomePick, Report } from "./journal-commands.ts";
-import { SHARDS, TENANTS } from "./journal-commands.ts";
+import { REFERENCES, SHARDS, TENANTS } from "./journal-commands.ts";
 import { comparableDump, journalTexts } from "./journal-texts.ts";
 import type { TimedRedis } from "./timed-redis.ts";
 
@@ -77,6 +77,7 @@ export class JournalPair {
     const differing = Object.keys({ ...held, ...expected }).filter((key) => !Bun.deepEquals(held[key], expected[key]));
     expect(differing.map((key) => [key, held[key]])).toEqual(differing.map((key) => [key, expected[key]]));
     const told = await Promise.all(this.jobs.map(({ tenant, job }) => this.redis.journal.job(tenant, job.jobId)));
+    expect(await this.redis.journal.jobsOf(REFERENCES)).toEqual(await this.port.jobsOf(REFERENCES));
     const expectedJobs = this.jobs.map(({ tenant, job }) => this.port.job(tenant, job.jobId));
     expect(told).toEqual(await Promise.all(expectedJobs));
   }
@@ -124,14 +125,14 @@ export class JournalPair {
   }
 
   /** Asked at one time: the first goes out alone, the others in one call. */
-  private async accept(limit: number, orders: readonly Order[]): Promise<void> {
+  private async accept(limit: number | null, orders: readonly Order[]): Promise<void> {
     const requests = orders.map((order) => this.jobOf(order));
     const answers = requests.map(({ tenant, job }) => this.redis.journal.accept(tenant, limit, job));
     const expected = requests.map(({ tenant, job }) => this.memory.acceptNow(tenant, limit, job));
     expect(await Promise.all(answers)).toEqual(expected);
   }
 
-  private async acceptLost(limit: number, order: Order, way: "there" | "back"): Promise<void> {
+  private async acceptLost(limit: number | null, order: Order, way: "there" | "back"): Promise<void> {
     const { tenant, job } = this.jobOf(order);
     if (way === "back") this.memory.acceptNow(tenant, limit, job);
     const expected = this.memory.acceptNow(tenant, limit, job, true);
@@ -277,7 +278,7 @@ export class JournalPair {
       boxes.filter((box) => box.shard === shard),
     );
     const outcomes = Array.from({ length: this.pulled.length - before }, (_, job) => {
-      return { job, outcome: "sent", delayMs: 0 } as const;
+      return { job, outcome: "sent", delayMs: 0, providerRef: null } as const;
     });
     if (outcomes.length > 0) await this.settle(pick, outcomes);
     for (const done of ["none", "last", "last"] as const) await this.record(pick, done);
@@ -317,20 +318,27 @@ function unreachable(): never {
   assert(false, "a list that is not empty has a first item");
 }
 
-function settlementOf(job: QueuedJob, { outcome, delayMs }: OutcomePick): Settlement {
+function settlementOf(job: QueuedJob, { outcome, delayMs, providerRef }: OutcomePick): Settlement {
+  const named = providerRef === null ? {} : { providerRef };
   switch (outcome) {
     case "retry":
       return { kind: "retry", job, delayMs, status: "running" };
+    case "wait":
+      return { kind: "retry", job, delayMs, status: "running", isUncounted: true };
     case "held":
       return { kind: "retry", job, delayMs, status: "pending" };
     case "start":
       return { kind: "start", job };
     case "sent":
-      return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} } };
+      return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, ...named };
+    case "given up": {
+      const result = { error: "gave up" };
+      return { kind: "final", job, status: "failed", result, event: { type: "failed", result }, isGivenUp: true };
+    }
     case "failed":
     case "suppressed": {
       const result = { error: "no\nsuch = user" };
-      return { kind: "final", job, status: outcome, result, event: { type: outcome, result } };
+      return { kind: "final", job, status: outcome, result, event: { type: outcome, result }, ...named };
     }
   }
 }

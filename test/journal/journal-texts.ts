@@ -4,6 +4,7 @@ import {
   alive,
   type BoxEntry,
   type Bucket,
+  countText,
   mailboxOf,
   type ShardState,
   type StoredJob,
@@ -29,11 +30,14 @@ export function journalTexts({ shards, members }: JournalSnapshot, nowMs: number
   return inOrder(keys);
 }
 
-/** The same of a dump: the job's result is put behind its events, and what is not compared is left out. */
+/**
+ * The same of a dump: a job's events, its reports that wait and its result are put in this order, and what is not compared
+ * is left out: references are compared by what they find.
+ */
 export function comparableDump(dump: ReadonlyMap<string, DumpedKey>): Record<string, DumpedKey> {
   const keys = new Map<string, DumpedKey>();
   for (const [key, { value, expiresMs }] of dump) {
-    if (/\}:rate(:|$)/.test(key) || (Array.isArray(value) && value.length === 0)) continue;
+    if (/\}:rate(:|$)|\{ref/.test(key) || (Array.isArray(value) && value.length === 0)) continue;
     keys.set(key, { value: /\}:jobs:/.test(key) ? recordsInOrder(value) : value, expiresMs });
   }
   return inOrder(keys);
@@ -48,8 +52,8 @@ function recordsInOrder(records: unknown): unknown {
   // The dump gives a hash as an object of texts.
   const entries = Object.entries(records as Record<string, string>).map(([field, text]) => {
     const lines = text.split("\n");
-    const isResult = (line: string) => line.startsWith("=");
-    return [field, [...lines.filter((line) => !isResult(line)), ...lines.filter(isResult)].join("\n")];
+    const placeOf = (line: string) => (line.startsWith("=") ? 2 : line.startsWith("!") ? 1 : 0);
+    return [field, lines.toSorted((a, b) => placeOf(a) - placeOf(b)).join("\n")];
   });
   return Object.fromEntries(entries);
 }
@@ -138,9 +142,9 @@ function boxName(box: string): string {
   return `${tenantId}/${CHANNEL_LETTER[channel]}`;
 }
 
-function entryText({ jobId, channel, attempts, recipient, needsScreening, payload }: BoxEntry): string {
+function entryText({ jobId, channel, recipient, needsScreening, payload, ...count }: BoxEntry): string {
   const screening = needsScreening ? "q" : "";
-  return `${jobId} ${CHANNEL_LETTER[channel]}${attempts}${screening} ${recipient}\n${payload}`;
+  return `${jobId} ${CHANNEL_LETTER[channel]}${countText(count)}${screening} ${recipient}\n${payload}`;
 }
 
 function bucketTexts({ jobs, recorded }: Bucket): Record<string, string> {
@@ -153,16 +157,20 @@ function recordText({
   channel,
   status,
   isHeldPending,
-  attempts,
   entryId,
   events,
+  kept,
   result,
+  ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${CHANNEL_LETTER[channel]}${letter}${attempts}${entryId === null ? "" : ` ${entryId}`}`;
+  const head = `${tenantId} ${CHANNEL_LETTER[channel]}${letter}${countText(count)}${entryId === null ? "" : ` ${entryId}`}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
+  const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
-  return [head, ...lines.map((line) => line.trimEnd()), ...(ending === "" ? [] : [`=${ending}`])].join("\n");
+  return [head, ...[...lines, ...waiting].map((line) => line.trimEnd()), ...(ending === "" ? [] : [`=${ending}`])].join(
+    "\n",
+  );
 }
 
 function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: LedgerRow): string {

@@ -17,7 +17,7 @@ export interface DumpedKey {
 /** Where the scripts find the time. */
 const NOW_KEY = "test:now";
 /** All lives that the journal, and the test, give to keys: real time that passes in between is rounded away. */
-const LIFETIMES_MS = [20_000, 62_000, 600_000, 900_000, 3_600_000, 86_400_000, 172_800_000, 604_800_000];
+const LIFETIMES_MS = [20_000, 62_000, 600_000, 900_000, 3_600_000, 21_600_000, 86_400_000, 172_800_000, 604_800_000];
 
 /**
  * The journal on a real Redis, at a time of the test's choosing: what its scripts ask of TIME comes from a key, stream
@@ -26,12 +26,12 @@ const LIFETIMES_MS = [20_000, 62_000, 600_000, 900_000, 3_600_000, 86_400_000, 1
 export class TimedRedis {
   private readonly expiries = new Map<string, number>();
   private readonly heard = new Set<number>();
-  private nowMs = 0;
 
   private constructor(
     private readonly server: RedisServer,
     readonly journal: RedisJournal,
     private readonly lossy: LossyConnection,
+    private readonly time: { nowMs: number },
   ) {
     journal.onMail((shard) => this.heard.add(shard));
   }
@@ -40,7 +40,10 @@ export class TimedRedis {
     // What is compared does not depend on the disk.
     const server = await startRedis(["--appendonly", "no"]);
     const address = { kind: "socket", path: server.path } as const;
-    const journal = new RedisJournal({ address, clock: systemClock, random, telemetry: new QuietTelemetry() });
+    const time = { nowMs: 0 };
+    // References are kept by the hour of the process that wrote them.
+    const clock = { ...systemClock, nowMs: () => time.nowMs };
+    const journal = new RedisJournal({ address, clock, random, telemetry: new QuietTelemetry() });
     for (const name of ["front", "owner"]) {
       // Its own connections, so that all but the time is as in production.
       const connection: unknown = Reflect.get(journal, name);
@@ -48,7 +51,7 @@ export class TimedRedis {
       sendTimed(connection, (call) => call());
     }
     await journal.start();
-    return new TimedRedis(server, journal, new LossyConnection(server.path));
+    return new TimedRedis(server, journal, new LossyConnection(server.path), time);
   }
 
   async stop(): Promise<void> {
@@ -65,14 +68,14 @@ export class TimedRedis {
 
   async setTime(nowMs: number): Promise<void> {
     await this.dump();
-    this.nowMs = nowMs;
+    this.time.nowMs = nowMs;
     const [s, us] = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000];
     await this.server.client.hset(NOW_KEY, { s, us, id: `${nowMs}-*` });
   }
 
   /** Removes what has expired by now; Redis keeps a key through the very millisecond that it expires in. */
   async expire(): Promise<void> {
-    const gone = [...this.expiries].filter(([, expiresMs]) => expiresMs < this.nowMs).map(([key]) => key);
+    const gone = [...this.expiries].filter(([, expiresMs]) => expiresMs < this.time.nowMs).map(([key]) => key);
     for (const key of gone) this.expiries.delete(key);
     if (gone.length > 0) await this.server.client.del(gone);
   }
@@ -119,7 +122,7 @@ export class TimedRedis {
     if (lifeMs < 0) return;
     const given = LIFETIMES_MS.find((ms) => lifeMs <= ms && lifeMs > ms - 15_000);
     assert(given !== undefined, `the life of ${key} is one of those that are known`);
-    this.expiries.set(key, this.nowMs + given);
+    this.expiries.set(key, this.time.nowMs + given);
   }
 }
 

@@ -17,7 +17,8 @@ const SLICES = limits.rateWindowMs / limits.rateSliceMs;
 
 export interface Request {
   readonly tenant: TenantRef;
-  readonly requestsPerMinute: number;
+  /** Null: the request was counted before. */
+  readonly requestsPerMinute: number | null;
   readonly nowMs: number;
 }
 
@@ -27,9 +28,12 @@ export interface Accepting extends Request {
   readonly isRepeated: boolean;
 }
 
+const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
+
 /** Counts the request, or says when there is room again. */
 export function admit(shard: ShardState, request: Request): { limited: boolean; rate: RateState } {
   const { requestsPerMinute: limit, nowMs } = request;
+  if (limit === null) return { limited: false, rate: UNCOUNTED };
   const window = openWindow(shard, request);
   const total = totalOf(window);
   if (total >= limit) {
@@ -42,15 +46,14 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
 
 /** `hint` is called when a box became ready that was not. */
 export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
-  const { tenant, requestsPerMinute: limit, nowMs, job, isRepeated } = request;
+  const { tenant, nowMs, job, isRepeated } = request;
   if (isRepeated) shard.repeated.set(job.jobId, { value: true, expiresMs: nowMs + limits.acceptLateMsMax });
   // A try that comes behind its own repeat has been answered for.
   const isLate = !isRepeated && alive(shard.repeated.get(job.jobId), nowMs) !== null;
   const name = bucketOf(job.jobId);
   const known = alive(shard.buckets.get(name), nowMs)?.jobs.has(job.jobId) ?? false;
   if (isLate || (isRepeated && known)) {
-    const remaining = Math.max(0, limit - totalOf(openWindow(shard, request)));
-    return { kind: "accepted", jobId: job.jobId, rate: { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 } };
+    return { kind: "accepted", jobId: job.jobId, rate: rateOf(shard, request) };
   }
   const { limited, rate } = admit(shard, request);
   if (limited) return { kind: "limited", rate };
@@ -88,8 +91,10 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     status: "pending",
     isHeldPending: needsScreening === true,
     attempts: 0,
+    waits: 0,
     entryId,
     events: [],
+    kept: [],
     result: null,
   });
   if (bucketMs(name) < nowMs - limits.bucketFilledMs) bucket.expiresMs = null;
@@ -97,6 +102,14 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     shard.ready.add(box);
     hint();
   }
+}
+
+/** What the window says while nothing is counted. */
+function rateOf(shard: ShardState, request: Request): RateState {
+  const { requestsPerMinute: limit } = request;
+  if (limit === null) return UNCOUNTED;
+  const remaining = Math.max(0, limit - totalOf(openWindow(shard, request)));
+  return { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 };
 }
 
 /** The tenant's window as of now: what has left it is dropped, in whole slices. */

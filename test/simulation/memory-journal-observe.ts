@@ -1,9 +1,18 @@
-import { nextEventId } from "../../src/core/event.ts";
 import { isFinal, type SuppressionReason } from "../../src/core/job.ts";
 import type { Observation, ObserveResult } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
-import { bucketOf, publish, type ShardState, type StoredJob, storedBucket, storedJob } from "./memory-journal-shard.ts";
+import {
+  type Bucket,
+  bucketOf,
+  hasEvent,
+  newEvent,
+  publish,
+  type ShardState,
+  type StoredJob,
+  storedBucket,
+  storedJob,
+} from "./memory-journal-shard.ts";
 
 export interface Sighting {
   readonly tenant: TenantRef;
@@ -15,40 +24,73 @@ export function observe(shard: ShardState, sightings: readonly Sighting[], nowMs
   const rows: LedgerRow[] = [];
   const results = sightings.map((sighting) => {
     const answer = observeOne(shard, sighting, nowMs);
-    if (typeof answer === "string") return answer;
-    rows.push(answer);
-    return "recorded";
+    rows.push(...answer.rows);
+    if (answer.result === "recorded" || answer.result === "kept") suppress(shard, sighting);
+    return answer.result;
   });
   publish(shard, rows, nowMs);
   return results;
 }
 
-/** The event's row, or why there is none. */
-function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs: number): LedgerRow | ObserveResult {
-  const { jobId, type, result, suppress, known, whenUnfinished } = observation;
-  const stored = storedJob(shard, jobId, nowMs);
-  const job: StoredJob | null = stored ?? (known === null ? null : { ...known, isHeldPending: false, entryId: null });
-  if (job === null || job.tenantId !== tenant.tenantId) return "unknown";
-  if (hasEvent(job, observation)) return "duplicate";
-  if (whenUnfinished === "hold" && !isFinal(job.status)) return "early";
-
-  shard.lastEventId = nextEventId(shard.lastEventId, nowMs);
-  const event = { eventId: shard.lastEventId, type, result };
-  const bucket = storedBucket(shard, bucketOf(jobId), nowMs);
-  bucket.jobs.set(jobId, { ...job, events: [...job.events, event] });
-  // A job that comes back from the ledger is complete but for this event.
-  if (stored !== null) bucket.recorded = (bucket.recorded ?? 0) - 1;
-  bucket.expiresMs = null;
-  if (suppress !== null && suppress.recipient !== "") {
-    const list = shard.suppressed.get(tenant.tenantId) ?? new Map<string, SuppressionReason>();
-    shard.suppressed.set(tenant.tenantId, list.set(suppress.recipient, suppress.reason));
-  }
-  return { tenantId: tenant.tenantId, jobId, channel: job.channel, ...event, finished: null };
+interface Answer {
+  readonly result: ObserveResult;
+  readonly rows: readonly LedgerRow[];
 }
 
-/** Clicks count once a link, all else once a job. */
-function hasEvent(job: StoredJob, { type, result }: Observation): boolean {
-  return job.events.some(
-    (event) => event.type === type && (type !== "clicked" || JSON.stringify(event.result) === JSON.stringify(result)),
-  );
+function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs: number): Answer {
+  const { jobId, type, known, whenUnfinished } = observation;
+  const none = (result: ObserveResult): Answer => ({ result, rows: [] });
+  const stored = storedJob(shard, jobId, nowMs);
+  const job = stored ?? (known === null ? null : { ...known, waits: 0, kept: [], isHeldPending: false, entryId: null });
+  if (job === null || job.tenantId !== tenant.tenantId) return none("unknown");
+  const isEarly = whenUnfinished !== "record" && !isFinal(job.status);
+  if (hasEvent(job, observation) || (isEarly && job.kept.some((kept) => kept.type === type))) return none("duplicate");
+  if (isEarly && whenUnfinished === "hold") return none("early");
+  const bucket = storedBucket(shard, bucketOf(jobId), nowMs);
+  if (isEarly && !shard.parked.has(jobId)) {
+    bucket.jobs.set(jobId, { ...job, kept: [...job.kept, { type, result: observation.result }] });
+    return none("kept");
+  }
+  return { result: "recorded", rows: add(shard, { bucket, stored, job, isEarly }, observation, nowMs) };
+}
+
+interface Addition {
+  readonly bucket: Bucket;
+  readonly stored: StoredJob | null;
+  readonly job: StoredJob;
+  /** The job waits for another try, and ends with this. */
+  readonly isEarly: boolean;
+}
+
+/** The rows of the report, and before it of the job's end where it is what ends it. */
+function add(shard: ShardState, addition: Addition, { jobId, type, result }: Observation, nowMs: number): LedgerRow[] {
+  const { bucket, stored, isEarly } = addition;
+  let { job } = addition;
+  const rows: LedgerRow[] = [];
+  const { tenantId, channel } = job;
+  if (isEarly) {
+    shard.parked.delete(jobId);
+    shard.later.delete(jobId);
+    const sent = newEvent(shard, { type: "sent", result: {} }, nowMs);
+    const attempts = Math.max(1, job.attempts);
+    const ended = { status: "success", isHeldPending: false, attempts, entryId: null, result: {} } as const;
+    job = { ...job, ...ended, events: [...job.events, sent] };
+    rows.push({ tenantId, jobId, channel, ...sent, finished: { status: "success", attempts, result: {} } });
+  }
+  if (!isEarly || type !== "sent") {
+    const event = newEvent(shard, { type, result }, nowMs);
+    job = { ...job, events: [...job.events, event] };
+    rows.push({ tenantId, jobId, channel, ...event, finished: null });
+    // A job that comes back from the ledger is complete but for this event.
+    if (stored !== null) bucket.recorded = (bucket.recorded ?? 0) - 1;
+  }
+  bucket.jobs.set(jobId, job);
+  bucket.expiresMs = null;
+  return rows;
+}
+
+function suppress(shard: ShardState, { tenant: { tenantId }, observation: { suppress: who } }: Sighting): void {
+  if (who === null || who.recipient === "") return;
+  const list = shard.suppressed.get(tenantId) ?? new Map<string, SuppressionReason>();
+  shard.suppressed.set(tenantId, list.set(who.recipient, who.reason));
 }

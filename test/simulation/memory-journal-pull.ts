@@ -5,6 +5,7 @@ import {
   type BoxEntry,
   boxOf,
   bucketOf,
+  countText,
   emptyStream,
   isBeyond,
   mailboxOf,
@@ -59,8 +60,12 @@ function readBox(shard: ShardState, { box: mailbox, after, entriesMax }: Mailbox
   const jobs = read.map(([entryId, entry]) => {
     const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;
     const isFirstPull = cursor === null || isBeyond(entryId, cursor);
+    const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
+    const place = { tenantId: mailbox.tenantId, entryId };
+    const isReported = wasOut && (storedJob(shard, entry.jobId, nowMs)?.kept.length ?? 0) > 0;
+    if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
     if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId, nowMs);
-    return { ...entry, tenantId: mailbox.tenantId, entryId, suppressed };
+    return { ...entry, ...place, suppressed };
   });
   const last = read.at(-1)?.[0];
   if (last !== undefined && (cursor === null || isBeyond(last, cursor))) shard.cursors.set(box, last);
@@ -84,8 +89,8 @@ function readInSteps(entries: readonly [string, BoxEntry][], entriesMax: number)
 }
 
 /** As the journal writes it, a channel being one letter. */
-function bytesOf({ jobId, attempts, recipient, payload }: BoxEntry): number {
-  return Buffer.byteLength(`${jobId} x${attempts} ${recipient}\n${payload}`);
+function bytesOf({ jobId, recipient, payload, ...count }: BoxEntry): number {
+  return Buffer.byteLength(`${jobId} x${countText(count)} ${recipient}\n${payload}`);
 }
 
 /** What is suppressed at its first pull was never running. */

@@ -1,4 +1,3 @@
-import { nextEventId } from "../../src/core/event.ts";
 import { isFinal, type QueuedJob } from "../../src/core/job.ts";
 import type { Settlement } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
@@ -7,6 +6,9 @@ import {
   type BoxEntry,
   boxOf,
   bucketOf,
+  countText,
+  hasEvent,
+  newEvent,
   publish,
   type ShardState,
   type StoredJob,
@@ -19,14 +21,13 @@ export function settle(shard: ShardState, settlements: readonly Settlement[], no
   const rows: LedgerRow[] = [];
   for (const settlement of settlements) {
     const stored = storedJob(shard, settlement.job.jobId, nowMs) ?? unknownJob(settlement);
-    // A job whose record counts this attempt already is left alone.
-    if (isFinal(stored.status) || stored.attempts > settlement.job.attempts) continue;
+    // A job whose record counts this settlement already is left alone.
+    if (isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job)) continue;
     if (settlement.kind === "start") {
       start(shard, settlement.job, { ...stored, status: "running", isHeldPending: false }, nowMs);
       continue;
     }
-    const row = settleOne(shard, { settlement, stored, nowMs });
-    if (row !== null) rows.push(row);
+    rows.push(...settleOne(shard, { settlement, stored, nowMs }));
   }
   publish(shard, rows, nowMs);
   for (const { kind, job } of settlements) {
@@ -57,8 +58,10 @@ function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
     status: "pending",
     isHeldPending: false,
     attempts: 0,
+    waits: 0,
     entryId: null,
     events: [],
+    kept: [],
     result: null,
   };
 }
@@ -69,37 +72,97 @@ interface Settling {
   readonly nowMs: number;
 }
 
-/** The row of the job's final event, or null when it is to be tried again. */
-function settleOne(shard: ShardState, { settlement, stored, nowMs }: Settling): LedgerRow | null {
-  const { job } = settlement;
-  const { tenantId, channel, jobId } = job;
-  const attempts = job.attempts + 1;
-  const opening = { ...stored, tenantId, channel, attempts, isHeldPending: false, entryId: null };
-  const write = (record: StoredJob) => storedBucket(shard, bucketOf(jobId), nowMs).jobs.set(jobId, record);
-  const found = shard.boxes.get(boxOf(job))?.entries.get(job.entryId);
-  const entry = found === undefined ? null : { ...found, attempts };
+/** By which a settlement's repeats are known. */
+function numberOf({ attempts, waits = 0 }: { readonly attempts: number; readonly waits?: number }): number {
+  return attempts + waits;
+}
 
+/** The rows of the job's end, and of the reports that waited for it; none when it is to be tried again. */
+function settleOne(shard: ShardState, { settlement, stored, nowMs }: Settling): LedgerRow[] {
+  const found = shard.boxes.get(boxOf(settlement.job))?.entries.get(settlement.job.entryId);
+  const entry = found === undefined ? null : entryAt(found, countOf(settlement));
+  // A provider that has reported on a message has it: it is not tried again, nor given up.
+  const isReported = stored.kept.length > 0;
   if (settlement.kind === "retry") {
     // After a loss of the last writes its entry may be gone: the job then waits elsewhere, as before this attempt.
-    if (entry === null) return null;
-    const isHeldPending = settlement.status === "pending" && stored.status !== "running";
-    write({ ...opening, status: isHeldPending ? "pending" : "running", isHeldPending });
-    shard.parked.set(jobId, { box: boxOf(job), entry });
-    shard.later.set(jobId, nowMs + Math.ceil(settlement.delayMs));
-    return null;
+    if (entry === null) return [];
+    if (isReported) return end(shard, { settlement, stored, nowMs }, SENT);
+    park(shard, { settlement, stored, nowMs }, { delayMs: settlement.delayMs, entry, as: settlement.status });
+    return [];
   }
+  if (isReported && settlement.isGivenUp) return end(shard, { settlement, stored, nowMs }, SENT);
+  if (settlement.status === "failed" && entry !== null && bytesOf(entry) <= limits.failedBytesMax) {
+    shard.failed.set(entry.jobId, { value: entry, expiresMs: nowMs + limits.failedKeptMs });
+  }
+  return end(shard, { settlement, stored, nowMs }, settlement);
+}
 
-  const { status, event, result } = settlement;
-  shard.lastEventId = nextEventId(shard.lastEventId, nowMs);
-  const written = { eventId: shard.lastEventId, type: event.type, result: event.result };
-  write({ ...opening, status, events: [...stored.events, written], result });
-  if (status === "failed" && entry !== null && bytesOf(entry) <= limits.failedBytesMax) {
-    shard.failed.set(jobId, { value: entry, expiresMs: nowMs + limits.failedKeptMs });
+type Ending = Pick<Extract<Settlement, { kind: "final" }>, "status" | "event" | "result">;
+
+const SENT: Ending = { status: "success", event: { type: "sent", result: {} }, result: {} };
+
+interface Count {
+  readonly attempts: number;
+  readonly waits: number;
+}
+
+/** Attempts and waits when the settlement has landed. */
+function countOf(settlement: Settling["settlement"]): Count {
+  const { attempts, waits = 0 } = settlement.job;
+  const isWait = settlement.kind === "retry" && settlement.isUncounted === true;
+  return isWait ? { attempts, waits: waits + 1 } : { attempts: attempts + 1, waits };
+}
+
+function entryAt({ waits: _before, ...entry }: BoxEntry, { attempts, waits }: Count): BoxEntry {
+  return { ...entry, attempts, ...(waits > 0 && { waits }) };
+}
+
+interface Parking {
+  readonly delayMs: number;
+  readonly entry: BoxEntry;
+  readonly as: "running" | "pending";
+}
+
+function park(shard: ShardState, { settlement, stored, nowMs }: Settling, { delayMs, entry, as }: Parking): void {
+  const { tenantId, channel, jobId } = settlement.job;
+  const isHeldPending = as === "pending" && stored.status !== "running";
+  const status = isHeldPending ? "pending" : "running";
+  const record = {
+    ...stored,
+    tenantId,
+    channel,
+    ...countOf(settlement),
+    status,
+    isHeldPending,
+    entryId: null,
+  } as const;
+  storedBucket(shard, bucketOf(jobId), nowMs).jobs.set(jobId, record);
+  shard.parked.set(jobId, { box: boxOf(settlement.job), entry });
+  shard.later.set(jobId, nowMs + Math.ceil(delayMs));
+}
+
+function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): LedgerRow[] {
+  const { tenantId, channel, jobId } = settlement.job;
+  const { status, result } = ending;
+  const { attempts: counted, waits } = countOf(settlement);
+  const attempts = Math.max(1, counted);
+  const written = newEvent(shard, ending.event, nowMs);
+  const opening = { ...stored, tenantId, channel, attempts, waits, isHeldPending: false, entryId: null, kept: [] };
+  let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
+  const rows: LedgerRow[] = [{ tenantId, jobId, channel, ...written, finished: { status, attempts, result } }];
+  const bucket = storedBucket(shard, bucketOf(jobId), nowMs);
+  for (const report of stored.kept) {
+    if (hasEvent(record, report)) continue;
+    const event = newEvent(shard, report, nowMs);
+    record = { ...record, events: [...record.events, event] };
+    rows.push({ tenantId, jobId, channel, ...event, finished: null });
+    bucket.recorded = (bucket.recorded ?? 0) - 1;
   }
-  return { tenantId, jobId, channel, ...written, finished: { status, attempts, result } };
+  bucket.jobs.set(jobId, record);
+  return rows;
 }
 
 /** Length of the entry as the journal writes it. */
-function bytesOf({ jobId, attempts, recipient, payload }: BoxEntry): number {
-  return Buffer.byteLength(`${jobId} e${attempts} ${recipient}\n${payload}`);
+function bytesOf({ jobId, recipient, payload, ...count }: BoxEntry): number {
+  return Buffer.byteLength(`${jobId} e${countText(count)} ${recipient}\n${payload}`);
 }

@@ -1,4 +1,4 @@
-import type { DeliveryEvent } from "../../src/core/event.ts";
+import { type DeliveryEvent, type EventType, nextEventId } from "../../src/core/event.ts";
 import type { ChannelName, JobStatus, SuppressionReason } from "../../src/core/job.ts";
 import type { LeaseRole, Mailbox } from "../../src/core/journal.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -9,6 +9,8 @@ export interface BoxEntry {
   readonly jobId: string;
   readonly channel: ChannelName;
   readonly attempts: number;
+  /** Waits that cost no attempt; absent: none. */
+  readonly waits?: number;
   readonly recipient: string;
   readonly needsScreening?: true;
   readonly payload: string;
@@ -35,10 +37,19 @@ export interface StoredJob {
   /** Pending although its entry was pulled. */
   readonly isHeldPending: boolean;
   readonly attempts: number;
+  readonly waits: number;
   /** The box entry that it was accepted with; null once a settlement, or the ledger, has written the job. */
   readonly entryId: string | null;
   readonly events: readonly DeliveryEvent[];
+  /** Reports that wait for its end, one a type. */
+  readonly kept: readonly Report[];
   readonly result: JsonObject | null;
+}
+
+/** What somebody says about a job. */
+export interface Report {
+  readonly type: EventType;
+  readonly result: JsonObject;
 }
 
 /** The jobs of sixteen milliseconds, which leave the journal together. */
@@ -170,6 +181,24 @@ export function storedBucket(shard: ShardState, name: string, nowMs: number): Bu
 
 export function storedJob(shard: ShardState, jobId: string, nowMs: number): StoredJob | null {
   return alive(shard.buckets.get(bucketOf(jobId)), nowMs)?.jobs.get(jobId) ?? null;
+}
+
+/** Clicks count once a link, all else once a job. */
+export function hasEvent({ events }: StoredJob, { type, result }: Report): boolean {
+  return events.some(
+    (event) => event.type === type && (type !== "clicked" || JSON.stringify(event.result) === JSON.stringify(result)),
+  );
+}
+
+/** Gives what happened its id. */
+export function newEvent(shard: ShardState, { type, result }: Report, nowMs: number): DeliveryEvent {
+  shard.lastEventId = nextEventId(shard.lastEventId, nowMs);
+  return { eventId: shard.lastEventId, type, result };
+}
+
+/** Attempts and waits as the journal writes them. */
+export function countText({ attempts, waits = 0 }: { readonly attempts: number; readonly waits?: number }): string {
+  return waits === 0 ? `${attempts}` : `${attempts}+${waits}`;
 }
 
 /** Writes the rows as one entry of the outbox. */

@@ -6,6 +6,7 @@ import {
   type AllowanceCall,
   FENCED,
   type Fenced,
+  type JobAddress,
   type Lease,
   type LeaseRole,
   type NewJob,
@@ -24,14 +25,24 @@ import { allow } from "./memory-journal-allow.ts";
 import { observe, type Sighting } from "./memory-journal-observe.ts";
 import { pull } from "./memory-journal-pull.ts";
 import { record } from "./memory-journal-record.ts";
+import { jobsOf, type References, remember } from "./memory-journal-references.ts";
 import { settle } from "./memory-journal-settle.ts";
-import { alive, boxOf, emptyShard, isBeyond, type ShardState, storedJob } from "./memory-journal-shard.ts";
+import {
+  alive,
+  boxOf,
+  type Expiring,
+  emptyShard,
+  isBeyond,
+  type ShardState,
+  storedJob,
+} from "./memory-journal-shard.ts";
 
 /** All that a journal holds at one moment. Plain data; what happens later does not reach it. */
 export interface JournalSnapshot {
   readonly shards: ReadonlyMap<number, ShardState>;
   /** By role: until when each member lives. */
   readonly members: ReadonlyMap<LeaseRole, ReadonlyMap<string, number>>;
+  readonly references: ReadonlyMap<string, Expiring<JobAddress>>;
 }
 
 /**
@@ -46,6 +57,7 @@ export interface JournalSnapshot {
 export class JournalState {
   private readonly shards = new Map<number, ShardState>();
   private readonly members = new Map<LeaseRole, Map<string, number>>();
+  private readonly references: References = new Map();
   private readonly mailListeners = new Set<(shard: number) => void>();
 
   constructor(
@@ -58,7 +70,7 @@ export class JournalState {
   }
 
   /** `isRepeated`: an earlier try of this very call may have landed. */
-  acceptNow(tenant: TenantRef, requestsPerMinute: number, job: NewJob, isRepeated = false): AcceptResult {
+  acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob, isRepeated = false): AcceptResult {
     const request = { tenant, requestsPerMinute, job, isRepeated, nowMs: this.clock.nowMs() };
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
@@ -120,6 +132,8 @@ export class JournalState {
   }
 
   settleNow(lease: Lease, settlements: readonly Settlement[]): "settled" | Fenced {
+    // Who has lost the lease has handed them over all the same.
+    remember(this.references, settlements, this.clock.nowMs());
     if (!this.holds(lease, "dispatcher")) return FENCED;
     settle(this.shard(lease.shard), settlements, this.clock.nowMs());
     return "settled";
@@ -128,6 +142,10 @@ export class JournalState {
   allowNow(lease: Lease, call: AllowanceCall): number | Fenced {
     if (!this.holds(lease, "dispatcher")) return FENCED;
     return allow(this.shard(lease.shard), call, this.clock.nowMs());
+  }
+
+  jobsOfNow(references: readonly string[]): readonly (JobAddress | null)[] {
+    return jobsOf(this.references, references, this.clock.nowMs());
   }
 
   recordNow(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
@@ -141,13 +159,15 @@ export class JournalState {
   }
 
   snapshot(): JournalSnapshot {
-    return structuredClone({ shards: this.shards, members: this.members });
+    return structuredClone({ shards: this.shards, members: this.members, references: this.references });
   }
 
   restore(snapshot: JournalSnapshot): void {
-    const { shards, members } = structuredClone(snapshot);
+    const { shards, members, references } = structuredClone(snapshot);
     this.shards.clear();
     this.members.clear();
+    this.references.clear();
+    for (const [key, job] of references) this.references.set(key, job);
     for (const [number, shard] of shards) this.shards.set(number, shard);
     for (const [role, living] of members) this.members.set(role, new Map(living));
   }

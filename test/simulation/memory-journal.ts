@@ -3,12 +3,14 @@ import type {
   AcceptResult,
   AllowanceCall,
   Fenced,
+  JobAddress,
   Journal,
   Lease,
   LeaseRole,
   NewJob,
   Observation,
   ObserveResult,
+  ProviderReferences,
   PullRequest,
   PullResult,
   RateState,
@@ -19,13 +21,13 @@ import type { TenantRef } from "../../src/core/tenant.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 
 /** The journal in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
-export class MemoryJournal implements Journal {
+export class MemoryJournal implements Journal, ProviderReferences {
   constructor(readonly state: JournalState) {}
 
   async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
     return this.state.admitNow(tenant, requestsPerMinute);
   }
-  async accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+  async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     return this.state.acceptNow(tenant, requestsPerMinute, job);
   }
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
@@ -59,6 +61,9 @@ export class MemoryJournal implements Journal {
   }
   async allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return this.state.allowNow(lease, call);
+  }
+  async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+    return this.state.jobsOfNow(references);
   }
   async record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
     return this.state.recordNow(lease, done);

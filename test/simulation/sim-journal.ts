@@ -40,7 +40,7 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
   }
 
   /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
-  async accept(ref: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+  async accept(ref: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     const { clock } = this.process;
     const tenant = this.tenant(ref);
     const { timesForgot } = this.journal;

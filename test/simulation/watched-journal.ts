@@ -57,7 +57,7 @@ export class WatchedJournal {
     return this.state.onMail(listener);
   }
 
-  accept(tenant: Tenant, requestsPerMinute: number, job: NewJob, isRepeated: boolean): AcceptResult {
+  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, isRepeated: boolean): AcceptResult {
     const before = this.entries(tenant.shard);
     const result = this.state.acceptNow(tenant, requestsPerMinute, job, isRepeated);
     if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
@@ -83,7 +83,7 @@ export class WatchedJournal {
   observe(tenant: Tenant, observation: Observation): ObserveResult {
     const result = this.state.observeNow(tenant, observation);
     this.parts.jobs.touch(observation.jobId);
-    if (result === "recorded" && observation.suppress !== null) {
+    if ((result === "recorded" || result === "kept") && observation.suppress !== null) {
       this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);
     }
     return result;
