@@ -34,7 +34,7 @@ const LINGER_MS = 5;
 const SHUFFLE_MS = 50;
 const TIMEOUT_MS = 5_000;
 const RETRY_MS = 100;
-const RETRY_MS_MAX = 5_000;
+const RETRY_MS_MAX = 1_000;
 
 /**
  * Calls the webhook with statuses, as the provider does: signed, in batches, and again until it is taken.

@@ -172,9 +172,15 @@ function sayingOf({ code, status, message, details }: GraphError, { accessToken 
   const named = code === null ? `HTTP ${status}` : `error ${code}`;
   // The code stands in front of most messages, too: "(#132000) Number of parameters …".
   const title = quotable(message.replace(/^\(#\d+\)\s*/, ""), accessToken);
-  const more = details === null || details === message ? "" : quotable(details, accessToken);
+  const more = details === null || isSameText(details, title) ? "" : quotable(details, accessToken);
   const words = [title, more].filter((text) => text !== "").join("; ");
   return words === "" ? named : `${named}: ${words}`;
+}
+
+/** But for case and a full stop. */
+function isSameText(one: string, other: string): boolean {
+  const bare = (text: string) => text.toLowerCase().replace(/\.$/, "");
+  return bare(one) === bare(other);
 }
 
 /** How the provider's tokens begin, whoever's they are. */
