@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Domains } from "../core/domain.ts";
 import type { JobIds } from "../core/ids.ts";
+import type { IncomingMessages } from "../core/incoming-messages.ts";
 import type { FrontJournal, IdempotencyKeys } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
 import type { LinkReader } from "../core/links.ts";
@@ -13,6 +14,7 @@ import type { TenantDirectory } from "../core/tenant.ts";
 import type { Engagement } from "../intake/engagements.ts";
 import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
+import type { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
 import type { PassKitPorts } from "./public/pass-kit.ts";
 
 /** All that the front door needs of the house. */
@@ -38,6 +40,8 @@ export interface ApiPorts {
   readonly engagements: { note(engagement: Engagement): void };
   /** Takes mail that came back. */
   readonly mailReports: Pick<MailReports, "take">;
+  /** What the chat provider calls back with. */
+  readonly whatsapp: WhatsappPorts;
   /** What devices with passes talk to. */
   readonly passKit: PassKitPorts;
   /** Null: real providers are in use. */
@@ -51,4 +55,12 @@ export interface ApiPorts {
   readonly version: string;
   /** Aborts when the process begins to stop: `/ready` then says so, and load balancers look elsewhere. */
   readonly whenDraining?: AbortSignal;
+}
+
+/** What takes the chat provider's callbacks. */
+export interface WhatsappPorts {
+  /** Verify tokens and HMAC keys: any of them will do. */
+  readonly webhookSecrets: readonly string[];
+  readonly statuses: Pick<WhatsappStatuses, "take">;
+  readonly messages: IncomingMessages;
 }

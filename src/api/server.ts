@@ -6,6 +6,7 @@ import type { ApiPorts } from "./api-ports.ts";
 import { aliasRoutes } from "./dash/aliases.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
 import { operatorDomainRoutes } from "./dash/domains.ts";
+import { incomingMessageRoutes } from "./dash/incoming-messages.ts";
 import { keyRoutes } from "./dash/keys.ts";
 import { mailReportRoutes } from "./dash/mail-reports.ts";
 import { planRoutes } from "./dash/plans.ts";
@@ -20,10 +21,12 @@ import { docsRoutes } from "./docs.ts";
 import { domainRoutes } from "./domains.ts";
 import { eventRoutes } from "./events.ts";
 import { FrontDoor } from "./front-door.ts";
+import { googleClassRoutes } from "./google-classes.ts";
 import { jobRoutes } from "./jobs.ts";
 import { passKitRoutes } from "./public/pass-kit.ts";
 import { trackingRoutes } from "./public/tracking.ts";
 import { unsubscribeRoutes } from "./public/unsubscribe.ts";
+import { whatsappWebhookRoutes } from "./public/whatsapp-webhook.ts";
 import { sendEmailRoutes } from "./send-email.ts";
 import { sendWhatsappRoutes } from "./send-whatsapp.ts";
 import { serviceRoutes } from "./service.ts";
@@ -66,12 +69,14 @@ export function createServer(ports: ApiPorts): Server {
 const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   sendEmailRoutes,
   sendWhatsappRoutes,
+  googleClassRoutes,
   jobRoutes,
   eventRoutes,
   domainRoutes,
   trackingRoutes,
   unsubscribeRoutes,
   passKitRoutes,
+  whatsappWebhookRoutes,
   serviceRoutes,
   docsRoutes,
   dashboardRoutes,
@@ -80,6 +85,7 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   credentialRoutes,
   whatsappCredentialRoutes,
   aliasRoutes,
+  incomingMessageRoutes,
   operatorDomainRoutes,
   templateRoutes,
   tokenRoutes,

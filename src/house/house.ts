@@ -26,6 +26,7 @@ import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit, type PassKit } from "./open-pass-kit.ts";
+import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
@@ -95,6 +96,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const jobIds = new JobIds(clock, random);
   const passKit = openPassKit({ config, registry, jobIds, telemetry });
+  let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const url = await startApi(config, shutdown, {
     journal,
     directory,
@@ -110,6 +112,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,
     platform: providers.platform,
+    whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
@@ -120,7 +123,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     version,
   });
   // The links in messages lead to the API, so it has to be known where that listens.
-  const publicUrl = config.publicUrl ?? url ?? httpOrigin(config.host, config.port);
+  publicUrl = config.publicUrl ?? url ?? publicUrl;
   const channels = providers.openChannels({ publicUrl, apiUrl: url ?? publicUrl, links });
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };

@@ -1,19 +1,12 @@
 import { type Clock, sleep } from "../core/clock.ts";
 import { isOutage } from "../core/errors.ts";
-import { isJobId } from "../core/ids.ts";
-import type { JobRecord } from "../core/job.ts";
-import type { FrontJournal, ObserveResult } from "../core/journal.ts";
-import type { LedgerReader } from "../core/ledger.ts";
+import type { ObserveResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { DeliveryReport } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import type { TenantDirectory } from "../core/tenant.ts";
+import { type ObserveReportPorts, observeReport } from "./observe-report.ts";
 
-export interface DeliveryReportsPorts {
-  readonly journal: Pick<FrontJournal, "observe">;
-  readonly directory: TenantDirectory;
-  /** Where jobs are that have left the journal. */
-  readonly ledger: LedgerReader;
+export interface DeliveryReportsPorts extends ObserveReportPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -50,7 +43,7 @@ export class DeliveryReports {
     const holdUntilMs = clock.monotonicMs() + limits.reportHoldMs;
     for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
       try {
-        const result = await this.record(report, clock.monotonicMs() < holdUntilMs ? "hold" : "record");
+        const result = await observeReport(this.ports, report, clock.monotonicMs() < holdUntilMs ? "hold" : "record");
         if (result !== "early") return result;
       } catch (error) {
         const expected = isOutage(error);
@@ -62,23 +55,4 @@ export class DeliveryReports {
       await sleep(clock, waitMs, this.stopping.signal);
     }
   }
-
-  private async record(report: DeliveryReport, whenUnfinished: "hold" | "record"): Promise<ObserveResult> {
-    const { journal, directory, ledger } = this.ports;
-    const { tenantId, jobId, type, result, suppressRecipient } = report;
-    if (!isJobId(jobId)) return "unknown";
-    const tenant = await directory.byId(tenantId);
-    if (tenant === null) return "unknown";
-    const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
-    const observe = (known: JobRecord | null) =>
-      journal.observe(tenant, { jobId, type, result, suppress, known, whenUnfinished });
-    const answer = await observe(null);
-    if (answer !== "unknown") return answer;
-    const known = await ledger.job(tenantId, jobId);
-    return known === null ? "unknown" : observe(known);
-  }
-}
-
-function reasonOf({ type }: DeliveryReport): "bounced" | "complained" {
-  return type === "complained" ? "complained" : "bounced";
 }

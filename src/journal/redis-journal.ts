@@ -3,6 +3,7 @@ import type { ChangeFeed } from "../core/change-feed.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
+import type { IncomingMessages } from "../core/incoming-messages.ts";
 import { CHANNELS, type JobRecord, type SuppressionReason } from "../core/job.ts";
 import type {
   AcceptResult,
@@ -39,6 +40,7 @@ import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { pull } from "./pull.ts";
 import { record } from "./record.ts";
+import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { References } from "./references.ts";
 import { settle } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
@@ -62,6 +64,9 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     },
   };
 
+  /** Messages that people wrote to the numbers that are sent from. */
+  readonly incomingMessages: IncomingMessages;
+
   private readonly front: RedisConnection;
   private readonly owner: RedisConnection;
   private readonly subscriber: RedisConnection;
@@ -80,6 +85,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.acceptor = new Acceptor(this.front, clock, shardsPerCall);
     this.observer = new Observer(this.front, clock, shardsPerCall);
+    this.incomingMessages = new RedisIncomingMessages(this.front);
     this.references = new References(this.owner, this.front, clock);
     this.leases = new RedisLeases(this.owner, random);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));

@@ -95,6 +95,18 @@ export const responses: JsonObject = {
   DeviceBadRequest: failure("The body is malformed.", "the body is not valid JSON", traced),
   DeviceTooLarge: failure("The body is too large.", "the body is larger than 4096 bytes", traced),
   PublicInternalError: failure("Something failed on this side. Safe to repeat.", "internal error", traced),
+  WebhookBadRequest: failure("The request is malformed.", "the body must be a JSON object", traced),
+  WebhookUnsigned: failure(
+    "The signature is missing or does not fit the body. Nothing is stored.",
+    "X-Hub-Signature-256 is missing, or does not fit the body and the webhook secret",
+    { ...traced, "WWW-Authenticate": { $ref: "#/components/headers/Challenge" } },
+  ),
+  WebhookForbidden: failure(
+    "The verify token is wrong.",
+    "hub.mode must be subscribe, and hub.verify_token the webhook secret",
+    traced,
+  ),
+  WebhookTooLarge: failure("The body is larger than 3 MiB.", "the body is larger than 3145728 bytes", traced),
   OperatorBadRequest: failure("The request is malformed.", "unknown field: colour", traced),
   OperatorUnknown: failure(
     "The operator token is missing or wrong.",

@@ -66,6 +66,7 @@ const TAGS: readonly JsonObject[] = [
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
   { name: "Plans", description: "Operators: how much a tenant may ask for." },
   { name: "Mail reports", description: "Operators: bounces and complaints that come by mail." },
+  { name: "Chat", description: "What comes from the chat provider." },
   { name: "Sandbox", description: "Operators: what reached the stand-ins for the providers." },
   { name: "Pass devices", description: "Apple's PassKit web service, for devices that have passes." },
   { name: "Public links", description: "What the links in messages lead to." },
@@ -78,6 +79,12 @@ const SECURITY_SCHEMES: JsonObject = {
     type: "http",
     scheme: "ApplePass",
     description: "The `authenticationToken` of the pass itself.",
+  },
+  webhookSignature: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Hub-Signature-256",
+    description: "`sha256=` and the HMAC-SHA256 of the body's bytes under the webhook secret, in hexadecimal digits.",
   },
   operator: { type: "http", scheme: "bearer", description: "The operator token." },
 };

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../core/json.ts";
 import { aliasBody } from "../dash/alias-body.ts";
 import { whatsappCredentialsBody } from "../dash/whatsapp-credentials.ts";
-import { pathParameter } from "./answers.ts";
-import { NOT_FOUND, operation, tenantId } from "./operator-operation.ts";
+import { answer, errors, pathParameter, queryParameter, textAnswer } from "./answers.ts";
+import { NOT_FOUND, operation, paging, tenantId } from "./operator-operation.ts";
 import { sendOperation } from "./send-operation.ts";
 
 const alias = pathParameter("alias", "What `template_id` names.", "order_shipped");
@@ -12,6 +12,16 @@ const ALIAS: JsonObject = {
   language_code: "es",
   params: ["customer's name", "order number"],
   header: { type: "image", link: "https://api.example.com/parcel.png" },
+};
+
+const INCOMING: JsonObject = {
+  message_id: "wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABIYFDNBOTk",
+  phone_number_id: "106540352242922",
+  from: "5491122334455",
+  name: "Ada",
+  type: "text",
+  received_at: "2026-11-21T07:30:00.000Z",
+  content: { from: "5491122334455", id: "wamid.HBgN", timestamp: "1795247400", type: "text", text: { body: "Hi" } },
 };
 
 /** What has to do with chat messages alone. */
@@ -89,5 +99,56 @@ export const chatPaths: JsonObject = {
       answers: null,
       alsoFails: NOT_FOUND,
     }),
+  },
+  "/dash/api/whatsapp/messages": {
+    get: operation({
+      id: "listIncomingMessages",
+      tag: "Chat",
+      summary: "What people wrote to the numbers that are sent from, newest first; the newest ones are kept",
+      parameters: paging,
+      status: "200",
+      answers: { schema: "IncomingMessagePage", example: { messages: [INCOMING], next_cursor: null } },
+      alsoFails: { "400": "OperatorBadRequest" },
+    }),
+  },
+  "/webhook/whatsapp": {
+    get: {
+      operationId: "answerWhatsappChallenge",
+      tags: ["Chat"],
+      summary: "Tells the chat provider that this address is the one that it was given",
+      security: [],
+      parameters: [
+        { ...queryParameter("hub.mode", "`subscribe`.", { type: "string" }), required: true },
+        { ...queryParameter("hub.verify_token", "The webhook secret.", { type: "string" }), required: true },
+        { ...queryParameter("hub.challenge", "Given back.", { type: "string" }), required: true },
+      ],
+      responses: {
+        "200": textAnswer("The challenge, as it is.", "text/plain"),
+        ...errors({ "400": "WebhookBadRequest", "403": "WebhookForbidden" }),
+      },
+    },
+    post: {
+      operationId: "takeWhatsappWebhook",
+      tags: ["Chat"],
+      summary: "Takes what the chat provider reports: statuses of messages, and messages that came in",
+      description:
+        "Answered once everything is on disk. Safe to repeat, and repeated by the provider unless it was answered 200. " +
+        "Statuses `sent`, `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are " +
+        "counted and left alone.",
+      security: [{ webhookSignature: [] }],
+      requestBody: {
+        required: true,
+        content: { "application/json": { schema: { $ref: "#/components/schemas/WhatsappWebhook" } } },
+      },
+      responses: {
+        "200": answer({ description: "Recorded.", schema: "WebhookReceived", example: { status: "received" } }),
+        ...errors({
+          "400": "WebhookBadRequest",
+          "401": "WebhookUnsigned",
+          "413": "WebhookTooLarge",
+          "500": "PublicInternalError",
+        }),
+      },
+    },
   },
 };

@@ -59,4 +59,68 @@ export const chatSchemas: JsonObject = {
     required: ["aliases"],
     properties: { aliases: { type: "array", items: { $ref: "#/components/schemas/Alias" } } },
   },
+  IncomingMessagePage: {
+    type: "object",
+    required: ["messages", "next_cursor"],
+    properties: {
+      messages: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["message_id", "phone_number_id", "from", "name", "type", "received_at", "content"],
+          properties: {
+            message_id: { type: "string", description: "The provider's." },
+            phone_number_id: { type: ["string", "null"], description: "The number that it came to." },
+            from: { type: "string" },
+            name: { type: ["string", "null"], description: "What the writer calls itself." },
+            type: { type: "string", description: "The provider's word: `text`, `image`, `button`, …" },
+            received_at: { type: "string", format: "date-time" },
+            content: {
+              type: ["object", "null"],
+              additionalProperties: true,
+              description: "As the provider sent it; null where that was too long to be kept.",
+            },
+          },
+        },
+      },
+      next_cursor: { type: ["string", "null"], description: "Pass it as `cursor`; null on the last page." },
+    },
+  },
+  WhatsappWebhook: {
+    type: "object",
+    additionalProperties: true,
+    properties: {
+      object: { type: "string" },
+      entry: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: {
+            id: { type: "string" },
+            changes: {
+              type: "array",
+              items: {
+                type: "object",
+                properties: {
+                  field: { type: "string" },
+                  value: {
+                    type: "object",
+                    properties: {
+                      statuses: { type: "array", items: { type: "object" } },
+                      messages: { type: "array", items: { type: "object" } },
+                    },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+  WebhookReceived: {
+    type: "object",
+    required: ["status"],
+    properties: { status: { type: "string", const: "received" } },
+  },
 };

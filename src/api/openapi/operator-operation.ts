@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { JsonObject } from "../../core/json.ts";
-import { answer, emptyAnswer, errors, pathParameter, type Success } from "./answers.ts";
+import { answer, emptyAnswer, errors, pathParameter, queryParameter, type Success } from "./answers.ts";
 
 export interface OperatorOperation {
   readonly id: string;
@@ -15,6 +15,10 @@ export interface OperatorOperation {
 }
 
 export const tenantId = pathParameter("id", "A tenant's id.", "acme");
+export const paging = [
+  queryParameter("cursor", "The `next_cursor` of the previous page.", { type: "string" }),
+  queryParameter("limit", "Page size; above 500 counts as 500.", { type: "integer", minimum: 1, default: 100 }),
+];
 export const NOT_FOUND = { "404": "OperatorNotFound" } as const;
 
 /** A call of the operator API. */

@@ -9,14 +9,10 @@ import {
 } from "../dash/body-schemas.ts";
 import { suppressionBody } from "../dash/suppression-body.ts";
 import { pathParameter, queryParameter } from "./answers.ts";
-import { NOT_FOUND, operation, tenantId } from "./operator-operation.ts";
+import { NOT_FOUND, operation, paging, tenantId } from "./operator-operation.ts";
 
 const slug = pathParameter("slug", "The template's slug: what `template_id` names.", "welcome");
 const address = pathParameter("address", "One e-mail address, escaped.", "ann@example.com");
-const paging = [
-  queryParameter("cursor", "The `next_cursor` of the previous page.", { type: "string" }),
-  queryParameter("limit", "Page size; above 500 counts as 500.", { type: "integer", minimum: 1, default: 100 }),
-];
 const TENANT: JsonObject = {
   id: "acme",
   name: "Acme",

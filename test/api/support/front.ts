@@ -3,6 +3,7 @@ import type { PassKitPorts } from "../../../src/api/public/pass-kit.ts";
 import { createServer, type Server } from "../../../src/api/server.ts";
 import type { Clock } from "../../../src/core/clock.ts";
 import { JobIds } from "../../../src/core/ids.ts";
+import type { IncomingMessage } from "../../../src/core/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/core/platform.ts";
 import type { Random } from "../../../src/core/random.ts";
 import type { DeliveryReport } from "../../../src/core/report.ts";
@@ -12,11 +13,13 @@ import { DASHBOARD_PAGES } from "../../../src/dashboard/dashboard-pages.ts";
 import type { Engagement } from "../../../src/intake/engagements.ts";
 import { MailReports } from "../../../src/intake/mail-reports.ts";
 import { SuppressionList } from "../../../src/intake/suppression-list.ts";
+import type { WhatsappStatus } from "../../../src/intake/whatsapp-webhook.ts";
 import { LinkTokens } from "../../../src/links/link-tokens.ts";
 import { FakeDomains } from "./fake-domains.ts";
 import { FakeJournal } from "./fake-journal.ts";
 import { FakeLedger } from "./fake-ledger.ts";
 import { FakeRegistry } from "./fake-registry.ts";
+import { NO_WALLET } from "./no-wallet.ts";
 
 /** Signs and reads the links of the tests. */
 export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
@@ -27,6 +30,9 @@ const PLATFORM: PlatformCredentials = {
   apple: null,
   google: null,
 };
+
+/** The newer one first, while it is rotated. */
+export const WEBHOOK_SECRETS = ["webhook-secret-of-the-tests", "webhook-secret-before-that"] as const;
 
 export const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
@@ -56,6 +62,10 @@ export class Front {
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
+  readonly statuses: WhatsappStatus[] = [];
+  readonly incoming: IncomingMessage[] = [];
+  /** Rejects what the chat provider reports, as a journal that is away does. */
+  statusFailure: Error | null = null;
   readonly server: Server;
   url = "";
   port = 0;
@@ -88,7 +98,16 @@ export class Front {
       suppressions: new SuppressionList({ registry, index: journal, journal }),
       engagements: { note: (engagement) => this.engagements.push(engagement) },
       mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
+      whatsapp: {
+        webhookSecrets: WEBHOOK_SECRETS,
+        statuses: { take: (statuses) => this.takeStatuses(statuses) },
+        messages: {
+          record: async (messages) => this.incoming.push(...messages) && messages.length,
+          page: async () => ({ items: [], nextCursor: null }),
+        },
+      },
       passKit: NO_PASSES,
+      wallet: NO_WALLET,
       dashboard: DASHBOARD_PAGES,
       operatorToken: OPERATOR_TOKEN,
       version: "0.0.0-test",
@@ -105,6 +124,11 @@ export class Front {
     await registry.putEmailTemplate("acme", template);
     const { url, port } = await front.server.listen({ host: "127.0.0.1", port: 0 });
     return Object.assign(front, { url, port, apiKey: api_key });
+  }
+
+  private async takeStatuses(statuses: readonly WhatsappStatus[]): Promise<void> {
+    if (this.statusFailure !== null) throw this.statusFailure;
+    this.statuses.push(...statuses);
   }
 
   stop(): Promise<void> {

@@ -1,0 +1,33 @@
+import type { WhatsappPorts } from "../api/api-ports.ts";
+import type { Config } from "../config.ts";
+import type { LedgerReader } from "../core/ledger.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { TenantDirectory } from "../core/tenant.ts";
+import { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
+import type { RedisJournal } from "../journal/redis-journal.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+export interface WebhookSurroundings {
+  readonly config: Config;
+  readonly journal: RedisJournal;
+  readonly directory: TenantDirectory;
+  readonly ledger: LedgerReader;
+  readonly telemetry: Telemetry;
+}
+
+/** What the API needs to take the chat provider's callbacks. */
+export function openWhatsappWebhook(surroundings: WebhookSurroundings, shutdown: Shutdown): WhatsappPorts {
+  const { config, journal, directory, ledger, telemetry } = surroundings;
+  const statuses = new WhatsappStatuses({
+    journal,
+    references: journal,
+    directory,
+    ledger,
+    clock: systemClock,
+    telemetry,
+  });
+  // After the API: nobody hands over another one.
+  shutdown.add("history", "early statuses", () => statuses.stop());
+  return { webhookSecrets: config.webhookSecrets, statuses, messages: journal.incomingMessages };
+}

@@ -1,0 +1,36 @@
+import { isJobId } from "../core/ids.ts";
+import type { JobRecord } from "../core/job.ts";
+import type { FrontJournal, Observation, ObserveResult } from "../core/journal.ts";
+import type { LedgerReader } from "../core/ledger.ts";
+import type { DeliveryReport } from "../core/report.ts";
+import type { TenantDirectory } from "../core/tenant.ts";
+
+export interface ObserveReportPorts {
+  readonly journal: Pick<FrontJournal, "observe">;
+  readonly directory: TenantDirectory;
+  /** Where jobs are that have left the journal. */
+  readonly ledger: Pick<LedgerReader, "job">;
+}
+
+/** Adds a report to its job's history, wherever that is by now. Rejects when a store is away. */
+export async function observeReport(
+  { journal, directory, ledger }: ObserveReportPorts,
+  report: DeliveryReport,
+  whenUnfinished: Observation["whenUnfinished"],
+): Promise<ObserveResult> {
+  const { tenantId, jobId, type, result, suppressRecipient } = report;
+  if (!isJobId(jobId)) return "unknown";
+  const tenant = await directory.byId(tenantId);
+  if (tenant === null) return "unknown";
+  const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
+  const observe = (known: JobRecord | null) =>
+    journal.observe(tenant, { jobId, type, result, suppress, known, whenUnfinished });
+  const answer = await observe(null);
+  if (answer !== "unknown") return answer;
+  const known = await ledger.job(tenantId, jobId);
+  return known === null ? "unknown" : observe(known);
+}
+
+function reasonOf({ type }: DeliveryReport): "bounced" | "complained" {
+  return type === "complained" ? "complained" : "bounced";
+}
