@@ -16,6 +16,7 @@ import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
 import type { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
 import type { PassKitPorts } from "./public/pass-kit.ts";
+import type { WalletPorts } from "./wallet-ports.ts";
 
 /** All that the front door needs of the house. */
 export interface ApiPorts {
@@ -44,6 +45,7 @@ export interface ApiPorts {
   readonly whatsapp: WhatsappPorts;
   /** What devices with passes talk to. */
   readonly passKit: PassKitPorts;
+  readonly wallet: WalletPorts;
   /** Null: real providers are in use. */
   readonly sandbox: SandboxMailbox | null;
   /** The files of the operators' page. */

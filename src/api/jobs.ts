@@ -6,15 +6,19 @@ import { isFinal, type JobRecord } from "../core/job.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
+import { withPass } from "./wallet-result.ts";
 
 /** `GET /v1/jobs/{job_id}` and `GET /v1/jobs/{job_id}/events`. */
 export function jobRoutes(app: Elysia, door: FrontDoor): void {
   app.get("/v1/jobs/:id", ({ request, params }) =>
-    door.serve("job", request, async (exchange) => exchange.json(200, toStatus(await find(door, exchange, params.id)))),
+    door.serve("job", request, async (exchange) => {
+      const { tenant, job } = await find(door, exchange, params.id);
+      return exchange.json(200, toStatus(await withPass(door, tenant, job)));
+    }),
   );
   app.get("/v1/jobs/:id/events", ({ request, params }) =>
     door.serve("job_events", request, async (exchange) =>
-      exchange.json(200, toHistory(await find(door, exchange, params.id))),
+      exchange.json(200, toHistory((await find(door, exchange, params.id)).job)),
     ),
   );
 }
@@ -25,13 +29,17 @@ export function eventCreatedAt(eventId: number): string {
 }
 
 /** Throws 404 for what is not a job of this tenant, without telling a stranger's job from none. */
-async function find(door: FrontDoor, exchange: Exchange, id: string | null): Promise<JobRecord> {
+async function find(
+  door: FrontDoor,
+  exchange: Exchange,
+  id: string | null,
+): Promise<{ readonly tenant: Tenant; readonly job: JobRecord }> {
   const tenant = await door.authenticate(exchange);
   // The router gives null for what is no valid percent-encoding.
   const jobId = id?.toLowerCase() ?? "";
   const job = await door.read(exchange, tenant, () => look(door, tenant, jobId));
   if (job === null) throw new ApiError(404, "there is no such job");
-  return job;
+  return { tenant, job };
 }
 
 /** The journal first: what it still knows is newer than what the ledger has. */

@@ -59,24 +59,28 @@ interface Send {
 }
 
 /** Throws an `ApiError` 403 (channel), 400 or 413, in this order. */
-async function readSend(
+export async function readSend(
   { request }: Exchange,
   tenant: Tenant,
   { channel, scope }: Pick<SendKind, "channel" | "scope">,
 ): Promise<Send> {
-  if (!tenant.channels.has(channel)) {
-    throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
-  }
+  requireChannel(tenant, channel);
   const key = readIdempotencyKey(request);
   const { bytes, value } = await readJson(request);
   return { body: value, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
+}
+
+/** Throws 403 unless the tenant has the channel. */
+export function requireChannel(tenant: Tenant, channel: ChannelName): void {
+  if (tenant.channels.has(channel)) return;
+  throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
 }
 
 /**
  * The first answer to this very request, or null. What was taken before is answered as before, also when it would not be
  * taken any more: a template may be gone.
  */
-async function replayed(
+export async function replayed(
   door: FrontDoor,
   exchange: Exchange,
   { tenant, idempotency }: { readonly tenant: Tenant; readonly idempotency: Idempotency | null },
@@ -85,7 +89,7 @@ async function replayed(
   return jobId === null ? null : replay(exchange, jobId);
 }
 
-function replay(exchange: Exchange, jobId: string): Response {
+export function replay(exchange: Exchange, jobId: string): Response {
   return exchange.jsonText(202, pendingJob(jobId), { "idempotency-replayed": "true" });
 }
 
@@ -113,14 +117,18 @@ interface Accepting {
   /** Null: the request was counted already. */
   readonly requestsPerMinute: number | null;
   readonly job: NewJob;
+  /** Takes back what was done for the job, where it certainly was not queued. */
+  onNotQueued?(): Promise<void>;
 }
 
 /** Queues the job. Throws an `ApiError` 500 that says whether it may be repeated where the journal is away. */
-async function acceptJob(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
+export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
+  const { tenant, requestsPerMinute, job } = accepting;
   try {
     return await door.ports.journal.accept(tenant, requestsPerMinute, job);
   } catch (error) {
     if (!isOutage(error)) throw error;
+    if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
     door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
     const effect =
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
@@ -128,11 +136,11 @@ async function acceptJob(door: FrontDoor, { tenant, requestsPerMinute, job }: Ac
   }
 }
 
-function keyConflict(): ApiError {
+export function keyConflict(): ApiError {
   return new ApiError(422, "this Idempotency-Key was used before with another body");
 }
 
-function pendingJob(jobId: string): string {
+export function pendingJob(jobId: string): string {
   return `{"job_id":"${jobId}","status":"pending"}`;
 }
 

@@ -23,11 +23,13 @@ import { eventRoutes } from "./events.ts";
 import { FrontDoor } from "./front-door.ts";
 import { googleClassRoutes } from "./google-classes.ts";
 import { jobRoutes } from "./jobs.ts";
+import { passRoutes } from "./passes.ts";
 import { passKitRoutes } from "./public/pass-kit.ts";
 import { trackingRoutes } from "./public/tracking.ts";
 import { unsubscribeRoutes } from "./public/unsubscribe.ts";
 import { whatsappWebhookRoutes } from "./public/whatsapp-webhook.ts";
 import { sendEmailRoutes } from "./send-email.ts";
+import { sendWalletRoutes } from "./send-wallet.ts";
 import { sendWhatsappRoutes } from "./send-whatsapp.ts";
 import { serviceRoutes } from "./service.ts";
 import { type KnownRoute, Unrouted } from "./unrouted.ts";
@@ -69,6 +71,8 @@ export function createServer(ports: ApiPorts): Server {
 const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   sendEmailRoutes,
   sendWhatsappRoutes,
+  sendWalletRoutes,
+  passRoutes,
   googleClassRoutes,
   jobRoutes,
   eventRoutes,

@@ -26,6 +26,7 @@ import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit, type PassKit } from "./open-pass-kit.ts";
+import { openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
@@ -108,6 +109,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     jobIds,
     telemetry,
     passKit,
+    wallet: openWallet({ config, registry, platform: providers.platform, telemetry, publicUrl: () => publicUrl }),
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../core/wallet.ts";
 import { fault } from "./fault.ts";
 import { MemberNames } from "./member-names.ts";
-import { checkJson, checkSize, oneOf, type Reader, readFilledText, readText } from "./readers.ts";
+import { checkJson, checkSize, oneOf, type Reader, readFilledText, readLocalized, readText } from "./readers.ts";
 
 /** `pass_data` of a Google pass by canonical name. */
 export type GoogleMembers = ReadonlyMap<string, Json>;
@@ -101,15 +101,6 @@ function readBarcode(value: Json, field: string): Json {
   if (!isJsonObject(value)) throw fault(field, "must be an object");
   for (const name of ["type", "value"]) {
     if (typeof value[name] !== "string") throw fault(`${field}.${name}`, "must be a string");
-  }
-  return value;
-}
-
-function readLocalized(value: Json, field: string): Json {
-  const text = isJsonObject(value) ? value["defaultValue"] : undefined;
-  if (!isJsonObject(text)) throw fault(`${field}.defaultValue`, "must be an object with language and value");
-  for (const name of ["language", "value"]) {
-    if (typeof text[name] !== "string") throw fault(`${field}.defaultValue.${name}`, "must be a string");
   }
   return value;
 }

@@ -77,6 +77,16 @@ export const readAnyObject: Reader = (value, field) => {
   return value;
 };
 
+/** A text of Google's in one or more languages (`LocalizedString`). */
+export function readLocalized(value: Json, field: string): Json {
+  const text = isJsonObject(value) ? value["defaultValue"] : undefined;
+  if (!isJsonObject(text)) throw fault(`${field}.defaultValue`, "must be an object with language and value");
+  for (const name of ["language", "value"]) {
+    if (typeof text[name] !== "string") throw fault(`${field}.defaultValue.${name}`, "must be a string");
+  }
+  return value;
+}
+
 export const readUrl: Reader = (value, field) => {
   const text = readText(value, field);
   if (!URL.canParse(text)) throw fault(field, "must be a URL");

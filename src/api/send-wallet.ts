@@ -1,0 +1,152 @@
+import type { Elysia } from "elysia";
+import { sleep } from "../core/clock.ts";
+import { ApiError } from "../core/errors.ts";
+import type { Idempotency } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
+import type { NewPass } from "../core/passes.ts";
+import { appleSignerOf, googleIssuerOf } from "../core/platform.ts";
+import type { Tenant } from "../core/tenant.ts";
+import type { GoogleKind, PassType, WalletPayload } from "../core/wallet.ts";
+import { type AcceptedPass, acceptPass } from "../intake/wallet/accept-pass.ts";
+import type { Exchange } from "./exchange.ts";
+import { type FrontDoor, overLimit } from "./front-door.ts";
+import { acceptJob, keyConflict, pendingJob, readSend, replay, replayed } from "./send.ts";
+
+interface PassRoute {
+  /** Part of what an Idempotency-Key stands for. */
+  readonly scope: string;
+  /** Of a Google pass that does not say. */
+  readonly kind: GoogleKind;
+}
+
+const SEND: PassRoute = { scope: "wallet", kind: "generic" };
+const CREATE: PassRoute = { scope: "passes", kind: "eventTicket" };
+
+/**
+ * `POST /v1/send/wallet` and `POST /v1/passes/create`.
+ *
+ * The request is counted, then its pass is stored and paid in one transaction, then its job is queued: a job never finds
+ * its pass missing. What dies in between leaves a pass without a job, which `PassSweep` undoes.
+ */
+export function sendWalletRoutes(app: Elysia, door: FrontDoor): void {
+  app.post("/v1/send/wallet", ({ request }) =>
+    door.serve("send_wallet", request, (exchange) => servePass(door, exchange, SEND)),
+  );
+  app.post("/v1/passes/create", ({ request }) =>
+    door.serve("create_pass", request, (exchange) => servePass(door, exchange, CREATE)),
+  );
+}
+
+async function servePass(door: FrontDoor, exchange: Exchange, { scope, kind }: PassRoute): Promise<Response> {
+  const tenant = await door.authenticate(exchange);
+  await door.admit(exchange, tenant);
+  const { body, idempotency } = await readSend(exchange, tenant, { channel: "wallet", scope });
+  const first = await replayed(door, exchange, { tenant, idempotency });
+  if (first !== null) return first;
+  const { platform } = door.ports;
+  const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
+  const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
+  await requireCredentials(door, tenant, accepted.content.type);
+  const pass = newPass(door, tenant, accepted);
+  const twin = await storeOnce(door, tenant, { pass, idempotency });
+  return twin === null ? queue(door, exchange, { tenant, pass, idempotency }) : replay(exchange, twin);
+}
+
+/** Throws an `ApiError` 500 where the provider cannot be used, after the 402 of a tenant who could not pay anyway. */
+export async function requireCredentials(door: FrontDoor, tenant: Tenant, type: PassType): Promise<void> {
+  const { platform, registry } = door.ports;
+  if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
+  const { tokens } = await registry.tenant(tenant.tenantId);
+  if (tokens < 1) throw new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+  throw missingCredentials(type);
+}
+
+export function missingCredentials(type: PassType): ApiError {
+  return new ApiError(
+    500,
+    `the channel wallet has no credentials for passes of type ${type}: the operator sets a tenant's own with PUT ` +
+      `/dash/api/tenants/{id}/credentials/${type} (allow_custom must name wallet), or everybody's with the settings ` +
+      `${type.toUpperCase()}_…`,
+  );
+}
+
+const TOKEN_BYTES = 24;
+
+function newPass(door: FrontDoor, tenant: Tenant, { serial, content, images }: AcceptedPass): NewPass {
+  const { jobIds, random, platform } = door.ports;
+  const isApple = content.type === "apple";
+  return {
+    passId: jobIds.next(),
+    tenantId: tenant.tenantId,
+    serial,
+    content,
+    images,
+    passTypeId: isApple ? (appleSignerOf(tenant, platform)?.passTypeId ?? null) : null,
+    authenticationToken: isApple ? Buffer.from(random.fill(new Uint8Array(TOKEN_BYTES))).toString("base64url") : null,
+    jobId: jobIds.next(),
+  };
+}
+
+interface Storing {
+  readonly pass: NewPass;
+  readonly idempotency: Idempotency | null;
+}
+
+/**
+ * Stores and pays the pass, and answers null; or the job of the very same request, which came at the same time and got
+ * the serial first. Between its two steps that one has no job yet, so it is waited for.
+ */
+async function storeOnce(door: FrontDoor, tenant: Tenant, { pass, idempotency }: Storing): Promise<string | null> {
+  const { clock, journal, wallet } = door.ports;
+  const giveUpAtMs = clock.monotonicMs() + limits.passTwinMs;
+  for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
+    try {
+      await wallet.passes.create(pass);
+      return null;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 400 || idempotency === null) throw error;
+      // The holder first: a job that it had by then is found in what follows.
+      const holder = await wallet.passes.holder(pass);
+      const jobId = await journal.queuedUnder(tenant, idempotency);
+      if (jobId !== null) return jobId;
+      if (holder !== null && !(holder.state === "creating" && Bun.deepEquals(holder.content, pass.content)))
+        throw error;
+    }
+    if (clock.monotonicMs() > giveUpAtMs) {
+      throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
+    }
+    await sleep(clock, waitMs);
+  }
+}
+
+async function queue(
+  door: FrontDoor,
+  exchange: Exchange,
+  { tenant, pass, idempotency }: Storing & { readonly tenant: Tenant },
+): Promise<Response> {
+  const undo = () => undoCreate(door, pass);
+  const { passId, jobId } = pass;
+  const payload: WalletPayload = { action: "create", passId, version: 1 };
+  // Nobody unsubscribes from passes: the recipient stands for the pass alone.
+  const job = { jobId, channel: "wallet", recipient: passId, payload: JSON.stringify(payload), idempotency } as const;
+  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
+  if (answer.kind !== "accepted") await undo();
+  switch (answer.kind) {
+    case "accepted":
+      return exchange.jsonText(202, pendingJob(answer.jobId));
+    case "replayed":
+      return replay(exchange, answer.jobId);
+    case "conflict":
+      throw keyConflict();
+    case "limited":
+      throw overLimit();
+  }
+}
+
+/** What cannot be undone now is undone by the sweep. */
+async function undoCreate(door: FrontDoor, { tenantId, jobId }: NewPass): Promise<void> {
+  const { telemetry, wallet } = door.ports;
+  await wallet.passes.undoCreate(tenantId, jobId).catch((error: unknown) => {
+    telemetry.log("warn", "a pass without a job is left to the sweep", { job_id: jobId, error: String(error) });
+  });
+}

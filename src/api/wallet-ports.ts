@@ -1,0 +1,18 @@
+import type { GoogleClasses } from "../core/google-classes.ts";
+import type { OutboundGuard } from "../core/outbound.ts";
+import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "../core/passes.ts";
+import type { AppleSigner } from "../core/wallet.ts";
+
+/** What the wallet's routes need of the house. */
+export interface WalletPorts {
+  readonly passes: PassStore;
+  readonly devices: Pick<PassDevices, "count">;
+  readonly bundles: BundleMaker;
+  readonly google: GooglePasses;
+  readonly classes: GoogleClasses;
+  readonly saveLinks: SaveLinks;
+  /** What is wrong with credentials for Apple's passes, as a sentence for the operator; null: nothing is. */
+  checkSigner(signer: AppleSigner): string | null;
+  /** Where tenants' webhooks may go. */
+  readonly outbound: OutboundGuard;
+}

@@ -1,0 +1,53 @@
+import type { WalletPorts } from "../api/wallet-ports.ts";
+import { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
+import { checkAppleSigner } from "../channels/wallet/apple/check-apple-signer.ts";
+import { PassSigners } from "../channels/wallet/apple/pass-signers.ts";
+import type { Config } from "../config.ts";
+import { UnavailableError } from "../core/errors.ts";
+import type { PlatformCredentials } from "../core/platform.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import type { OpenRegistry } from "../registry/open-registry.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { outboundGuard } from "./outbound-guard.ts";
+
+export interface WalletSurroundings {
+  readonly config: Config;
+  readonly registry: Pick<OpenRegistry, "passes" | "devices">;
+  readonly platform: PlatformCredentials;
+  readonly telemetry: Telemetry;
+  /** Where devices reach the API; asked when a pass is signed, since a port may be known only by then. */
+  publicUrl(): string;
+}
+
+/** What the API's wallet routes need. Starts nothing. */
+export function openWallet({ config, registry, platform, telemetry, publicUrl }: WalletSurroundings): WalletPorts {
+  const { passes, devices } = registry;
+  const nowMs = () => systemClock.nowMs();
+  const signers = new PassSigners({ telemetry, nowMs });
+  const bundles = new AppleBundles({
+    passes,
+    signers,
+    platform,
+    telemetry,
+    nowMs,
+    get publicUrl() {
+      return publicUrl();
+    },
+  });
+  return {
+    passes,
+    devices,
+    bundles,
+    google: NO_GOOGLE,
+    saveLinks: NO_GOOGLE,
+    checkSigner: (signer) => checkAppleSigner(signer, nowMs()),
+    outbound: outboundGuard(config),
+  };
+}
+
+const NO_GOOGLE = {
+  status: () => Promise.reject(new UnavailableError("Google's wallet is not connected")),
+  linkOf: () => {
+    throw new UnavailableError("Google's wallet is not connected");
+  },
+};

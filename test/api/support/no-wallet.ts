@@ -1,0 +1,31 @@
+import type { WalletPorts } from "../../../src/api/wallet-ports.ts";
+import { UnavailableError } from "../../../src/core/errors.ts";
+
+const away = () => Promise.reject(new UnavailableError("there is no wallet here"));
+
+/** The wallet of front doors that serve other channels. */
+export const NO_WALLET: WalletPorts = {
+  passes: {
+    create: away,
+    undoCreate: away,
+    finishCreate: away,
+    update: away,
+    find: away,
+    holder: away,
+    findBySerial: away,
+    images: away,
+    bundle: away,
+    putBundle: away,
+    unfinished: away,
+  },
+  devices: { count: away },
+  bundles: { bundleOf: away },
+  google: { status: away },
+  saveLinks: {
+    linkOf: () => {
+      throw new UnavailableError("there is no wallet here");
+    },
+  },
+  checkSigner: () => null,
+  outbound: { routeTo: async () => ({ kind: "refused", why: "is not reached from here" }) },
+};
