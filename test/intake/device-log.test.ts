@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { limits } from "../../src/core/limits.ts";
+import { DeviceLog } from "../../src/intake/device-log.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+
+function open(keptMax = 10) {
+  const now = { ms: 5_000 };
+  const telemetry = new QuietTelemetry();
+  const clock = { ...systemClock, nowMs: () => 0, monotonicMs: () => now.ms };
+  return { log: new DeviceLog({ clock, telemetry, keptMax }), telemetry, now };
+}
+
+test("a flood of complaints is cut to so many lines a second, and the next second has room again", () => {
+  const { log, telemetry, now } = open();
+  const flood = Array.from({ length: 2 * limits.deviceLogLinesPerSecond }, (_, at) => `line ${at}`);
+  for (let call = 0; call < 5; call += 1) log.take(flood);
+  expect(telemetry.lines).toHaveLength(limits.deviceLogLinesPerSecond);
+  now.ms += 1_000;
+  log.take(["after"]);
+  expect(log.latest(1)).toEqual([{ logged_at: "1970-01-01T00:00:00.000Z", message: "after" }]);
+});
+
+test("an endless line is cut, and only the latest lines are kept", () => {
+  const { log } = open(2);
+  log.take(["one", "two", "x".repeat(100_000)]);
+  expect(log.latest(10).map(({ message }) => message)).toEqual(["x".repeat(limits.deviceLogLineCharsMax), "two"]);
+});
+
+test("nothing is kept where nobody reads it", () => {
+  const { log } = open(0);
+  log.take(["one"]);
+  expect(log.latest(10)).toEqual([]);
+});
