@@ -1,6 +1,8 @@
 import type { ChannelName, SuppressionReason } from "./job.ts";
+import type { JsonObject } from "./json.ts";
 import type { Suppression, SuppressionRecord } from "./suppressions.ts";
 import type { Permission, Plan } from "./tenant.ts";
+import type { AppleSigner, GoogleIssuer, PassStyle, PassType } from "./wallet.ts";
 import type { HeaderMedia } from "./whatsapp.ts";
 
 /** A tenant as the operator sees it. */
@@ -54,6 +56,16 @@ export interface EmailTemplateRecord {
   readonly html: string;
   readonly text: string | null;
 }
+
+export interface WalletTemplateRecord {
+  readonly slug: string;
+  readonly channel: "wallet";
+  readonly pass_type: PassType;
+  readonly style: PassStyle | null;
+  readonly pass_data: JsonObject;
+}
+
+export type TemplateRecord = EmailTemplateRecord | WalletTemplateRecord;
 
 export interface EmailCredentials {
   readonly from_address: string;
@@ -120,8 +132,10 @@ export interface Registry extends SuppressionRegistry {
   putPlan(plan: Plan): Promise<Plan>;
 
   putEmailTemplate(tenantId: string, template: EmailTemplateRecord): Promise<EmailTemplateRecord>;
-  template(tenantId: string, slug: string): Promise<EmailTemplateRecord>;
-  templates(tenantId: string): Promise<readonly EmailTemplateRecord[]>;
+  putWalletTemplate(tenantId: string, template: WalletTemplateRecord): Promise<WalletTemplateRecord>;
+  template(tenantId: string, slug: string): Promise<TemplateRecord>;
+  /** Of all channels, in the order of their slugs. */
+  templates(tenantId: string): Promise<readonly TemplateRecord[]>;
   deleteTemplate(tenantId: string, slug: string): Promise<void>;
 
   putAlias(tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord>;
@@ -133,6 +147,13 @@ export interface Registry extends SuppressionRegistry {
   putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
   /** Stored encrypted, never given back. */
   putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void>;
+  /** Stored encrypted, never given back. The caller has checked that they fit together. */
+  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void>;
+  /** Stored encrypted, never given back. */
+  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void>;
+
+  /** Where device registrations are told; null: nowhere. The caller has checked the address. */
+  putWalletWebhook(tenantId: string, url: string | null): Promise<void>;
 
   /** Adds (or, negative, takes) tokens; 409 when the balance would fall below zero. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }>;

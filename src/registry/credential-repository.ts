@@ -2,6 +2,7 @@ import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { EmailCredentials, WhatsappCredentials } from "../core/registry.ts";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
+import type { AppleSigner, GoogleIssuer } from "../core/wallet.ts";
 import { isDay } from "../core/warm-up.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../core/whatsapp.ts";
 import { checkText } from "./check-text.ts";
@@ -10,6 +11,7 @@ import type { RegistryChanges } from "./registry-changes.ts";
 import { requireTenantId } from "./require-tenant.ts";
 import { credentials } from "./schema.ts";
 import type { SecretPlace, Vault } from "./vault.ts";
+import { applePlace, googlePlace } from "./wallet-credentials.ts";
 import { whatsappCredentialsPlace, whatsappCredentialsText } from "./whatsapp-credentials.ts";
 
 /** Enough to keep anything out of a header or an SMTP command that does not belong there; the relay judges the rest. */
@@ -40,6 +42,18 @@ export class CredentialRepository {
       throw new ApiError(400, 'The field "access_token" must be printable ASCII characters without blanks.');
     }
     await this.put(whatsappCredentialsPlace(tenantId), whatsappCredentialsText(given));
+  }
+
+  /** They are used once the tenant may use credentials of its own on the channel. */
+  async putApple(tenantId: string, signer: AppleSigner): Promise<void> {
+    requireTenantId(tenantId);
+    await this.put(applePlace(tenantId), JSON.stringify(signer));
+  }
+
+  /** They are used once the tenant may use credentials of its own on the channel. */
+  async putGoogle(tenantId: string, issuer: GoogleIssuer): Promise<void> {
+    requireTenantId(tenantId);
+    await this.put(googlePlace(tenantId), JSON.stringify(issuer));
   }
 
   private async put(place: SecretPlace, plaintext: string): Promise<void> {

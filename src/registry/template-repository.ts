@@ -2,13 +2,14 @@ import { and, asc, eq } from "drizzle-orm";
 import { TEMPLATE_SLUG } from "../core/email.ts";
 import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { EmailTemplateRecord } from "../core/registry.ts";
+import type { EmailTemplateRecord, TemplateRecord, WalletTemplateRecord } from "../core/registry.ts";
 import { checkText } from "./check-text.ts";
 import type { Database } from "./database.ts";
 import { emailTemplateBody, parseEmailTemplate } from "./email-template.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import { requireTenant, requireTenantId } from "./require-tenant.ts";
 import { templates } from "./schema.ts";
+import { parseWalletTemplate, walletTemplateBody } from "./wallet-template.ts";
 
 export class TemplateRepository {
   constructor(
@@ -17,37 +18,36 @@ export class TemplateRepository {
   ) {}
 
   async putEmail(tenantId: string, template: EmailTemplateRecord): Promise<EmailTemplateRecord> {
-    requireTenantId(tenantId);
-    checkTemplate(template);
-    const { slug, channel } = template;
-    const content = { channel, body: emailTemplateBody(template) };
-    await this.changes.ofTenant(tenantId, (transaction) =>
-      transaction
-        .insert(templates)
-        .values({ tenantId, slug, ...content })
-        .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: content }),
-    );
-    return recordOf({ slug, body: content.body });
+    checkEmailTemplate(template);
+    await this.put(tenantId, { ...template, body: emailTemplateBody(template) });
+    return template;
   }
 
-  one(tenantId: string, slug: string): Promise<EmailTemplateRecord> {
+  /** The caller has checked its `pass_data`. */
+  async putWallet(tenantId: string, template: WalletTemplateRecord): Promise<WalletTemplateRecord> {
+    const { pass_type: passType, style, pass_data: passData } = template;
+    await this.put(tenantId, { ...template, body: walletTemplateBody({ passType, style, passData }) });
+    return template;
+  }
+
+  one(tenantId: string, slug: string): Promise<TemplateRecord> {
     return this.database.read(async (db) => {
       await requireTenant(db, tenantId);
       if (!TEMPLATE_SLUG.test(slug)) throw noSuchTemplate(tenantId);
-      const [row] = await db.select().from(templates).where(emailTemplate(tenantId, slug));
+      const [row] = await db.select().from(templates).where(templateOf(tenantId, slug));
       if (row === undefined) throw noSuchTemplate(tenantId);
       return recordOf(row);
     });
   }
 
   /** In the order of their slugs. */
-  all(tenantId: string): Promise<readonly EmailTemplateRecord[]> {
+  all(tenantId: string): Promise<readonly TemplateRecord[]> {
     return this.database.read(async (db) => {
       await requireTenant(db, tenantId);
       const rows = await db
         .select()
         .from(templates)
-        .where(and(eq(templates.tenantId, tenantId), eq(templates.channel, "email")))
+        .where(eq(templates.tenantId, tenantId))
         .orderBy(asc(templates.slug));
       return rows.map(recordOf);
     });
@@ -59,30 +59,45 @@ export class TemplateRepository {
       if (!TEMPLATE_SLUG.test(slug)) throw noSuchTemplate(tenantId);
       const deleted = await transaction
         .delete(templates)
-        .where(emailTemplate(tenantId, slug))
+        .where(templateOf(tenantId, slug))
         .returning({ slug: templates.slug });
       if (deleted.length === 0) throw noSuchTemplate(tenantId);
     });
   }
-}
 
-function emailTemplate(tenantId: string, slug: string) {
-  return and(eq(templates.tenantId, tenantId), eq(templates.slug, slug), eq(templates.channel, "email"));
-}
-
-function checkTemplate({ slug, subject, html, text }: EmailTemplateRecord): void {
-  if (!TEMPLATE_SLUG.test(slug)) {
-    throw new ApiError(400, "A template's slug must be 1-100 letters, digits, dots, hyphens or underscores.");
+  private async put(
+    tenantId: string,
+    { slug, channel, body }: Pick<typeof templates.$inferInsert, "slug" | "channel" | "body">,
+  ): Promise<void> {
+    requireTenantId(tenantId);
+    if (!TEMPLATE_SLUG.test(slug)) {
+      throw new ApiError(400, "A template's slug must be 1-100 letters, digits, dots, hyphens or underscores.");
+    }
+    await this.changes.ofTenant(tenantId, (transaction) =>
+      transaction
+        .insert(templates)
+        .values({ tenantId, slug, channel, body })
+        .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: { channel, body } }),
+    );
   }
+}
+
+function templateOf(tenantId: string, slug: string) {
+  return and(eq(templates.tenantId, tenantId), eq(templates.slug, slug));
+}
+
+function checkEmailTemplate({ subject, html, text }: EmailTemplateRecord): void {
   checkText(subject, { field: "subject", charsMax: limits.subjectCharsMax });
   checkText(html, { field: "html", charsMax: limits.inlineHtmlBytesMax, multiline: true });
   if (text !== null) checkText(text, { field: "text", charsMax: limits.inlineHtmlBytesMax, multiline: true });
 }
 
-function recordOf({ slug, body }: Pick<typeof templates.$inferSelect, "slug" | "body">): EmailTemplateRecord {
-  return { slug, channel: "email", ...parseEmailTemplate(body) };
+function recordOf({ slug, channel, body }: Omit<typeof templates.$inferSelect, "tenantId">): TemplateRecord {
+  if (channel !== "wallet") return { slug, channel: "email", ...parseEmailTemplate(body) };
+  const { passType: pass_type, style, passData: pass_data } = parseWalletTemplate(body);
+  return { slug, channel, pass_type, style, pass_data };
 }
 
 function noSuchTemplate(tenantId: string): ApiError {
-  return new ApiError(404, `The tenant "${tenantId}" has no such e-mail template.`);
+  return new ApiError(404, `The tenant "${tenantId}" has no such template.`);
 }

@@ -93,6 +93,13 @@ export class TenantRepository {
     return recordOf(row);
   }
 
+  async putWalletWebhook(tenantId: string, url: string | null): Promise<void> {
+    requireTenantId(tenantId);
+    await this.options.changes.ofTenant(tenantId, async (transaction) => {
+      await transaction.update(tenants).set({ walletWebhookUrl: url }).where(eq(tenants.id, tenantId));
+    });
+  }
+
   private async insert(transaction: AnyDb, tenant: NewTenant, version: number): Promise<TenantRow> {
     const { shards, clock, random } = this.options;
     for (let tries = 0; tries < SLUG_TRIES; tries += 1) {

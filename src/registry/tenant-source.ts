@@ -1,6 +1,9 @@
-import { and, eq, gt } from "drizzle-orm";
+import { eq, gt } from "drizzle-orm";
 import type { EmailTemplate } from "../core/email.ts";
+import type { ChannelName } from "../core/job.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { Tenant } from "../core/tenant.ts";
+import type { WalletTemplate } from "../core/wallet.ts";
 import { readAliases } from "./alias-repository.ts";
 import type { AnyDb, Database } from "./database.ts";
 import { readVerifiedDomains } from "./domain-repository.ts";
@@ -8,6 +11,8 @@ import { emailCredentialsPlace, parseEmailCredentials } from "./email-credential
 import { parseEmailTemplate } from "./email-template.ts";
 import { credentials, keys, plans, registryState, templates, tenants } from "./schema.ts";
 import type { SecretPlace, Vault } from "./vault.ts";
+import { applePlace, googlePlace, parseAppleSigner, parseGoogleIssuer } from "./wallet-credentials.ts";
+import { parseWalletTemplate } from "./wallet-template.ts";
 import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./whatsapp-credentials.ts";
 
 /** What changed since a version. */
@@ -38,9 +43,9 @@ export class TenantSource {
 
   async tenant(tenantId: string): Promise<Tenant | null> {
     return this.database.read(async (db) => {
-      const [rows, emailTemplates, ownCredentials, domains, aliases] = await Promise.all([
+      const [rows, allTemplates, ownCredentials, domains, aliases] = await Promise.all([
         db.select().from(tenants).innerJoin(plans, eq(plans.name, tenants.plan)).where(eq(tenants.id, tenantId)),
-        readEmailTemplates(db, tenantId),
+        readTemplates(db, tenantId),
         this.readCredentials(db, tenantId),
         readVerifiedDomains(db, this.vault, tenantId),
         readAliases(db, tenantId),
@@ -56,7 +61,7 @@ export class TenantSource {
         channels: new Set(row.tenants.channels),
         permissions: new Set(row.tenants.permissions),
         allowCustom,
-        emailTemplates,
+        emailTemplates: allTemplates.email,
         emailSender: allowCustom.has("email")
           ? ownCredentials(emailCredentialsPlace(tenantId), parseEmailCredentials)
           : null,
@@ -67,7 +72,12 @@ export class TenantSource {
             : null,
           aliases,
         },
-        wallet: { apple: null, google: null, templates: new Map(), webhookUrl: row.tenants.walletWebhookUrl },
+        wallet: {
+          apple: allowCustom.has("wallet") ? ownCredentials(applePlace(tenantId), parseAppleSigner) : null,
+          google: allowCustom.has("wallet") ? ownCredentials(googlePlace(tenantId), parseGoogleIssuer) : null,
+          templates: allTemplates.wallet,
+          webhookUrl: row.tenants.walletWebhookUrl,
+        },
       };
     });
   }
@@ -99,10 +109,14 @@ export class TenantSource {
   }
 }
 
-async function readEmailTemplates(db: AnyDb, tenantId: string): Promise<ReadonlyMap<string, EmailTemplate>> {
-  const rows = await db
-    .select({ slug: templates.slug, body: templates.body })
-    .from(templates)
-    .where(and(eq(templates.tenantId, tenantId), eq(templates.channel, "email")));
-  return new Map(rows.map(({ slug, body }) => [slug, parseEmailTemplate(body)]));
+interface Templates {
+  readonly email: ReadonlyMap<string, EmailTemplate>;
+  readonly wallet: ReadonlyMap<string, WalletTemplate>;
+}
+
+async function readTemplates(db: AnyDb, tenantId: string): Promise<Templates> {
+  const rows = await db.select().from(templates).where(eq(templates.tenantId, tenantId));
+  const of = <T>(channel: ChannelName, parse: (body: JsonObject) => T) =>
+    new Map(rows.filter((row) => row.channel === channel).map(({ slug, body }) => [slug, parse(body)]));
+  return { email: of("email", parseEmailTemplate), wallet: of("wallet", parseWalletTemplate) };
 }

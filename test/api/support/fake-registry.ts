@@ -7,14 +7,17 @@ import type {
   NewTenant,
   Page,
   Registry,
+  TemplateRecord,
   TenantChange,
   TenantRecord,
   TokenMovement,
+  WalletTemplateRecord,
   WhatsappAliasRecord,
   WhatsappCredentials,
 } from "../../../src/core/registry.ts";
 import type { Suppression, SuppressionRecord } from "../../../src/core/suppressions.ts";
 import type { Plan, Tenant, TenantDirectory } from "../../../src/core/tenant.ts";
+import type { AppleSigner, GoogleIssuer } from "../../../src/core/wallet.ts";
 
 const CREATED_AT = "2026-11-21T07:30:00.000Z";
 
@@ -22,11 +25,15 @@ interface Entry {
   record: TenantRecord;
   readonly keys: Map<string, string>;
   readonly templates: Map<string, EmailTemplateRecord>;
+  readonly walletTemplates: Map<string, WalletTemplateRecord>;
   readonly movements: TokenMovement[];
   readonly suppressed: Map<string, SuppressionReason>;
   readonly aliases: Map<string, WhatsappAliasRecord>;
   credentials: EmailCredentials | null;
   whatsapp: WhatsappCredentials | null;
+  apple: AppleSigner | null;
+  google: GoogleIssuer | null;
+  webhookUrl: string | null;
 }
 
 /** A registry in memory, and the directory over it. */
@@ -101,11 +108,15 @@ export class FakeRegistry implements Registry, TenantDirectory {
       record,
       keys: new Map(),
       templates: new Map(),
+      walletTemplates: new Map(),
       movements: [],
       suppressed: new Map(),
       aliases: new Map(),
       credentials: null,
       whatsapp: null,
+      apple: null,
+      google: null,
+      webhookUrl: null,
     });
     return record;
   }
@@ -162,18 +173,26 @@ export class FakeRegistry implements Registry, TenantDirectory {
     return template;
   }
 
-  async template(tenantId: string, slug: string): Promise<EmailTemplateRecord> {
-    const template = this.entry(tenantId).templates.get(slug);
+  async putWalletTemplate(tenantId: string, template: WalletTemplateRecord): Promise<WalletTemplateRecord> {
+    this.entry(tenantId).walletTemplates.set(template.slug, template);
+    return template;
+  }
+
+  async template(tenantId: string, slug: string): Promise<TemplateRecord> {
+    const { templates, walletTemplates } = this.entry(tenantId);
+    const template = templates.get(slug) ?? walletTemplates.get(slug);
     if (template === undefined) throw new ApiError(404, "there is no such template");
     return template;
   }
 
-  async templates(tenantId: string): Promise<readonly EmailTemplateRecord[]> {
-    return [...this.entry(tenantId).templates.values()];
+  async templates(tenantId: string): Promise<readonly TemplateRecord[]> {
+    const { templates, walletTemplates } = this.entry(tenantId);
+    return [...templates.values(), ...walletTemplates.values()];
   }
 
   async deleteTemplate(tenantId: string, slug: string): Promise<void> {
-    if (!this.entry(tenantId).templates.delete(slug)) throw new ApiError(404, "there is no such template");
+    const { templates, walletTemplates } = this.entry(tenantId);
+    if (!templates.delete(slug) && !walletTemplates.delete(slug)) throw new ApiError(404, "there is no such template");
   }
 
   async putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void> {
@@ -201,6 +220,18 @@ export class FakeRegistry implements Registry, TenantDirectory {
 
   async putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void> {
     this.entry(tenantId).whatsapp = credentials;
+  }
+
+  async putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void> {
+    this.entry(tenantId).apple = signer;
+  }
+
+  async putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void> {
+    this.entry(tenantId).google = issuer;
+  }
+
+  async putWalletWebhook(tenantId: string, url: string | null): Promise<void> {
+    this.entry(tenantId).webhookUrl = url;
   }
 
   async addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {
