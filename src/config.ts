@@ -101,6 +101,10 @@ function contradictions(config: Config): readonly string[] {
     const missing = config.whatsappAccessToken === null ? "WHATSAPP_ACCESS_TOKEN" : "WHATSAPP_PHONE_NUMBER_ID";
     problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
   }
+  if ((config.googleServiceAccount === null) !== (config.googleIssuerId === null)) {
+    const missing = config.googleIssuerId === null ? "GOOGLE_ISSUER_ID" : "GOOGLE_SERVICE_ACCOUNT";
+    problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
+  }
   return problems;
 }
 

@@ -15,6 +15,8 @@ import { suppressionRoutes } from "./dash/suppressions.ts";
 import { templateRoutes } from "./dash/templates.ts";
 import { tenantRoutes } from "./dash/tenants.ts";
 import { tokenRoutes } from "./dash/tokens.ts";
+import { walletCredentialRoutes } from "./dash/wallet-credentials.ts";
+import { walletWebhookRoutes } from "./dash/wallet-webhook.ts";
 import { whatsappCredentialRoutes } from "./dash/whatsapp-credentials.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
@@ -88,6 +90,8 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   keyRoutes,
   credentialRoutes,
   whatsappCredentialRoutes,
+  walletCredentialRoutes,
+  walletWebhookRoutes,
   aliasRoutes,
   incomingMessageRoutes,
   operatorDomainRoutes,

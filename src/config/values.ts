@@ -1,4 +1,7 @@
+import { createPrivateKey } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { type GoogleServiceAccount, parseServiceAccount } from "../core/google-service-account.ts";
 
 /*
  * Text of the environment → typed values. Each answers undefined for a text that is not as expected; what was expected
@@ -126,4 +129,50 @@ function bitsOf(address: string): 0 | 32 | 128 {
 
 function hasControlCharacter(text: string): boolean {
   return Array.from(text).some((character) => character < " " || character === "\x7f");
+}
+
+/** PEM (RFC 7468) that holds what the label says, or the path of such a file. Line breaks may be written as `\\n`. */
+export function pemText(label: "CERTIFICATE" | "PRIVATE KEY") {
+  return {
+    expected: `PEM with a ${label}, or the path of a file with it`,
+    parse: (text: string) => {
+      const pem = text.startsWith("-----BEGIN ") ? text.replaceAll("\\n", "\n") : fileText(text);
+      // `RSA PRIVATE KEY` and `ENCRYPTED PRIVATE KEY` are keys, too.
+      return pem !== undefined && new RegExp(`-----BEGIN (?:[A-Z]+ )?${label}-----`).test(pem) ? pem : undefined;
+    },
+  };
+}
+
+/** A service account of Google's, from its JSON key or the path of the file that holds it. */
+export function serviceAccount(text: string): GoogleServiceAccount | undefined {
+  const json = text.startsWith("{") ? text : fileText(text);
+  const account = json === undefined ? null : parseServiceAccount(jsonOf(json));
+  return account !== null && isRsaKey(account.privateKeyPem) ? account : undefined;
+}
+
+function isRsaKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === "rsa";
+  } catch {
+    // Whatever is wrong with it.
+    return false;
+  }
+}
+
+function fileText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // Whatever keeps it from being read: what it should be is said with the setting.
+    return undefined;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

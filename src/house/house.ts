@@ -109,7 +109,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     jobIds,
     telemetry,
     passKit,
-    wallet: openWallet({ config, registry, platform: providers.platform, telemetry, publicUrl: () => publicUrl }),
+    wallet: openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl }),
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,

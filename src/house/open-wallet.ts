@@ -2,8 +2,8 @@ import type { WalletPorts } from "../api/wallet-ports.ts";
 import { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import { checkAppleSigner } from "../channels/wallet/apple/check-apple-signer.ts";
 import { PassSigners } from "../channels/wallet/apple/pass-signers.ts";
+import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { Config } from "../config.ts";
-import { UnavailableError } from "../core/errors.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { OpenRegistry } from "../registry/open-registry.ts";
@@ -14,13 +14,21 @@ export interface WalletSurroundings {
   readonly config: Config;
   readonly registry: Pick<OpenRegistry, "passes" | "devices">;
   readonly platform: PlatformCredentials;
+  readonly google: GoogleWallet;
   readonly telemetry: Telemetry;
   /** Where devices reach the API; asked when a pass is signed, since a port may be known only by then. */
   publicUrl(): string;
 }
 
 /** What the API's wallet routes need. Starts nothing. */
-export function openWallet({ config, registry, platform, telemetry, publicUrl }: WalletSurroundings): WalletPorts {
+export function openWallet({
+  config,
+  registry,
+  platform,
+  google,
+  telemetry,
+  publicUrl,
+}: WalletSurroundings): WalletPorts {
   const { passes, devices } = registry;
   const nowMs = () => systemClock.nowMs();
   const signers = new PassSigners({ telemetry, nowMs });
@@ -38,16 +46,10 @@ export function openWallet({ config, registry, platform, telemetry, publicUrl }:
     passes,
     devices,
     bundles,
-    google: NO_GOOGLE,
-    saveLinks: NO_GOOGLE,
+    google,
+    classes: google.classes,
+    saveLinks: google,
     checkSigner: (signer) => checkAppleSigner(signer, nowMs()),
     outbound: outboundGuard(config),
   };
 }
-
-const NO_GOOGLE = {
-  status: () => Promise.reject(new UnavailableError("Google's wallet is not connected")),
-  linkOf: () => {
-    throw new UnavailableError("Google's wallet is not connected");
-  },
-};

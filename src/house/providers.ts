@@ -1,6 +1,7 @@
 import { EmailChannel } from "../channels/email/email-channel.ts";
 import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
+import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { Config } from "../config.ts";
 import type { Channel } from "../core/channel.ts";
 import type { LinkSigner } from "../core/links.ts";
@@ -11,6 +12,7 @@ import type { DeliveryReports } from "../intake/delivery-reports.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { joinedMailbox } from "../sandbox/joined-mailbox.ts";
 import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
+import { platformGoogle, startGoogle } from "./google.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
 
@@ -19,6 +21,7 @@ export interface Providers {
   /** Where the sandbox's messages can be read; null where real providers are in use. */
   readonly mailbox: SandboxMailbox | null;
   readonly platform: PlatformCredentials;
+  readonly google: GoogleWallet;
   /** The channels that this process delivers by: none where it does not play that role. Called once. */
   openChannels(surroundings: Surroundings): readonly Channel[];
 }
@@ -41,15 +44,18 @@ export interface ProvidersPorts {
 /** Starts the sandboxes that stand in for what the configuration does not name. */
 export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown): Promise<Providers> {
   const { config, telemetry } = ports;
-  const platform = { whatsapp: platformWhatsapp(config), apple: null, google: null };
+  const platform = { whatsapp: platformWhatsapp(config), apple: null, google: platformGoogle(config) };
+  // The API talks to Google as well: about classes, and about what became of a pass.
+  const google = await startGoogle({ config, telemetry, platform }, shutdown);
+  const common = { platform, google: google.wallet };
   if (!config.roles.includes("dispatcher")) {
-    return { mailbox: sandboxOf(config, []), platform, openChannels: () => [] };
+    return { ...common, mailbox: sandboxOf(config, [google.mailbox]), openChannels: () => [] };
   }
   const smtp = await startSmtp(ports, shutdown);
   const whatsapp = startWhatsapp(config, telemetry, shutdown);
   return {
-    mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox]),
-    platform,
+    ...common,
+    mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox, google.mailbox]),
     openChannels: (surroundings) => [
       openEmail(smtp.url, surroundings, config, shutdown),
       whatsapp.openChannel(surroundings.apiUrl, platform),
@@ -57,7 +63,7 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   };
 }
 
-/** In an `api` process without a dispatcher of its own it is empty: messages are in the process that delivered them. */
+/** In an `api` process without a dispatcher of its own it has little: messages are in the process that delivered them. */
 function sandboxOf(config: Config, mailboxes: readonly (SandboxMailbox | null)[]): SandboxMailbox | null {
   return config.providers === "live" ? null : joinedMailbox(mailboxes.filter((mailbox) => mailbox !== null));
 }
@@ -86,7 +92,8 @@ function openEmail(
   const ownRelays = config.providers === "live";
   const filter = spamFilterFor(config.spamFilter);
   const spam = filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold });
-  const email = new EmailChannel({ smtpUrl, defaultFrom: config.mailFrom, ownRelays, publicUrl, links, spam });
+  const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
+  const email = new EmailChannel({ ...common, ownRelays, spam });
   shutdown.add("providers", "e-mail connections", () => email.close());
   return email;
 }

@@ -21,6 +21,7 @@ export const NO_WALLET: WalletPorts = {
   devices: { count: away },
   bundles: { bundleOf: away },
   google: { status: away },
+  classes: { create: away, change: away, read: away },
   saveLinks: {
     linkOf: () => {
       throw new UnavailableError("there is no wallet here");

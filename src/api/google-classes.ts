@@ -1,0 +1,78 @@
+import type { Elysia } from "elysia";
+import { ApiError } from "../core/errors.ts";
+import { googleIssuerOf } from "../core/platform.ts";
+import type { Tenant } from "../core/tenant.ts";
+import {
+  acceptGoogleClass,
+  acceptGoogleClassChange,
+  isGoogleClassId,
+  readClassType,
+} from "../intake/wallet/accept-google-class.ts";
+import type { Exchange } from "./exchange.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { readJson } from "./request-body.ts";
+import { readQuery } from "./request-query.ts";
+import { requireChannel } from "./send.ts";
+import { missingCredentials } from "./send-wallet.ts";
+
+/** `/v1/google/classes`: what passes of Google's wallet have in common. Google is asked while the caller waits. */
+export function googleClassRoutes(app: Elysia, door: FrontDoor): void {
+  app.post("/v1/google/classes", ({ request }) =>
+    door.serve("create_google_class", request, (exchange) => create(door, exchange)),
+  );
+  app.put("/v1/google/classes/:id", ({ request, params: { id } }) =>
+    door.serve("change_google_class", request, (exchange) => change(door, exchange, id)),
+  );
+  app.get("/v1/google/classes/:id", ({ request, params: { id } }) =>
+    door.serve("google_class", request, (exchange) => read(door, exchange, id)),
+  );
+}
+
+async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
+  const tenant = await admittedTenant(door, exchange);
+  const googleClass = acceptGoogleClass((await readJson(exchange.request)).value);
+  const { classId } = googleClass;
+  const prefix = prefixOf(door, tenant);
+  if (!classId.startsWith(prefix)) throw new ApiError(400, `class_data.id must begin with ${prefix}`);
+  await door.ports.wallet.classes.create(tenant, googleClass);
+  return exchange.json(201, { status: "created", class_id: classId });
+}
+
+async function change(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
+  const tenant = await admittedTenant(door, exchange);
+  const googleClass = acceptGoogleClassChange((await readJson(exchange.request)).value, id ?? "");
+  await door.ports.wallet.classes.change(tenant, { ...googleClass, classId: ownClass(door, tenant, id) });
+  return exchange.json(200, { status: "updated", class_id: googleClass.classId });
+}
+
+async function read(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
+  const tenant = await admittedTenant(door, exchange);
+  const kind = readClassType(readQuery(exchange.request, ["class_type"]).class_type);
+  const classId = ownClass(door, tenant, id);
+  return exchange.json(200, await door.ports.wallet.classes.read(tenant, kind, classId));
+}
+
+/** Counts the request before its work begins: a limited tenant must not make the service ask around. */
+async function admittedTenant(door: FrontDoor, exchange: Exchange): Promise<Tenant> {
+  const tenant = await door.authenticate(exchange);
+  await door.admit(exchange, tenant);
+  requireChannel(tenant, "wallet");
+  return tenant;
+}
+
+/** Throws 404 for what cannot be a class of this tenant's. */
+function ownClass(door: FrontDoor, tenant: Tenant, id: string | null): string {
+  const prefix = prefixOf(door, tenant);
+  if (id === null || !isGoogleClassId(id) || !id.startsWith(prefix)) throw new ApiError(404, "there is no such class");
+  return id;
+}
+
+/**
+ * How the ids of a tenant's classes begin. The platform's issuer is shared, and Google would let every tenant change the
+ * classes of all: there each has a part of its own. Throws 500 where there are no credentials.
+ */
+function prefixOf({ ports: { platform } }: FrontDoor, tenant: Tenant): string {
+  const issuer = googleIssuerOf(tenant, platform);
+  if (issuer === null) throw missingCredentials("google");
+  return tenant.wallet.google === null ? `${issuer.issuerId}.${tenant.tenantId}.` : `${issuer.issuerId}.`;
+}
