@@ -88,7 +88,7 @@ const html = Type.String({
 
 export const emailTemplateBody = Type.Object(
   {
-    channel: Type.Literal("email", { description: "email: wallet templates cannot be stored yet" }),
+    channel: Type.Literal("email", { description: "email or wallet" }),
     subject: oneLine("at most 998 characters without control characters", limits.subjectCharsMax, 0),
     html,
     text: Type.Optional(

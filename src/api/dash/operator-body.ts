@@ -5,17 +5,21 @@ import { readJson } from "../request-body.ts";
 
 /** The shape of one operator call's body, compiled once. */
 export class OperatorBody<Schema extends TSchema> {
-  private readonly check: TypeCheck<Schema>;
+  private readonly compiled: TypeCheck<Schema>;
 
   constructor(schema: Schema) {
-    this.check = TypeCompiler.Compile(schema);
+    this.compiled = TypeCompiler.Compile(schema);
   }
 
   /** Throws an `ApiError`: 400 that names what is unknown, missing or of another type, 413. */
   async read(request: Request): Promise<Static<Schema>> {
-    const { value } = await readJson(request);
-    if (this.check.Check(value)) return value;
-    throw new ApiError(400, explain([...this.check.Errors(value)]));
+    return this.check((await readJson(request)).value);
+  }
+
+  /** A body that was read already. Throws an `ApiError` 400 that names what is unknown, missing or of another type. */
+  check(value: unknown): Static<Schema> {
+    if (this.compiled.Check(value)) return value;
+    throw new ApiError(400, explain([...this.compiled.Errors(value)]));
   }
 }
 

@@ -1,15 +1,32 @@
 import type { Elysia } from "elysia";
 import { TEMPLATE_SLUG } from "../../core/email.ts";
 import { ApiError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { limits } from "../../core/limits.ts";
+import type { TemplateRecord } from "../../core/registry.ts";
+import type { WalletTemplate } from "../../core/wallet.ts";
+import { checkTemplate } from "../../intake/wallet/accept-pass.ts";
 import type { FrontDoor } from "../front-door.ts";
+import { readJson } from "../request-body.ts";
 import { emailTemplateBody } from "./body-schemas.ts";
 import { OperatorBody } from "./operator-body.ts";
 import { noContent, operatorRoute, tenantIdOf } from "./operator-route.ts";
+import { walletTemplateBody } from "./wallet-bodies.ts";
 
 /** `/dash/api/tenants/{id}/templates`: what `template_id` names. */
 export function templateRoutes(app: Elysia, door: FrontDoor): void {
   const { registry } = door.ports;
-  const body = new OperatorBody(emailTemplateBody);
+  const emailBody = new OperatorBody(emailTemplateBody);
+  const walletBody = new OperatorBody(walletTemplateBody);
+  const put = (tenantId: string, slug: string, value: unknown): Promise<TemplateRecord> => {
+    if (isJsonObject(value) && value["channel"] === "wallet") {
+      const { channel, pass_type, style = null, pass_data } = walletBody.check(value);
+      requireSound({ passType: pass_type, style, passData: pass_data });
+      return registry.putWalletTemplate(tenantId, { slug, channel, pass_type, style, pass_data });
+    }
+    const { channel, subject, html, text } = emailBody.check(value);
+    return registry.putEmailTemplate(tenantId, { slug, channel, subject, html, text: text ?? null });
+  };
   app.get("/dash/api/tenants/:id/templates", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) =>
       exchange.json(200, { templates: await registry.templates(tenantIdOf(params.id)) }),
@@ -20,11 +37,7 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
       const tenantId = tenantIdOf(id);
       if (!isSlug(slug))
         throw new ApiError(400, "a template's slug is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore");
-      const { channel, subject, html, text } = await body.read(request);
-      return exchange.json(
-        200,
-        await registry.putEmailTemplate(tenantId, { slug, channel, subject, html, text: text ?? null }),
-      );
+      return exchange.json(200, await put(tenantId, slug, (await readJson(request)).value));
     }),
   );
   app.get("/dash/api/tenants/:id/templates/:slug", ({ request, params: { id, slug } }) =>
@@ -38,6 +51,14 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
       return noContent(exchange);
     }),
   );
+}
+
+/** Throws an `ApiError` 400 that names the field of a pass that is wrong. */
+function requireSound(template: WalletTemplate): void {
+  if (JSON.stringify(template.passData).length > limits.passTemplateCharsMax) {
+    throw new ApiError(400, `pass_data must not be larger than ${limits.passTemplateCharsMax} characters`);
+  }
+  checkTemplate(template);
 }
 
 /** The router gives null for what is no valid percent-encoding. */
