@@ -8,7 +8,7 @@ export function signed(
 }
 
 /** The body of a call with these statuses and messages, in one change. */
-export function webhookBody(value: { readonly statuses?: readonly object[]; readonly messages?: readonly object[] }) {
+export function webhookBody(value: { readonly statuses?: readonly unknown[]; readonly messages?: readonly unknown[] }) {
   const metadata = { display_phone_number: "15550001111", phone_number_id: "106540352242922" };
   const contacts = [{ profile: { name: "Ada" }, wa_id: "5491122334455" }];
   const change = { field: "messages", value: { messaging_product: "whatsapp", metadata, contacts, ...value } };
