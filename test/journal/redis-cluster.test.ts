@@ -49,7 +49,8 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
     if (job === undefined || answer?.kind !== "accepted") throw new Error("no job");
     expect(job.jobId).toBe(answer.jobId);
     const event = { type: "sent", result: {} } as const;
-    await journal.settle(lease, [{ kind: "final", job, status: "success", result: {}, event }]);
+    const providerRef = `wamid.${i}`;
+    await journal.settle(lease, [{ kind: "final", job, status: "success", result: {}, event, providerRef }]);
     const { jobId } = job;
     const report = {
       jobId,
@@ -63,6 +64,8 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
     expect((await journal.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
     await journal.release(lease);
   }
+  const found = await journal.jobsOf(tenants.map((_, i) => `wamid.${i}`));
+  expect(found.map((address) => address?.tenantId)).toEqual(tenants.map(({ tenantId }) => tenantId));
   const recorder = await journal.acquire(0, "recorder", "test", 60_000);
   if (recorder === null) throw new Error("the lease is taken");
   const batch = await journal.record(recorder, null);
