@@ -421,7 +421,8 @@ describe("a mail server", () => {
       kind: "failed",
       error: "your mail server refused the credentials that are stored for it: 535 5.7.8 wrong for (…):(…)",
     });
-    expect(platform).toEqual({ kind: "retry", why: "the mail server refused this service's credentials" });
+    const why = "the mail server refused this service's credentials";
+    expect(platform).toEqual({ kind: "retry", why, isUnsent: true });
   });
 
   test("of the tenant is used only where the tenant may use its own and mail may leave the machine", async () => {

@@ -7,7 +7,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 
 export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
 /** Where the links of the tests' messages lead, and what signs them. */
-export const LINKS = { publicUrl: "https://send.test", links: linkTokens };
+export const LINKS = { publicUrl: "https://send.test", links: linkTokens, clock: systemClock };
 
 const ids = new JobIds(systemClock, systemRandom);
 

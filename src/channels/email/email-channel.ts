@@ -1,5 +1,6 @@
 import type { SendMailOptions } from "nodemailer";
 import type { Channel } from "../../core/channel.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { EmailPayload } from "../../core/email.ts";
 import type { QueuedJob } from "../../core/job.ts";
 import { isJsonObject } from "../../core/json.ts";
@@ -11,6 +12,7 @@ import { type OwnSender, ownSenderOf } from "../../core/own-sender.ts";
 import { returnPathOf } from "../../core/return-path.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
 import type { Tenant } from "../../core/tenant.ts";
+import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
@@ -18,7 +20,14 @@ import { domainOf, isMailAddress } from "./mail-address.ts";
 import { rawMessage } from "./raw-message.ts";
 import { signedBy } from "./signed-by.ts";
 import { SmtpPools, type SmtpTimeouts } from "./smtp-pools.ts";
-import { queueIdOf, type SmtpFailure, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+import {
+  asksForSlowness,
+  isSurelyUnsent,
+  queueIdOf,
+  type SmtpFailure,
+  type SmtpRelay,
+  smtpOutcome,
+} from "./smtp-replies.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 
 /** A mailbox as RFC 5322, 3.4 has it. */
@@ -35,6 +44,7 @@ export interface EmailChannelOptions {
   /** Where readers reach the links that every message carries: pixel, clicks, unsubscribe. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
+  readonly clock: Clock;
   /** False where nothing may leave the machine: then tenants' own relays are not used. Default true. */
   readonly ownRelays?: boolean;
   /** Connections to one relay, default 48: Postfix takes 50 of one client. */
@@ -59,12 +69,14 @@ export class EmailChannel implements Channel {
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
   private readonly links: EmailLinks;
+  private readonly pace: DestinationPace;
 
   /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
   constructor(private readonly options: EmailChannelOptions) {
     if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
     this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
     this.links = new EmailLinks(options.publicUrl, options.links);
+    this.pace = new DestinationPace(options.clock);
     this.pools = new SmtpPools({
       connectionsMax: this.slots,
       poolsMax: POOLS_MAX,
@@ -86,14 +98,32 @@ export class EmailChannel implements Channel {
   }
 
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
-    const letter = this.compose(job, tenant);
-    if ("kind" in letter) return letter;
+    // A sender's reputation, and so the pace that it is allowed, is its own and its relay's.
+    const domain = domainOf(job.recipient);
+    const entry = this.pace.enter(`${tenant.tenantId} ${this.relayUrl(tenant)} ${domain}`);
+    if (entry.kind === "wait") {
+      const why = `${domain} takes mail more slowly than it comes`;
+      return { kind: "retry", why, afterMs: entry.afterMs, isUncounted: true };
+    }
+    let answer: DestinationAnswer = "other";
+    try {
+      const letter = this.compose(job, tenant);
+      if ("kind" in letter) return letter;
+      const submission = await this.submit(this.messageToSend(letter, job, { tenant, signal }), tenant);
+      answer = submission.answer;
+      return submission.outcome;
+    } finally {
+      entry.passage.ended(answer);
+    }
+  }
+
+  private messageToSend(letter: Letter, job: QueuedJob, { tenant, signal }: Delivery): SendMailOptions {
     const { own, from, content } = letter;
     // After the text alternative was made, which keeps the message's own links.
     const tracked = { ...letter, content: { ...content, html: this.links.track(content.html, job) } };
     const envelopeFrom = this.returnPathOf(own, job, tenant) ?? from.address;
     const message = this.messageOf(tracked, job, { envelopeFrom, headers: this.links.headers(job), signal });
-    return this.submit(own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message, tenant);
+    return own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message;
   }
 
   /** The message without what only its delivery adds, or why there can be none. */
@@ -132,20 +162,29 @@ export class EmailChannel implements Channel {
     return returnPathOf(jobId, own.domain.relay.returnPathHost);
   }
 
-  private async submit(message: SendMailOptions, tenant: Tenant): Promise<Outcome> {
-    const ownUrl = this.ownRelayUrl(tenant);
-    const smtpUrl = ownUrl ?? this.options.smtpUrl;
+  private async submit(message: SendMailOptions, tenant: Tenant): Promise<Submission> {
+    const smtpUrl = this.relayUrl(tenant);
+    const own = this.ownRelayUrl(tenant) !== null;
     const server = parseSmtpUrl(smtpUrl);
-    if (server === null) return { kind: "failed", error: "the address of your mail server is not valid" };
+    if (server === null) return unanswered({ kind: "failed", error: "the address of your mail server is not valid" });
     const sender = this.pools.at(smtpUrl);
-    if (sender === null) return { kind: "retry", why: "too many mail servers are being talked to" };
-    const relay: SmtpRelay = { own: ownUrl !== null, confidential: confidentialOf(server, ownUrl !== null) };
+    if (sender === null) return unanswered({ kind: "retry", why: "too many mail servers are being talked to" });
+    const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
     try {
       const queueId = queueIdOf(await sender.send(message));
-      return { kind: "delivered", result: {}, ...(queueId === null ? {} : { providerRef: queueId }) };
+      const providerRef = queueId === null ? {} : { providerRef: queueId };
+      return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...providerRef } };
     } catch (error) {
-      return smtpOutcome(failureOf(error), relay);
+      const failure = failureOf(error);
+      const outcome = smtpOutcome(failure, relay);
+      const isUnsent = outcome.kind === "retry" && isSurelyUnsent(failure);
+      const answer = asksForSlowness(failure) ? "refused" : "other";
+      return { answer, outcome: isUnsent ? { ...outcome, isUnsent } : outcome };
     }
+  }
+
+  private relayUrl(tenant: Tenant): string {
+    return this.ownRelayUrl(tenant) ?? this.options.smtpUrl;
   }
 
   private ownRelayUrl(tenant: Tenant): string | null {
@@ -169,6 +208,21 @@ interface Letter {
   readonly own: OwnSender;
   readonly from: NamedAddress;
   readonly content: EmailContent;
+}
+
+interface Delivery {
+  readonly tenant: Tenant;
+  readonly signal: AbortSignal;
+}
+
+/** What became of a message, and what that says of its destination's pace. */
+interface Submission {
+  readonly outcome: Outcome;
+  readonly answer: DestinationAnswer;
+}
+
+function unanswered(outcome: Outcome): Submission {
+  return { outcome, answer: "other" };
 }
 
 type DeliveryParts = Pick<Message, "envelopeFrom" | "headers" | "signal">;
@@ -245,5 +299,8 @@ function failureOf(error: unknown): SmtpFailure {
     replyCode: typeof replyCode === "number" ? replyCode : null,
     reply: text(of("response")),
     command: text(of("command")),
+    neverConnected: of("code") === "EDNS" || UNREACHED.has(text(of("originalCode")) ?? ""),
   };
 }
+
+const UNREACHED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"]);

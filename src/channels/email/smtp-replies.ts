@@ -10,6 +10,8 @@ export interface SmtpFailure {
   readonly reply: string | null;
   /** The command that was answered, for example `RCPT TO`. */
   readonly command: string | null;
+  /** No connection came about. */
+  readonly neverConnected: boolean;
 }
 
 /** The server that was talked to. */
@@ -87,6 +89,24 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
     case "temporary":
       return { kind: "retry", why: `${server} did not take the message yet${said}` };
   }
+}
+
+/**
+ * Whether the server asks for mail to this recipient's domain to come slower: 421, or 450 and 451 with an enhanced code of
+ * policy (4.7.x, RFC 3463, 3.8), which is how rate limits and greylisting are told, once it knows who the mail is for.
+ */
+export function asksForSlowness({ code, replyCode, reply, command }: SmtpFailure): boolean {
+  // nodemailer's word for a 421 in the middle of a message, if the recipient was sent along with other commands.
+  if (replyCode === 421 && code === "ECONNECTION" && command === "CONN") return true;
+  if (command === null || !ENVELOPE_COMMANDS.has(command)) return false;
+  return replyCode === 421 || ((replyCode === 450 || replyCode === 451) && /^45[01][ -]4\.7\.\d/.test(reply ?? ""));
+}
+
+const ENVELOPE_COMMANDS = new Set(["RCPT TO", "DATA"]);
+
+/** Whether the server surely has not taken the message: it said so, or was never reached. */
+export function isSurelyUnsent({ replyCode, neverConnected }: SmtpFailure): boolean {
+  return replyCode !== null || neverConnected;
 }
 
 function holds(rule: Rule, { code, replyCode, command }: SmtpFailure): boolean {
