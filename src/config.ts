@@ -105,6 +105,18 @@ function contradictions(config: Config): readonly string[] {
     const missing = config.googleIssuerId === null ? "GOOGLE_ISSUER_ID" : "GOOGLE_SERVICE_ACCOUNT";
     problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
   }
+  const apple = Object.entries({
+    APPLE_CERTIFICATE: config.appleCertificate,
+    APPLE_PRIVATE_KEY: config.applePrivateKey,
+    APPLE_PASS_TYPE_ID: config.applePassTypeId,
+    APPLE_TEAM_ID: config.appleTeamId,
+  });
+  const unset = apple.flatMap(([name, value]) => (value === null ? [name] : []));
+  if (unset.length > 0 && unset.length < apple.length) {
+    problems.push(
+      `${unset.join(", ")}: unset; all of ${apple.map(([name]) => name).join(", ")} should be set, or none`,
+    );
+  }
   return problems;
 }
 

@@ -278,6 +278,8 @@ export const SETTINGS = {
     name: "APPLE_CERTIFICATE",
     default: null,
     unset: "none; with the sandbox one that is made up",
+    // Whoever mistakes it for the key must not read that in an error.
+    secret: true,
     meaning: "the platform's own Pass Type ID certificate, for tenants without one: PEM, or the path of a PEM file",
     ...pemText("CERTIFICATE"),
   },
@@ -302,6 +304,8 @@ export const SETTINGS = {
     name: "APPLE_WWDR",
     default: null,
     unset: "Apple's own that issued it",
+    // Whoever mistakes it for the key must not read that in an error.
+    secret: true,
     meaning: "the intermediate certificate that issued it: PEM, or the path of a PEM file",
     ...pemText("CERTIFICATE"),
   },

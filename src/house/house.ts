@@ -98,6 +98,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const jobIds = new JobIds(clock, random);
   const passKit = openPassKit({ config, registry, jobIds, telemetry });
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
+  const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const url = await startApi(config, shutdown, {
     journal,
     directory,
@@ -109,7 +110,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     jobIds,
     telemetry,
     passKit,
-    wallet: openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl }),
+    wallet,
     metricsText: () => telemetry.metricsText(),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,
@@ -126,7 +127,13 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   });
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  const channels = providers.openChannels({ publicUrl, apiUrl: url ?? publicUrl, links });
+  const channels = providers.openChannels({
+    bundles: wallet.bundles,
+    publicUrl,
+    apiUrl: url ?? publicUrl,
+    links,
+    registry,
+  });
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
 }

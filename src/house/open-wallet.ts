@@ -20,7 +20,12 @@ export interface WalletSurroundings {
   publicUrl(): string;
 }
 
-/** What the API's wallet routes need. Starts nothing. */
+/** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
+export interface OpenWallet extends WalletPorts {
+  readonly bundles: AppleBundles;
+}
+
+/** Starts nothing. */
 export function openWallet({
   config,
   registry,
@@ -28,7 +33,7 @@ export function openWallet({
   google,
   telemetry,
   publicUrl,
-}: WalletSurroundings): WalletPorts {
+}: WalletSurroundings): OpenWallet {
   const { passes, devices } = registry;
   const nowMs = () => systemClock.nowMs();
   const signers = new PassSigners({ telemetry, nowMs });

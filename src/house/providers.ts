@@ -1,7 +1,10 @@
 import { EmailChannel } from "../channels/email/email-channel.ts";
 import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
+import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
+import { PassPusher } from "../channels/wallet/apple/push/pass-pusher.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import { WalletChannel } from "../channels/wallet/wallet-channel.ts";
 import type { Config } from "../config.ts";
 import type { Channel } from "../core/channel.ts";
 import type { LinkSigner } from "../core/links.ts";
@@ -9,9 +12,12 @@ import type { PlatformCredentials } from "../core/platform.ts";
 import type { DeliveryReport, SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { DeliveryReports } from "../intake/delivery-reports.ts";
+import type { OpenRegistry } from "../registry/open-registry.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import { joinedMailbox } from "../sandbox/joined-mailbox.ts";
 import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
+import { type ApplePush, platformApple, startApplePush } from "./apple.ts";
 import { platformGoogle, startGoogle } from "./google.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
@@ -33,6 +39,8 @@ export interface Surroundings {
   /** Where this process's own API listens, or else where any does: for callbacks of the sandbox. */
   readonly apiUrl: string;
   readonly links: LinkSigner;
+  readonly registry: Pick<OpenRegistry, "passes" | "devices">;
+  readonly bundles: AppleBundles;
 }
 
 export interface ProvidersPorts {
@@ -44,7 +52,8 @@ export interface ProvidersPorts {
 /** Starts the sandboxes that stand in for what the configuration does not name. */
 export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown): Promise<Providers> {
   const { config, telemetry } = ports;
-  const platform = { whatsapp: platformWhatsapp(config), apple: null, google: platformGoogle(config) };
+  const apple = await platformApple(config);
+  const platform = { whatsapp: platformWhatsapp(config), apple, google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about what became of a pass.
   const google = await startGoogle({ config, telemetry, platform }, shutdown);
   const common = { platform, google: google.wallet };
@@ -53,12 +62,14 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   }
   const smtp = await startSmtp(ports, shutdown);
   const whatsapp = startWhatsapp(config, telemetry, shutdown);
+  const push = await startApplePush(config, telemetry, shutdown);
   return {
     ...common,
-    mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox, google.mailbox]),
+    mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox, google.mailbox, push.mailbox]),
     openChannels: (surroundings) => [
       openEmail(smtp.url, surroundings, config, shutdown),
       whatsapp.openChannel(surroundings.apiUrl, platform),
+      openWalletChannel(surroundings, { push, google: google.wallet, telemetry }, shutdown),
     ],
   };
 }
@@ -96,4 +107,16 @@ function openEmail(
   const email = new EmailChannel({ ...common, ownRelays, spam });
   shutdown.add("providers", "e-mail connections", () => email.close());
   return email;
+}
+
+function openWalletChannel(
+  { registry: { passes, devices }, bundles }: Surroundings,
+  { push, google, telemetry }: { push: ApplePush; google: GoogleWallet; telemetry: Telemetry },
+  shutdown: Shutdown,
+): WalletChannel {
+  const { connections } = push;
+  const pusher = new PassPusher({ connections, devices, clock: systemClock, random: systemRandom, telemetry });
+  const wallet = new WalletChannel({ passes, bundles, pusher, google, telemetry });
+  shutdown.add("providers", "pushes", () => wallet.close());
+  return wallet;
 }

@@ -44,4 +44,14 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["recorder_journal_calls_failed", "Journal calls of the recorder that failed and were repeated."],
   ["registry_polls_failed", "Looks for changes of the registry that got no answer."],
   ["tenants_remembered", "Tenants that this process has a snapshot of."],
+  ["passes_signed", "Apple passes that were signed."],
+  [
+    "apple_certificate_expiry_days",
+    "Days until a certificate for Apple's passes expires, by tenant (-: the platform's).",
+  ],
+  [
+    "apple_pushes",
+    "Pushes to Apple by what became of them: delivered, gone, credentials, throttled, transient, refused, paused, dropped.",
+  ],
+  ["apple_push_pauses", "Times that Apple refused a certificate, and its pushes paused."],
 ]);
