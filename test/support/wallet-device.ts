@@ -1,0 +1,197 @@
+/** A pass as it comes to a device: out of the `.pkpass` file, and the file. */
+export interface DevicePass {
+  readonly passTypeId: string;
+  readonly serial: string;
+  readonly authenticationToken: string;
+  /** `webServiceURL`; the device appends `/v1/…`. */
+  readonly serviceUrl: string;
+  readonly bytes: Uint8Array;
+}
+
+interface HeldPass extends DevicePass {
+  /** What the service said of the bytes, as it said it; null: they came another way. */
+  readonly lastModified: string | null;
+  /**
+   * It was fetched after the last listing, so it may be newer than that listing's tag: the next listing may name it once
+   * more, though nothing changed.
+   */
+  readonly mayBeAhead: boolean;
+}
+
+interface Round {
+  running: Promise<void> | null;
+  /** A push came while the round was under way. */
+  again: boolean;
+  /** `lastUpdated` of the last listing. */
+  tag: string | null;
+  /** Pushes that may still come for what the last listing named already. */
+  late: number;
+}
+
+/**
+ * What Apple's devices do with passes that have a web service: register, hear pushes, ask what changed, fetch with
+ * `If-Modified-Since`, and complain at `/v1/log` of services that waste their battery. The complaints are those of
+ * Apple's own client.
+ *
+ * Two of them no service can rule out while updates come faster than rounds: a fetch may bring what the next listing
+ * names, and a listing may name what the next push is for. A device forgives each once where it can have been so, and
+ * never after `nothingIsUnderWay`.
+ */
+export class WalletDevice {
+  readonly complaints: string[] = [];
+  fetches = 0;
+  pushes = 0;
+  private readonly held = new Map<string, HeldPass>();
+  private readonly rounds = new Map<string, Round>();
+
+  constructor(
+    readonly deviceId: string,
+    public pushToken: string,
+  ) {}
+
+  /** Puts the pass on the device and registers it; answers the status of the registration. */
+  async add(pass: DevicePass): Promise<number> {
+    this.held.set(keyOf(pass), { ...pass, lastModified: null, mayBeAhead: false });
+    return this.register(pass);
+  }
+
+  async register(pass: DevicePass): Promise<number> {
+    const headers = { authorization: `ApplePass ${pass.authenticationToken}`, "content-type": "application/json" };
+    const body = JSON.stringify({ pushToken: this.pushToken });
+    return (await fetch(this.registrationUrl(pass), { method: "POST", headers, body })).status;
+  }
+
+  async remove(pass: DevicePass): Promise<number> {
+    this.held.delete(keyOf(pass));
+    const headers = { authorization: `ApplePass ${pass.authenticationToken}` };
+    return (await fetch(this.registrationUrl(pass), { method: "DELETE", headers })).status;
+  }
+
+  /** The file that the device has. */
+  bytesOf(pass: Pick<DevicePass, "passTypeId" | "serial">): Uint8Array | null {
+    return this.held.get(keyOf(pass))?.bytes ?? null;
+  }
+
+  /** A push for the pass type. Several that come during a round are one, as on Apple's devices. */
+  push(passTypeId: string): void {
+    this.pushes += 1;
+    const round = this.roundOf(passTypeId);
+    if (round.running !== null) {
+      round.again = true;
+      return;
+    }
+    round.running = this.run(passTypeId, round).finally(() => {
+      round.running = null;
+    });
+  }
+
+  /** Resolves when no round is under way. */
+  async idle(): Promise<void> {
+    await Promise.all(Array.from(this.rounds.values(), ({ running }) => running));
+  }
+
+  /** From here on nothing can be early or late any more: whatever seems so is complained of. */
+  nothingIsUnderWay(): void {
+    for (const round of this.rounds.values()) round.late = 0;
+    for (const [key, pass] of this.held) this.held.set(key, { ...pass, mayBeAhead: false });
+  }
+
+  private async run(passTypeId: string, round: Round): Promise<void> {
+    do {
+      round.again = false;
+      await this.update(passTypeId, round);
+    } while (round.again);
+  }
+
+  private async update(passTypeId: string, round: Round): Promise<void> {
+    const [first] = this.passesOf(passTypeId);
+    if (first === undefined) return;
+    const url = new URL(`${first.serviceUrl}/v1/devices/${this.deviceId}/registrations/${passTypeId}`);
+    if (round.tag !== null) url.searchParams.set("passesUpdatedSince", round.tag);
+    const answer = await fetch(url);
+    const ahead = new Set(this.passesOf(passTypeId).flatMap((pass) => (pass.mayBeAhead ? [pass.serial] : [])));
+    for (const pass of this.passesOf(passTypeId)) this.held.set(keyOf(pass), { ...pass, mayBeAhead: false });
+    if (answer.status === 204) {
+      if (round.late > 0) round.late -= 1;
+      else await this.complain(first, spurious(round.tag));
+      return;
+    }
+    const changed = answer.status === 200 ? listing(await answer.json()) : null;
+    if (changed === null) return this.complain(first, `The listing was answered with ${answer.status}`);
+    const { serials, tag } = changed;
+    const response = `Response to "What changed?" request included ${serials.length} serial numbers but`;
+    if (tag === null) await this.complain(first, `${response} omitted a lastUpdated tag`);
+    else if (tag === round.tag)
+      await this.complain(first, `${response} the lastUpdated tag (${tag}) remained the same`);
+    for (const serial of serials) {
+      const pass = this.held.get(keyOf({ passTypeId, serial }));
+      if (pass === undefined) await this.complain(first, `Update requested for unregistered serial number ${serial}`);
+      else await this.fetch(pass, ahead.has(serial));
+    }
+    round.tag = tag;
+    round.late = serials.length;
+  }
+
+  private async fetch(pass: HeldPass, mayBeUnchanged: boolean): Promise<void> {
+    this.fetches += 1;
+    const { serviceUrl, passTypeId, serial, authenticationToken, lastModified } = pass;
+    const headers = {
+      authorization: `ApplePass ${authenticationToken}`,
+      ...(lastModified === null ? {} : { "if-modified-since": lastModified }),
+    };
+    const answer = await fetch(`${serviceUrl}/v1/passes/${passTypeId}/${encodeURIComponent(serial)}`, { headers });
+    if (answer.status === 304) {
+      if (!mayBeUnchanged) {
+        const complaint = `Server requested update to serial number '${serial}', but the pass was unchanged`;
+        await this.complain(pass, complaint);
+      }
+      return;
+    }
+    const bytes = await answer.bytes();
+    if (answer.status !== 200) return this.complain(pass, `Serial number '${serial}' was answered ${answer.status}`);
+    const modified = answer.headers.get("last-modified");
+    if (modified === null) {
+      await this.complain(pass, `Server returned '${serial}', but did not provide a 'last-modified' header`);
+    } else if (lastModified !== null && modified === lastModified) {
+      const complaint = `Server ignored the 'if-modified-since' header (${modified}) and returned the full unchanged pass`;
+      await this.complain(pass, complaint);
+    }
+    this.held.set(keyOf(pass), { ...pass, bytes, lastModified: modified, mayBeAhead: true });
+  }
+
+  private async complain({ serviceUrl }: DevicePass, message: string): Promise<void> {
+    this.complaints.push(message);
+    const headers = { "content-type": "application/json" };
+    await fetch(`${serviceUrl}/v1/log`, { method: "POST", headers, body: JSON.stringify({ logs: [message] }) });
+  }
+
+  private registrationUrl({ serviceUrl, passTypeId, serial }: DevicePass): string {
+    return `${serviceUrl}/v1/devices/${this.deviceId}/registrations/${passTypeId}/${encodeURIComponent(serial)}`;
+  }
+
+  private passesOf(passTypeId: string): readonly HeldPass[] {
+    return [...this.held.values()].filter((pass) => pass.passTypeId === passTypeId);
+  }
+
+  private roundOf(passTypeId: string): Round {
+    const round = this.rounds.get(passTypeId) ?? { running: null, again: false, tag: null, late: 0 };
+    this.rounds.set(passTypeId, round);
+    return round;
+  }
+}
+
+function keyOf({ passTypeId, serial }: Pick<DevicePass, "passTypeId" | "serial">): string {
+  return `${passTypeId} ${serial}`;
+}
+
+function spurious(tag: string | null): string {
+  return `Device received spurious push. Request for passesUpdatedSince '${tag ?? ""}' returned no serial numbers`;
+}
+
+function listing(body: unknown): { readonly serials: readonly string[]; readonly tag: string | null } | null {
+  if (typeof body !== "object" || body === null) return null;
+  const serials: unknown = Reflect.get(body, "serialNumbers");
+  const tag: unknown = Reflect.get(body, "lastUpdated");
+  if (!Array.isArray(serials) || !serials.every((serial) => typeof serial === "string")) return null;
+  return { serials, tag: typeof tag === "string" && tag !== "" ? tag : null };
+}
