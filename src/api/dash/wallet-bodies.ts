@@ -94,5 +94,5 @@ export const walletWebhookBody = Type.Object(
       description: "the address that device registrations are told to, or null for none",
     }),
   },
-  { ...STRICT, examples: [{ wallet_webhook_url: "https://hooks.acme.example/wallet" }] },
+  { ...STRICT, examples: [{ wallet_webhook_url: "https://api.example.com/hooks/wallet" }] },
 );

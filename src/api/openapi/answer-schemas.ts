@@ -2,6 +2,7 @@ import { EVENT_TYPES } from "../../core/event.ts";
 import { CHANNELS, JOB_STATUSES, SUPPRESSION_REASONS } from "../../core/job.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PERMISSIONS } from "../../core/tenant.ts";
+import { PASS_TYPES } from "../../core/wallet.ts";
 
 const uuid: JsonObject = { type: "string", format: "uuid" };
 const timestamp: JsonObject = { type: "string", format: "date-time" };
@@ -83,7 +84,8 @@ export const answerSchemas: JsonObject = {
       result: {
         type: "object",
         description:
-          "Present when finished. Success of an e-mail: empty. Failed: `{error}`, from the spam filter also `spam_score` " +
+          "Present when finished. Success of an e-mail or a chat message: empty; of a pass: `{pass_id, pkpass_base64}` " +
+          "or `{pass_id, save_link}`, with the pass's file or link as it is when the job is read. Failed: `{error}`, from the spam filter also `spam_score` " +
           "and `spam_rules`. Suppressed: `{reason}`.",
       },
     },
@@ -122,13 +124,24 @@ export const answerSchemas: JsonObject = {
     deliveries_per_second: { type: ["number", "null"], description: "Null: as fast as the provider takes them." },
   }),
   PlanList: listOf("plans", "Plan"),
-  Template: object({
-    slug: { type: "string" },
-    channel: { type: "string", const: "email" },
-    subject: { type: "string" },
-    html: { type: "string" },
-    text: { type: ["string", "null"] },
-  }),
+  Template: {
+    anyOf: [
+      object({
+        slug: { type: "string" },
+        channel: { type: "string", const: "email" },
+        subject: { type: "string" },
+        html: { type: "string" },
+        text: { type: ["string", "null"] },
+      }),
+      object({
+        slug: { type: "string" },
+        channel: { type: "string", const: "wallet" },
+        pass_type: { type: "string", enum: PASS_TYPES },
+        style: { type: ["string", "null"], description: "Of passes of type apple; null: as the request says." },
+        pass_data: { type: "object", description: "What requests leave out of theirs." },
+      }),
+    ],
+  },
   TemplateList: listOf("templates", "Template"),
   Balance: object({ balance: { type: "integer" } }),
   TokenMovementPage: object({

@@ -11,6 +11,8 @@ import { passKitPaths } from "./pass-kit-paths.ts";
 import { publicPaths } from "./public-paths.ts";
 import { servicePaths } from "./service-paths.ts";
 import { tenantPaths } from "./tenant-paths.ts";
+import { walletPaths } from "./wallet-paths.ts";
+import { walletSchemas } from "./wallet-schemas.ts";
 
 /** The OpenAPI 3.1 document of everything that the front door answers. */
 export function buildApiDocument(options: { readonly version: string; readonly publicUrl: string }): object {
@@ -28,6 +30,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
     paths: {
       ...tenantPaths,
       ...chatPaths,
+      ...walletPaths,
       ...domainPaths,
       ...operatorPaths,
       ...mailReportPaths,
@@ -39,7 +42,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
       securitySchemes: SECURITY_SCHEMES,
       headers,
       responses,
-      schemas: { ...answerSchemas, ...domainSchemas, ...chatSchemas },
+      schemas: { ...answerSchemas, ...domainSchemas, ...chatSchemas, ...walletSchemas },
     },
   };
 }
@@ -60,6 +63,7 @@ first answer again and queues nothing.
 
 const TAGS: readonly JsonObject[] = [
   { name: "Send", description: "Queue messages." },
+  { name: "Passes", description: "A tenant's wallet passes, once they are created." },
   { name: "Jobs", description: "What became of a message." },
   { name: "Events", description: "The delivery history of a tenant." },
   { name: "Domains", description: "The domains that a tenant sends from." },

@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import type { JsonObject } from "../../core/json.ts";
 import {
   emailCredentialsBody,
@@ -8,6 +9,7 @@ import {
   tokensBody,
 } from "../dash/body-schemas.ts";
 import { suppressionBody } from "../dash/suppression-body.ts";
+import { walletTemplateBody } from "../dash/wallet-bodies.ts";
 import { pathParameter, queryParameter } from "./answers.ts";
 import { NOT_FOUND, operation, paging, tenantId } from "./operator-operation.ts";
 
@@ -151,9 +153,9 @@ export const operatorPaths: JsonObject = {
     put: operation({
       id: "putTemplate",
       tag: "Tenants",
-      summary: "Create or replace an e-mail template",
+      summary: "Create or replace a template of an e-mail or a pass",
       parameters: [tenantId, slug],
-      body: emailTemplateBody,
+      body: Type.Union([emailTemplateBody, walletTemplateBody], { examples: emailTemplateBody["examples"] }),
       status: "200",
       answers: { schema: "Template", example: TEMPLATE },
       alsoFails: NOT_FOUND,
