@@ -19,6 +19,8 @@ const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
  * assertion is taken, since tenants of a sandbox may have keys that nobody ever registered.
  */
 export class GoogleTokens {
+  /** How many were given out. */
+  granted = 0;
   /** Token → whose it is, the oldest first. */
   private readonly issued = new Map<string, { readonly account: string; readonly endsMs: number }>();
 
@@ -36,6 +38,7 @@ export class GoogleTokens {
     const account = this.accountOf(assertion, audience);
     if (account === null) return refusal("invalid_grant", "Invalid JWT Signature.");
     const token = `ya29.${randomBytes(32).toString("base64url")}`;
+    this.granted += 1;
     this.issued.set(token, { account, endsMs: this.clock.nowMs() + TOKEN_SECONDS * 1000 });
     for (const oldest of this.issued.keys()) {
       if (this.issued.size <= TOKENS_MAX) break;
