@@ -34,7 +34,7 @@ async function showTenants() {
   );
 }
 
-async function showMail() {
+async function showMessages() {
   let messages;
   try {
     ({ messages } = await api("/sandbox/messages?limit=20"));
@@ -44,9 +44,10 @@ async function showMail() {
     throw error;
   }
   fill(
-    element("mail"),
+    element("messages"),
     messages.map((message) => {
-      const tr = row([message.received_at.slice(0, 19).replace("T", " "), message.from, message.to, message.subject]);
+      const { received_at, channel, from, to, subject } = message;
+      const tr = row([received_at.slice(0, 19).replace("T", " "), channel, from, to, subject]);
       tr.tabIndex = 0;
       const show = () => {
         element("source").textContent = message.source;
@@ -69,7 +70,7 @@ async function refresh() {
   await showState();
   if (token === "") return;
   try {
-    await Promise.all([showTenants(), showMail()]);
+    await Promise.all([showTenants(), showMessages()]);
     sessionStorage.setItem("operator-token", token);
     element("entry").hidden = true;
   } catch (error) {
