@@ -66,6 +66,8 @@ const CDATA = /<!\[CDATA\[/i;
 const SCRIPT_TAG = /<(?:[a-z][\w.-]{0,63}:)?script[\s/>]/i;
 /** At the very end it is no element yet, but becomes one with whatever a mail server appends. */
 const OPEN_SCRIPT_TAG = /<script$/i;
+/** Where a placeholder is filled with nothing, what stood before and after it can become a quote, a tag or the end of one. */
+const PLACEHOLDER = /\{\{/;
 /** A placeholder where an element's name is: what fills it in could be `script`. */
 const PLACEHOLDER_TAG = /<[^\s/><{]*\{\{/;
 
@@ -75,12 +77,16 @@ const PLACEHOLDER_TAG = /<[^\s/><{]*\{\{/;
  */
 function hasDisguisedScript(html: string, ambiguous: boolean): boolean {
   if (PLACEHOLDER_TAG.test(html) || OPEN_SCRIPT_TAG.test(html)) return true;
-  return (ambiguous || CONTROL.test(html) || CDATA.test(html)) && SCRIPT_TAG.test(html);
+  const mayDiffer = ambiguous || CONTROL.test(html) || CDATA.test(html) || PLACEHOLDER.test(html);
+  return mayDiffer && SCRIPT_TAG.test(html);
 }
 
 /** Elements whose content is not shown as text. `head` ends at the first element that belongs into the body. */
 const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
+
+const BLANK = /^[\t\n\f\r ]$/;
+const PLAIN_NAME = /^[a-z0-9:-]+$/;
 
 /** Where the tokenizer reports positions, they are positions in `html`: it is written in one piece. */
 class Inspector implements TokenizerCallbacks {
@@ -120,8 +126,16 @@ class Inspector implements TokenizerCallbacks {
 
   onclosetag(start: number, end: number): void {
     const tag = this.html.slice(start, end).trim().toLowerCase();
+    if (!this.endsPlainly(tag, end)) this.ambiguous = true;
     if (tag === "head") this.inHead = false;
     if (tag === this.unseen) this.unseen = null;
+  }
+
+  /** An end tag can have attributes, and a `>` in their quotes does not end it; the tokenizer here takes it for the end. */
+  private endsPlainly(tag: string, at: number): boolean {
+    let next = at;
+    while (BLANK.test(this.html.charAt(next))) next += 1;
+    return PLAIN_NAME.test(tag) && this.html.charAt(next) === ">";
   }
 
   // What is neither text nor an element.
