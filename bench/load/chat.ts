@@ -1,0 +1,129 @@
+import { eventTimeMs } from "../../src/core/event.ts";
+import { jobTimeMs } from "../../src/core/ids.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { startGraphSandbox } from "../../src/sandbox/graph-sandbox.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { type LoadTenant, readAllEvents } from "../../test/support/load.ts";
+import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
+import { noTelemetry } from "./bench-world.ts";
+import { drive, type LoadResult } from "./driver.ts";
+import { type LatencySummary, summarise } from "./latency.ts";
+
+/** Each with a number of its own: one number sends eighty messages a second, and no more. */
+const TENANTS = 100;
+const SECRET = "a webhook secret of the benchmark";
+const SETTLED_MS = 180_000;
+const BODY = JSON.stringify({ phone_number: "5491122334455", template_id: "order_update", params: ["Ann", "4711"] });
+
+export interface ChatResult {
+  readonly accept: LoadResult;
+  readonly jobs: number;
+  /** From the first to the last message that the provider took. */
+  readonly sendsPerSecond: number;
+  /** From the first send to the last callback in the ledger: three statuses a message. */
+  readonly statusesPerSecond: number;
+  /** Of all tenants but the one whose number is throttled, from the request to the provider's acceptance. */
+  readonly calmMs: LatencySummary;
+  readonly throttledMs: LatencySummary;
+  readonly throttledSeconds: number;
+}
+
+/**
+ * The embedded default with chat: HTTP, journal, actors, Graph API (a sandbox in this process), signed callbacks, ledger.
+ * First as fast as it goes; then at a steady rate, before and while one tenant's number is throttled.
+ */
+export async function chat(seconds: number, rate: number, throttledSeconds: number): Promise<ChatResult> {
+  let isThrottling = false;
+  const sandbox = startGraphSandbox({
+    webhookSecret: SECRET,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: noTelemetry,
+    isThrottled: (phoneNumberId) => isThrottling && phoneNumberId === numberOf(0),
+  });
+  const home = await temporaryHome();
+  const server = await startWaybill(home.path, { WHATSAPP_API_URL: sandbox.url, WEBHOOK_SECRET: SECRET });
+  try {
+    sandbox.callBack(server.url);
+    const tenants = await chatTenants(server);
+    const load = { path: "/v1/send/whatsapp", body: BODY, apiKeys: tenants.map((tenant) => tenant.apiKey) };
+    const target = { ...load, host: new URL(server.url).hostname, port: Number(new URL(server.url).port) };
+
+    const accept = await drive({ ...target, connections: 32, seconds, rate: null, warmUpSeconds: 1 });
+    const fast = (await allEvents(server, tenants)).flat();
+    const sentAtMs = fast.map((job) => job.sentMs);
+    const [firstMs, lastMs] = [Math.min(...sentAtMs), Math.max(...sentAtMs)];
+    const lastEventMs = Math.max(...fast.map((job) => job.lastMs));
+
+    await drive({ ...target, connections: 16, seconds: throttledSeconds, rate, warmUpSeconds: 1 });
+    const throttledFromMs = Date.now();
+    isThrottling = true;
+    await drive({ ...target, connections: 16, seconds: throttledSeconds, rate, warmUpSeconds: 0 });
+    isThrottling = false;
+
+    const [, ...others] = await allEvents(server, tenants);
+    const steady = others.flat().filter((job) => job.acceptedMs > lastEventMs);
+    const waits = (jobs: typeof steady) => summarise(jobs.map((job) => job.sentMs - job.acceptedMs));
+    return {
+      accept,
+      jobs: fast.length,
+      sendsPerSecond: Math.round((fast.length * 1000) / (lastMs - firstMs)),
+      statusesPerSecond: Math.round((fast.length * 3000) / (lastEventMs - firstMs)),
+      calmMs: waits(steady.filter((job) => job.acceptedMs < throttledFromMs)),
+      throttledMs: waits(steady.filter((job) => job.acceptedMs >= throttledFromMs)),
+      throttledSeconds,
+    };
+  } finally {
+    await server.kill();
+    await sandbox.stop();
+    await home.remove();
+  }
+}
+
+async function chatTenants(server: Waybill): Promise<readonly LoadTenant[]> {
+  await server.operator("PUT", "/plans/load", { requests_per_minute: 1_000_000 });
+  const tenants: LoadTenant[] = [];
+  for (let i = 0; i < TENANTS; i += 1) {
+    const id = `chat-${i}`;
+    const tenant = { id, name: id, plan: "load", channels: ["whatsapp"], allow_custom: ["whatsapp"] };
+    await server.operator("POST", "/tenants", tenant);
+    const sender = { phone_number_id: numberOf(i), access_token: "token" };
+    await server.operator("PUT", `/tenants/${id}/credentials/whatsapp`, sender);
+    const key = await server.operator("POST", `/tenants/${id}/keys`);
+    tenants.push({ id, apiKey: key.body.api_key });
+  }
+  return tenants;
+}
+
+function numberOf(tenant: number): string {
+  return String(900_000 + tenant);
+}
+
+interface SentJob {
+  readonly acceptedMs: number;
+  readonly sentMs: number;
+  readonly lastMs: number;
+}
+
+/** By tenant, what the ledger has of its jobs, once it has all of it. */
+async function allEvents(server: Waybill, tenants: readonly LoadTenant[]): Promise<readonly (readonly SentJob[])[]> {
+  const all: (readonly SentJob[])[] = [];
+  for (const tenant of tenants) {
+    const jobs = await eventually(
+      "every message is read in the ledger",
+      async () => {
+        const { byJob, ids, sentIds } = await readAllEvents(server, tenant);
+        const isWhole = byJob.size > 0 && [...byJob.values()].every((types) => types.length === 3);
+        if (!isWhole || sentIds.size < byJob.size) return null;
+        const lastMs = eventTimeMs(Math.max(...ids));
+        return [...sentIds].map(([jobId, eventId]) => {
+          return { acceptedMs: jobTimeMs(jobId), sentMs: eventTimeMs(eventId), lastMs };
+        });
+      },
+      SETTLED_MS,
+    );
+    all.push(jobs);
+  }
+  return all;
+}

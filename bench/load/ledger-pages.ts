@@ -1,0 +1,230 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { type EventType, firstEventIdAt } from "../../src/core/event.ts";
+import type { ChannelName } from "../../src/core/job.ts";
+import type { EventQuery, LedgerRow } from "../../src/core/ledger.ts";
+import { eventIdAt, ledgerRow } from "../../test/ledger/ledger-rows.ts";
+import { startChdb, type TestLedger } from "../../test/support/chdb-ledger.ts";
+import { createPostgres } from "../../test/support/postgres.ts";
+import { type LatencySummary, round, summarise } from "./latency.ts";
+import { fillEvents, MONTH } from "./ledger-data.ts";
+
+export interface PageOptions {
+  readonly events: number;
+  /** Reads of each kind. */
+  readonly rounds: number;
+  /** Whether PostgreSQL gets the same rows. */
+  readonly withPostgres: boolean;
+}
+
+export interface PageReport {
+  readonly events: number;
+  readonly fillSeconds: number;
+  /** Thousands of events a second through the recorder's own writer, in batches of 10,000. */
+  readonly ingestThousandsPerSecond: number;
+  readonly bytesPerEvent: Readonly<Record<string, number>>;
+  readonly parts: number;
+  readonly pages: readonly PageRow[];
+}
+
+export interface PageRow {
+  readonly filter: string;
+  readonly depth: string;
+  readonly waybill: LatencySummary;
+  /** The same page by OFFSET on the same table, where the page is not the first. */
+  readonly offset: LatencySummary | null;
+  readonly postgres: LatencySummary | null;
+}
+
+const DATABASE = "bench";
+const PAGE = 100;
+/** The largest tenant (a tenth of all), one in the middle and a small one. */
+const ASKED = ["t1", "t30", "t700"] as const;
+const FILTERS: readonly {
+  readonly name: string;
+  readonly channel: ChannelName | null;
+  readonly type: EventType | null;
+}[] = [
+  { name: "none", channel: null, type: null },
+  { name: "channel=whatsapp (28 %)", channel: "whatsapp", type: null },
+  { name: "channel=wallet (0.9 %)", channel: "wallet", type: null },
+  { name: "event_type=delivered", channel: null, type: "delivered" },
+  { name: "event_type=bounced (0.2 %)", channel: null, type: "bounced" },
+  { name: "event_type=complained (0.006 %)", channel: null, type: "complained" },
+  { name: "email, failed", channel: "email", type: "failed" },
+];
+/** How far into the month a page begins, counted from its end. */
+const DEPTHS = [
+  { name: "first page", share: 0 },
+  { name: "middle", share: 0.5 },
+  { name: "end of the window", share: 0.99 },
+] as const;
+
+/** Pages of a month of events by filter and depth, read by the production reader from chDB in this process. */
+export async function measurePages(options: PageOptions): Promise<PageReport> {
+  const engine = await startChdb();
+  try {
+    const ledger = await engine.ledger(DATABASE, "process");
+    const ingest = await ingestRate(await engine.ledger(`${DATABASE}_ingest`, "process"));
+    const begunMs = performance.now();
+    const events = await fillEvents(ledger.writing, DATABASE, options.events);
+    const fillSeconds = round((performance.now() - begunMs) / 1000, 1);
+    await mergesToEnd(ledger);
+    const postgres = options.withPostgres ? await copyToPostgres(ledger) : null;
+    try {
+      const pages = await readPages(ledger, postgres?.sql ?? null, options.rounds);
+      const sizes = await sizesOf(ledger, events);
+      if (postgres !== null) sizes.bytes["PostgreSQL"] = round((await postgres.bytes()) / events, 1);
+      return {
+        events,
+        fillSeconds,
+        ingestThousandsPerSecond: ingest,
+        bytesPerEvent: sizes.bytes,
+        parts: sizes.parts,
+        pages,
+      };
+    } finally {
+      await postgres?.remove();
+    }
+  } finally {
+    await engine.stop();
+  }
+}
+
+async function ingestRate({ writer }: TestLedger): Promise<number> {
+  const batches = Array.from({ length: 30 }, (_, at) =>
+    Array.from({ length: 10_000 }, (_, n): LedgerRow => {
+      const type = n % 2 === 0 ? "sent" : "delivered";
+      const finished = type === "sent" ? ({ status: "success", attempts: 1, result: {} } as const) : null;
+      return ledgerRow(eventIdAt(at * 10_000 + n), { tenantId: `t${n % 200}`, type, finished });
+    }),
+  );
+  const begunMs = performance.now();
+  for (const [at, rows] of batches.entries()) await writer.write(`ingest:${at}`, rows);
+  return round((batches.length * 10_000) / (performance.now() - begunMs), 0);
+}
+
+/** What ClickHouse would have done by itself while the month went by. */
+async function mergesToEnd({ reading }: TestLedger): Promise<void> {
+  for (let quiet = 0; quiet < 3; ) {
+    const [[merges] = []] = await reading.rows(`SELECT count() FROM system.merges WHERE database = '${DATABASE}'`);
+    quiet = Number(merges) === 0 ? quiet + 1 : 0;
+    await Bun.sleep(500);
+  }
+}
+
+async function readPages(ledger: TestLedger, postgres: SQL | null, rounds: number): Promise<readonly PageRow[]> {
+  const from = firstEventIdAt(MONTH.startMs);
+  const to = firstEventIdAt(MONTH.startMs + MONTH.lengthMs);
+  const kinds = FILTERS.flatMap((filter) => DEPTHS.map((depth) => ({ filter, depth })));
+  const taken = kinds.map(() => ({ waybill: [] as number[], offset: [] as number[], postgres: [] as number[] }));
+  const offsets = await rowsBefore(ledger, from, to);
+  for (let at = 0; at < rounds * ASKED.length; at += 1) {
+    const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
+    for (const [n, { filter, depth }] of kinds.entries()) {
+      // Another place every time, so that no page is read twice.
+      const share = Math.min(0.999, depth.share + (at / (rounds * ASKED.length)) * 0.009);
+      const end = Math.round(to - share * (to - from));
+      const query = {
+        tenantId,
+        fromEventId: from,
+        toEventId: end,
+        channel: filter.channel,
+        type: filter.type,
+        limit: PAGE,
+      };
+      const into = taken[n];
+      if (into === undefined) continue;
+      into.waybill.push(await timed(() => ledger.reader.page(query)));
+      if (filter.name === "none" && depth.share > 0) {
+        const skip = Math.round(share * (offsets.get(tenantId) ?? 0));
+        into.offset.push(await timed(() => ledger.reading.rows(offsetPage({ ...query, toEventId: to }, skip))));
+      }
+      if (postgres !== null) into.postgres.push(await timed(() => postgres.unsafe(postgresPage(query))));
+    }
+  }
+  return kinds.map(({ filter, depth }, n) => ({
+    filter: filter.name,
+    depth: depth.name,
+    waybill: summarise(taken[n]?.waybill ?? []),
+    offset: summariseSome(taken[n]?.offset ?? []),
+    postgres: summariseSome(taken[n]?.postgres ?? []),
+  }));
+}
+
+function summariseSome(latenciesMs: readonly number[]): LatencySummary | null {
+  return latenciesMs.length === 0 ? null : summarise(latenciesMs);
+}
+
+async function timed(work: () => PromiseLike<unknown>): Promise<number> {
+  const begunMs = performance.now();
+  await work();
+  return performance.now() - begunMs;
+}
+
+async function rowsBefore({ reading }: TestLedger, from: number, to: number): Promise<ReadonlyMap<string, number>> {
+  const rows = await reading.rows(
+    `SELECT tenant_id, count() FROM ${DATABASE}.events WHERE tenant_id IN (${ASKED.map((id) => `'${id}'`).join(", ")})
+     AND event_id >= ${from} AND event_id < ${to} AND channel IN ('email', 'whatsapp') GROUP BY tenant_id`,
+  );
+  return new Map(rows.map(([tenantId, count]) => [String(tenantId), Number(count)]));
+}
+
+function offsetPage({ tenantId, fromEventId, toEventId }: EventQuery, skip: number): string {
+  return `SELECT event_id, event_type, result, job_id, channel FROM ${DATABASE}.events
+WHERE tenant_id = '${tenantId}' AND event_id >= ${fromEventId} AND event_id < ${toEventId} AND channel IN ('email', 'whatsapp')
+ORDER BY tenant_id DESC, event_id DESC LIMIT ${PAGE + 1} OFFSET ${skip} SETTINGS max_threads = 1`;
+}
+
+function postgresPage({ tenantId, fromEventId, toEventId, channel, type }: EventQuery): string {
+  const channels = channel === null ? "channel IN ('email', 'whatsapp')" : `channel = '${channel}'`;
+  return `SELECT event_id, event_type, result, job_id, channel FROM events
+WHERE tenant_id = '${tenantId}' AND event_id >= ${fromEventId} AND event_id < ${toEventId} AND ${channels}
+${type === null ? "" : `AND event_type = '${type}'`} ORDER BY event_id DESC LIMIT ${PAGE + 1}`;
+}
+
+/** Bytes on disk an event, by table; all tables together as `all`. */
+async function sizesOf({ reading }: TestLedger, events: number) {
+  const rows = await reading.rows(
+    `SELECT table, sum(bytes_on_disk), count() FROM system.parts WHERE database = '${DATABASE}' AND active GROUP BY table`,
+  );
+  const bytes: Record<string, number> = {};
+  for (const [table, size] of rows) bytes[String(table)] = round(Number(size) / events, 2);
+  bytes["all"] = round(rows.reduce((sum, [, size]) => sum + Number(size), 0) / events, 2);
+  return { bytes, parts: Number(rows.find(([table]) => table === "events")?.[2]) };
+}
+
+/** The same rows in a PostgreSQL with the index that one would make: by tenant and id, and by job. */
+async function copyToPostgres({ writing }: TestLedger) {
+  const server = await createPostgres();
+  const folder = await mkdtemp(join(tmpdir(), "waybill-bench-"));
+  const sql = new SQL(server.url, { max: 1 });
+  const remove = async () => {
+    await sql.close();
+    await server.remove();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const file = join(folder, "events.tsv");
+    await writing.command(
+      `SELECT tenant_id, event_id, job_id, channel, event_type, result FROM ${DATABASE}.events INTO OUTFILE '${file}' FORMAT TSV`,
+    );
+    await Bun.$`chmod 755 ${folder} && chmod 644 ${file}`.quiet();
+    await sql`CREATE TABLE events (tenant_id text NOT NULL, event_id bigint NOT NULL, job_id uuid NOT NULL,
+      channel text NOT NULL, event_type text NOT NULL, result text NOT NULL)`;
+    await sql.unsafe(`COPY events FROM '${file}'`);
+    await sql`CREATE INDEX ON events (tenant_id, event_id)`;
+    await sql`CREATE INDEX ON events (tenant_id, job_id)`;
+    await sql`VACUUM ANALYZE events`;
+    const bytes = async () => {
+      const [row] = await sql`SELECT pg_total_relation_size('events')::float8 AS size`;
+      return Number(row.size);
+    };
+    return { sql, bytes, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}

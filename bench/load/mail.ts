@@ -1,0 +1,131 @@
+import { type AddressInfo, connect } from "node:net";
+import { SMTPServer } from "smtp-server";
+import { eventually } from "../../test/support/eventually.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { startPostfix } from "../../test/support/postfix.ts";
+import { startChild } from "./child.ts";
+
+/** What a client came to. */
+export interface MailRun {
+  readonly perSecond: number;
+  /** Of the client; the server's is not in it. */
+  readonly cpuMsPerMail: number;
+}
+
+export interface MailServer {
+  readonly name: "smtp-sink" | "Postfix";
+  readonly url: string;
+}
+
+export const MAIL_CLIENTS = ["waybill", "waybill, signed", "smtp-source"] as const;
+export type MailClient = (typeof MAIL_CLIENTS)[number];
+
+export interface MailLoad {
+  readonly mails: number;
+  readonly connections: number;
+}
+
+export interface MailBench {
+  readonly servers: readonly MailServer[];
+  /** Bytes of the channel's message, unsigned, which is what `smtp-source` sends, too. */
+  readonly messageBytes: number;
+  round(client: MailClient, server: MailServer, load: MailLoad): Promise<MailRun>;
+  stop(): Promise<void>;
+}
+
+/**
+ * The e-mail channel, with and without DKIM, and Postfix's own load generator: the same number of connections, kept open,
+ * and messages of the same size, to a sink that takes everything and to a Postfix that queues what it takes, on disk, and
+ * then drops it.
+ */
+export async function mailBench(): Promise<MailBench> {
+  const messageBytes = await bytesTaken((url) => worker(url, { mails: 1, connections: 1 }, false));
+  const generated = await bytesTaken((url) => smtpSource(url, { mails: 1, connections: 1 }, 1000));
+  const payloadBytes = messageBytes - (generated - 1000);
+  const sink = await startSmtpSink();
+  // Queued as in production; delivered nowhere.
+  const settings = { transport_maps: "", default_transport: "discard:" };
+  const postfix = await startPostfix({ sinkPort: 9, settings });
+  return {
+    servers: [
+      { name: "smtp-sink", url: sink.url },
+      { name: "Postfix", url: postfix.url },
+    ],
+    messageBytes,
+    round(client, { url }, load) {
+      if (client === "smtp-source") return smtpSource(url, load, payloadBytes);
+      return worker(url, load, client === "waybill, signed");
+    },
+    async stop() {
+      await sink.stop();
+      await postfix.remove();
+    },
+  };
+}
+
+async function worker(url: string, { mails, connections }: MailLoad, isSigned: boolean): Promise<MailRun> {
+  const args = [url, String(mails), String(connections), isSigned ? "1" : "0"];
+  const child = await startChild("bench/load/mail-worker.ts", args);
+  await child.stop();
+  // The worker prints one.
+  return JSON.parse(child.firstLine) as MailRun;
+}
+
+async function smtpSource(url: string, { mails, connections }: MailLoad, payloadBytes: number): Promise<MailRun> {
+  const { hostname, port } = new URL(url);
+  const addresses = ["-f", "orders@shop.example.test", "-t", "ann.example@customer.example.com"];
+  const counts = ["-s", String(connections), "-m", String(mails), "-l", String(payloadBytes)];
+  const startedMs = performance.now();
+  const child = Bun.spawn(["smtp-source", "-d", ...addresses, ...counts, `${hostname}:${port}`], { stdout: "ignore" });
+  if ((await child.exited) !== 0) throw new Error("smtp-source failed");
+  const seconds = (performance.now() - startedMs) / 1000;
+  const cpuMicros = Number(child.resourceUsage()?.cpuTime.total ?? Number.NaN);
+  return { perSecond: mails / seconds, cpuMsPerMail: cpuMicros / 1000 / mails };
+}
+
+/** How large the last message is that a client sends. */
+async function bytesTaken(send: (url: string) => Promise<unknown>): Promise<number> {
+  let bytes = 0;
+  const server = new SMTPServer({
+    disabledCommands: ["AUTH", "STARTTLS"],
+    disableReverseLookup: true,
+    logger: false,
+    closeTimeout: 100,
+    onData(stream, _session, callback) {
+      bytes = 0;
+      stream.on("data", (chunk: Buffer) => (bytes += chunk.length));
+      stream.on("end", () => callback());
+    },
+  });
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.server.address() as AddressInfo;
+  await send(`smtp://127.0.0.1:${port}`);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return bytes;
+}
+
+/** Postfix's own sink, which takes everything and keeps nothing. */
+async function startSmtpSink(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const port = await freePort();
+  const child = Bun.spawn(["smtp-sink", "-u", "nobody", `127.0.0.1:${port}`, "1000"], { stdout: "ignore" });
+  await eventually("smtp-sink takes connections", () => isOpen(port));
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    async stop() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port }, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}

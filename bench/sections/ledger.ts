@@ -1,0 +1,23 @@
+import { measurePages, type PageRow } from "../load/ledger-pages.ts";
+import type { SectionOptions } from "./section.ts";
+
+/** Events in the table that pages are read from; `LEDGER_EVENTS` sets another number. */
+const EVENTS_DEFAULT = 10_000_000;
+/** PostgreSQL gets a copy up to this many: its load takes minutes, and 150 bytes an event. */
+const POSTGRES_EVENTS_MAX = 20_000_000;
+
+export async function ledger({ rounds, smoke }: SectionOptions): Promise<unknown> {
+  const events = smoke ? 100_000 : Number(process.env["LEDGER_EVENTS"] ?? EVENTS_DEFAULT);
+  const withPostgres = !smoke && events <= POSTGRES_EVENTS_MAX;
+  const report = await measurePages({ events, rounds: smoke ? 1 : rounds * 8, withPostgres });
+  const { pages, ...rest } = report;
+  console.log(`\nLedger: pages of 100 events out of ${report.events}, ms p50 / p99\n`);
+  console.table(pages.map(rowOf));
+  console.log(rest);
+  return report;
+}
+
+function rowOf({ filter, depth, waybill, offset, postgres }: PageRow): Record<string, string> {
+  const show = (latency: PageRow["offset"]) => (latency === null ? "" : `${latency.p50} / ${latency.p99}`);
+  return { filter, depth, waybill: show(waybill), OFFSET: show(offset), PostgreSQL: show(postgres) };
+}

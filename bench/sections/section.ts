@@ -1,0 +1,14 @@
+/** What one section of the benchmark is told. */
+export interface SectionOptions {
+  readonly rounds: number;
+  /** Of one round. */
+  readonly seconds: number;
+  readonly jobs: number;
+  /** Requests a second, where a section keeps to a rate. */
+  readonly rate: number;
+  /** Only whether it runs at all: the figures mean nothing. */
+  readonly smoke: boolean;
+}
+
+/** Measures, prints a table, and answers what goes into the JSON. */
+export type Section = (options: SectionOptions) => Promise<unknown>;
