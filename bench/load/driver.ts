@@ -169,8 +169,8 @@ export async function drive(load: Load): Promise<LoadResult> {
   });
   const text = await child.stdout.text();
   if ((await child.exited) !== 0) throw new Error("the load driver failed");
-  // The child prints a result of this form.
-  return JSON.parse(text) as LoadResult;
+  // The child prints a result of this form, in which null stands for a figure that nothing was measured for.
+  return JSON.parse(text, (_, value) => (value === null ? Number.NaN : value)) as LoadResult;
 }
 
 if (import.meta.main) {
