@@ -35,6 +35,7 @@ const DRIVERS = {
   pkijs: ["channels/wallet/apple", "sandbox"],
   asn1js: ["sandbox"],
   fflate: ["channels/wallet/apple"],
+  "google-auth-library": ["channels/wallet/google"],
   htmlparser2: ["intake", "channels"],
   pino: ["telemetry"],
   "pino-pretty": ["telemetry"],

@@ -43,6 +43,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["ledger_write_seconds", "Time that an insert into the ledger took, in seconds."],
   ["recorder_journal_calls_failed", "Journal calls of the recorder that failed and were repeated."],
   ["registry_polls_failed", "Looks for changes of the registry that got no answer."],
+  ["google_calls", "Calls of Google's wallet API, by call and what came of it."],
+  [
+    "google_messages",
+    "Messages that were added to Google passes: alerted, silent (no alert left for today) or refused.",
+  ],
   ["tenants_remembered", "Tenants that this process has a snapshot of."],
   ["passes_signed", "Apple passes that were signed."],
   [

@@ -46,6 +46,11 @@ export const responses: JsonObject = {
   ),
   NoSuchJob: failure("There is no such job, or it belongs to another tenant.", "there is no such job", limited),
   NoSuchDomain: failure("There is no such domain, or it is another tenant's.", "there is no such domain", limited),
+  NoSuchClass: failure(
+    "Google has no such class, or it is not one of the tenant's.",
+    "there is no such class",
+    limited,
+  ),
   NoSuchPass: failure("There is no such pass, or it is another tenant's.", "there is no such pass", limited),
   NoTokens: failure("No token is left.", "no token is left: a wallet pass costs 1, ask for more", limited),
   TooLarge: failure("The body is larger than 10 MiB.", "the body is larger than 10485760 bytes", limited),

@@ -5,6 +5,7 @@ import { chatPaths } from "./chat-paths.ts";
 import { chatSchemas } from "./chat-schemas.ts";
 import { domainPaths } from "./domain-paths.ts";
 import { domainSchemas } from "./domain-schemas.ts";
+import { googleClassPaths, googleClassSchemas } from "./google-class-paths.ts";
 import { mailReportPaths } from "./mail-report-paths.ts";
 import { operatorPaths } from "./operator-paths.ts";
 import { passKitPaths } from "./pass-kit-paths.ts";
@@ -31,6 +32,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
       ...tenantPaths,
       ...chatPaths,
       ...walletPaths,
+      ...googleClassPaths,
       ...domainPaths,
       ...operatorPaths,
       ...mailReportPaths,
@@ -42,7 +44,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
       securitySchemes: SECURITY_SCHEMES,
       headers,
       responses,
-      schemas: { ...answerSchemas, ...domainSchemas, ...chatSchemas, ...walletSchemas },
+      schemas: { ...answerSchemas, ...domainSchemas, ...chatSchemas, ...walletSchemas, ...googleClassSchemas },
     },
   };
 }
