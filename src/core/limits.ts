@@ -125,6 +125,8 @@ export const limits = {
   /** First and longest wait after a connection that could not be opened. */
   apnsReconnectMs: 500,
   apnsReconnectMsMax: 20_000,
+  /** How often a push moves to the next connection because the last one ended, before it waits. */
+  apnsMovesMax: 5,
   /** Certificates, one connection each. */
   apnsSessionsMax: 256,
   apnsConcurrencyMax: 200,

@@ -38,8 +38,7 @@ export class ApnsConnections {
     if (line === null) return unanswered("too many certificates are in use");
     line.inFlight += 1;
     try {
-      const session = await this.sessionOf(line, signer);
-      return typeof session === "string" ? unanswered(session) : await this.ask(line, session, { signer, pushToken });
+      return await this.askAlong(line, { signer, pushToken });
     } finally {
       line.inFlight -= 1;
     }
@@ -50,6 +49,16 @@ export class ApnsConnections {
     this.closed = true;
     for (const { session } of this.lines.values()) session?.destroy();
     this.lines.clear();
+  }
+
+  /** Asks on the line's session, and on the next one where that ended: whatever it took, a push may be repeated. */
+  private async askAlong(line: Line, request: Request): Promise<ApnsAnswer> {
+    for (let moves = 0; ; moves += 1) {
+      const session = await this.sessionOf(line, request.signer);
+      if (typeof session === "string") return unanswered(session);
+      const answer = await this.ask(line, session, request);
+      if (answer.kind === "answered" || line.session === session || moves === limits.apnsMovesMax) return answer;
+    }
   }
 
   private lineOf({ id }: PushSigner): Line | null {
@@ -97,20 +106,17 @@ export class ApnsConnections {
     });
     line.session = session;
     line.heardMs = clock.monotonicMs();
-    let isConnected = false;
+    let isNew = true;
     const over = () => {
       if (line.session === session) line.session = null;
+      if (isNew) this.postpone(line);
+      isNew = false;
     };
     session.once("connect", () => {
-      isConnected = true;
+      isNew = false;
       line.failures = 0;
     });
-    session.on("error", over);
-    session.on("goaway", over);
-    session.once("close", () => {
-      over();
-      if (!isConnected) this.postpone(line);
-    });
+    for (const event of ["error", "goaway", "close"]) session.on(event, over);
     return session;
   }
 
