@@ -12,6 +12,9 @@ import type {
 import type { SuppressionIndex } from "../../../src/core/suppressions.ts";
 import type { TenantRef } from "../../../src/core/tenant.ts";
 
+/** Of a request that was counted before its job. */
+const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 60 };
+
 /** A journal in memory: the rate window, idempotency and tenancy of the real one, and failures on order. */
 export class FakeJournal implements FrontJournal, IdempotencyKeys, SuppressionIndex {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
@@ -29,9 +32,10 @@ export class FakeJournal implements FrontJournal, IdempotencyKeys, SuppressionIn
     return this.count(tenant, requestsPerMinute);
   }
 
-  async accept(tenant: TenantRef, requestsPerMinute: number, job: NewJob): Promise<AcceptResult> {
+  async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     await this.answer();
-    const { limited, rate } = this.count(tenant, requestsPerMinute);
+    const { limited, rate } =
+      requestsPerMinute === null ? { limited: false, rate: COUNTED } : this.count(tenant, requestsPerMinute);
     if (limited) return { kind: "limited", rate };
     const { idempotency } = job;
     const slot = `${tenant.tenantId} ${idempotency?.key}`;

@@ -156,7 +156,8 @@ export class Front {
     return this.post("/v1/send/whatsapp", body, headers);
   }
 
-  private post(path: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  /** A post of acme's. */
+  post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const all = { "X-API-Key": this.apiKey, "Content-Type": "application/json", ...headers };
     return this.fetch(path, { method: "POST", headers: all, body: text });
