@@ -12,14 +12,16 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { accept } from "./sections/accept.ts";
+import { chat } from "./sections/chat.ts";
 import { dispatch } from "./sections/dispatch.ts";
 import { ledger } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
 import { micro } from "./sections/micro.ts";
 import type { Section } from "./sections/section.ts";
+import { webhook } from "./sections/webhook.ts";
 import { whole } from "./sections/whole.ts";
 
-const SECTIONS: Readonly<Record<string, Section>> = { micro, accept, dispatch, whole, mail, ledger };
+const SECTIONS: Readonly<Record<string, Section>> = { micro, accept, dispatch, whole, mail, chat, webhook, ledger };
 const ONLY_WHEN_NAMED: readonly string[] = ["ledger"];
 
 const { values, positionals } = parseArgs({

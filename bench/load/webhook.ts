@@ -1,0 +1,169 @@
+import { JobIds } from "../../src/core/ids.ts";
+import { FENCED, type Lease } from "../../src/core/journal.ts";
+import type { TenantRef } from "../../src/core/tenant.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { createTenants } from "../../test/support/load.ts";
+import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
+import { signed, status, webhookBody } from "../../test/support/whatsapp-webhook.ts";
+import { startBenchRedis } from "./bench-redis.ts";
+import { noTelemetry } from "./bench-world.ts";
+import { cpuMsOf } from "./child.ts";
+import { type LatencySummary, summarise } from "./latency.ts";
+
+const TENANTS = 20;
+const CONNECTIONS = 16;
+const SECRET = "webhook-secret-of-the-benchmark";
+
+export interface WebhookVariant {
+  /** Statuses of one signed body. */
+  readonly perBody: number;
+  /** Whether a status names its job; otherwise it is found by the message's id. */
+  readonly isNamed: boolean;
+}
+
+export interface WebhookRound {
+  readonly statusesPerSecond: number;
+  /** From a call to its 200. */
+  readonly latencyMs: LatencySummary;
+  /** CPU of the server process for a status, in microseconds; Redis and the driver not counted. */
+  readonly serverMicros: number;
+}
+
+export interface WebhookTarget {
+  round(variant: WebhookVariant, statuses: number): Promise<WebhookRound>;
+  stop(): Promise<void>;
+}
+
+interface HandedOver extends TenantRef {
+  readonly jobId: string;
+}
+
+/** One API process on a durable Redis. Every status is one that it did not know: `delivered` and `read` of jobs sent before. */
+export async function webhookTarget(): Promise<WebhookTarget> {
+  const redis = await startBenchRedis();
+  const home = await temporaryHome();
+  const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET });
+  const address = { kind: "url", url: redis.url } as const;
+  const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
+  await journal.start();
+  const tenants = await tenantsOf(server);
+  const leases = new Map<number, Lease>();
+  for (const { shard } of tenants) {
+    if (leases.has(shard)) continue;
+    const lease = await journal.acquire(shard, "dispatcher", "bench", 3_600_000);
+    if (lease !== null) leases.set(shard, lease);
+  }
+  return {
+    async round(variant, statuses) {
+      const jobs: HandedOver[] = [];
+      for (const tenant of tenants) {
+        const lease = leases.get(tenant.shard);
+        if (lease === undefined) throw new Error("a shard is not ours");
+        jobs.push(...(await handOver(journal, { tenant, lease, count: Math.ceil(statuses / 2 / tenants.length) })));
+      }
+      return measure(server, callsOf(jobs, variant));
+    },
+    async stop() {
+      await journal.stop();
+      await server.kill();
+      await redis.stop();
+      await home.remove();
+    },
+  };
+}
+
+async function tenantsOf(server: Waybill): Promise<readonly TenantRef[]> {
+  const created = await createTenants(server, TENANTS);
+  const answers = await Promise.all(created.map(({ id }) => server.operator("GET", `/tenants/${id}`)));
+  return answers.map(({ body }) => ({ tenantId: body.id, shard: body.shard }));
+}
+
+interface Filling {
+  readonly tenant: TenantRef;
+  readonly lease: Lease;
+  readonly count: number;
+}
+
+/** Queues jobs and notes that they were sent, as the dispatcher does. */
+async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling): Promise<readonly HandedOver[]> {
+  const ids = new JobIds(systemClock, systemRandom);
+  const accepts: Promise<unknown>[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const job = { jobId: ids.next(), channel: "whatsapp", recipient: "5491122334455", payload: "{}" } as const;
+    accepts.push(journal.accept(tenant, null, { ...job, idempotency: null }));
+    // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
+    if (i % 100 === 0) await Bun.sleep(1);
+  }
+  await Promise.all(accepts);
+  const box = { tenantId: tenant.tenantId, channel: "whatsapp" } as const;
+  const jobs: HandedOver[] = [];
+  for (let after: string | null = null; ; ) {
+    const pulled = await journal.pull(lease, { boxes: [{ box, after, entriesMax: 256 }], survey: false });
+    const mail = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
+    if (mail.length === 0) return jobs;
+    after = mail.at(-1)?.entryId ?? null;
+    const event = { type: "sent", result: {} } as const;
+    const settlements = mail.map((job) => {
+      const final = { kind: "final", job, status: "success", result: {}, event } as const;
+      return { ...final, providerRef: wamidOf(job.jobId) };
+    });
+    await journal.settle(lease, settlements);
+    jobs.push(...mail.map(({ jobId }) => ({ ...tenant, jobId })));
+  }
+}
+
+/** As long as the provider's are. */
+function wamidOf(jobId: string): string {
+  return `wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABEYE${jobId}`;
+}
+
+interface Signed {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly signature: string;
+  readonly statuses: number;
+}
+
+function callsOf(jobs: readonly HandedOver[], { perBody, isNamed }: WebhookVariant): readonly Signed[] {
+  const all = jobs.flatMap(({ tenantId, jobId }) =>
+    ["delivered", "read"].map((word) =>
+      status(wamidOf(jobId), word, {
+        ...(isNamed ? { biz_opaque_callback_data: `${tenantId}/${jobId}` } : null),
+        pricing: { billable: true, pricing_model: "PMP", type: "regular", category: "utility" },
+      }),
+    ),
+  );
+  return Array.from({ length: Math.ceil(all.length / perBody) }, (_, i) => {
+    const statuses = all.slice(i * perBody, (i + 1) * perBody);
+    return { ...signed(JSON.stringify(webhookBody({ statuses })), SECRET), statuses: statuses.length };
+  });
+}
+
+async function measure(server: Waybill, calls: readonly Signed[]): Promise<WebhookRound> {
+  const latenciesMs: number[] = [];
+  let next = 0;
+  let statuses = 0;
+  const cpuBefore = await cpuMsOf(server.pid);
+  const startedMs = performance.now();
+  const caller = async () => {
+    for (let call = calls[next++]; call !== undefined; call = calls[next++]) {
+      const { body, signature } = call;
+      const sentMs = performance.now();
+      const headers = { "X-Hub-Signature-256": signature, "Content-Type": "application/json" };
+      const response = await fetch(`${server.url}/webhook/whatsapp`, { method: "POST", headers, body });
+      if (response.status !== 200) throw new Error(`a call was answered ${response.status}: ${await response.text()}`);
+      await response.arrayBuffer();
+      latenciesMs.push(performance.now() - sentMs);
+      statuses += call.statuses;
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, caller));
+  const seconds = (performance.now() - startedMs) / 1000;
+  const cpuMs = (await cpuMsOf(server.pid)) - cpuBefore;
+  return {
+    statusesPerSecond: Math.round(statuses / seconds),
+    latencyMs: summarise(latenciesMs),
+    serverMicros: Math.round((cpuMs * 1000) / statuses),
+  };
+}
