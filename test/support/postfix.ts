@@ -25,6 +25,8 @@ export interface PostfixOptions {
   readonly sinkPort: number;
   /** Instead of what main.cf says. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Lines of slow-domains, instead of what is in there. */
+  readonly slowDomains?: readonly string[];
   /** Domain whose mail is handed to `reportMail`, and that program's environment. */
   readonly bounces?: { readonly domain: string; readonly reportsUrl: string; readonly operatorToken: string };
 }
@@ -85,7 +87,7 @@ interface Places {
 }
 
 async function configure({ etc, queue, data, log, port }: Places, options: PostfixOptions): Promise<void> {
-  const { sinkPort, settings, bounces } = options;
+  const { sinkPort, settings, bounces, slowDomains } = options;
   const main = await readFile(join(INFRA, "main.cf"), "utf8");
   const overrides = {
     myhostname: "mail.waybill.test",
@@ -98,7 +100,7 @@ async function configure({ etc, queue, data, log, port }: Places, options: Postf
     smtp_bind_address: "127.0.0.1",
     // Nothing leaves the machine, and no name is looked up.
     relayhost: "",
-    transport_maps: `texthash:${etc}/transport`,
+    transport_maps: `regexp:${etc}/slow-domains texthash:${etc}/transport`,
     default_transport: "error:5.4.4 no route in a test",
     smtp_dns_support_level: "disabled",
     smtp_host_lookup: "native",
@@ -115,6 +117,8 @@ async function configure({ etc, queue, data, log, port }: Places, options: Postf
     `${bounces === undefined ? "" : `${bounces.domain} mail-report:\n`}* smtp:[127.0.0.1]:${sinkPort}\n`,
   );
   await writeFile(join(etc, "bounce-domains"), await readFile(join(INFRA, "bounce-domains"), "utf8"));
+  const slow = slowDomains?.join("\n") ?? (await readFile(join(INFRA, "slow-domains"), "utf8"));
+  await writeFile(join(etc, "slow-domains"), `${slow}\n`);
   const master = await readFile(join(INFRA, "master.cf"), "utf8");
   await writeFile(join(etc, "master.cf"), await localServices(master, { etc, port, bounces }));
   // Which map types are loaded from files of their own.
