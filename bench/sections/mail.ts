@@ -6,7 +6,7 @@ import type { SectionOptions } from "./section.ts";
 
 const CONNECTIONS = 20;
 /** Mails of a round: some seconds for each client. */
-const MAILS = 4_000;
+const MAILS = 2_000;
 
 /** Mails a second through the e-mail channel, beside Postfix's own load generator. */
 export async function mail({ rounds, smoke }: SectionOptions): Promise<unknown> {
