@@ -40,6 +40,8 @@ interface Round {
 export class WalletDevice {
   readonly complaints: string[] = [];
   fetches = 0;
+  /** Requests that the service could not answer (5xx), and that were repeated. */
+  retries = 0;
   pushes = 0;
   private readonly held = new Map<string, HeldPass>();
   private readonly rounds = new Map<string, Round>();
@@ -108,7 +110,7 @@ export class WalletDevice {
     if (first === undefined) return;
     const url = new URL(`${first.serviceUrl}/v1/devices/${this.deviceId}/registrations/${passTypeId}`);
     if (round.tag !== null) url.searchParams.set("passesUpdatedSince", round.tag);
-    const answer = await fetch(url);
+    const answer = await this.ask(url);
     const ahead = new Set(this.passesOf(passTypeId).flatMap((pass) => (pass.mayBeAhead ? [pass.serial] : [])));
     for (const pass of this.passesOf(passTypeId)) this.held.set(keyOf(pass), { ...pass, mayBeAhead: false });
     if (answer.status === 204) {
@@ -139,7 +141,8 @@ export class WalletDevice {
       authorization: `ApplePass ${authenticationToken}`,
       ...(lastModified === null ? {} : { "if-modified-since": lastModified }),
     };
-    const answer = await fetch(`${serviceUrl}/v1/passes/${passTypeId}/${encodeURIComponent(serial)}`, { headers });
+    const address = `${serviceUrl}/v1/passes/${passTypeId}/${encodeURIComponent(serial)}`;
+    const answer = await this.ask(new URL(address), headers);
     if (answer.status === 304) {
       if (!mayBeUnchanged) {
         const complaint = `Server requested update to serial number '${serial}', but the pass was unchanged`;
@@ -157,6 +160,16 @@ export class WalletDevice {
       await this.complain(pass, complaint);
     }
     this.held.set(keyOf(pass), { ...pass, bytes, lastModified: modified, mayBeAhead: true });
+  }
+
+  /** A service that is in trouble is asked again, later and later. */
+  private async ask(url: URL, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 2_000)) {
+      const answer = await fetch(url, { headers });
+      if (answer.status < 500) return answer;
+      this.retries += 1;
+      await Bun.sleep(waitMs * (0.5 + Math.random()));
+    }
   }
 
   private async complain({ serviceUrl }: DevicePass, message: string): Promise<void> {

@@ -105,7 +105,7 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   for (const pass of passes) files.set(pass.passId, (await bundles.bundleOf(pass, tenant())).bytes);
   // Each device has two of the passes, so that a listing can name several.
   const devices = Array.from({ length: DEVICES }, (_, at) => {
-    const device = new WalletDevice(`device-${at}`, at.toString(16).padStart(64, "a"));
+    const device = new WalletDevice(`device-${at}`, `${at.toString(16).padStart(62, "0")}ab`);
     byToken.set(device.pushToken, device);
     return { device, has: [0, 1].flatMap((next) => passes[(at + next) % PASSES] ?? []) };
   });
@@ -148,7 +148,9 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   expect(devices.flatMap(({ device }) => device.complaints)).toEqual([]);
   const sum = (of: (device: WalletDevice) => number) => devices.reduce((total, { device }) => total + of(device), 0);
   const figures = `${DEVICES} devices, ${PASSES} passes, ${UPDATES} updates each: ${seconds.toFixed(1)} s`;
-  console.info(`${figures}, ${sum(({ pushes }) => pushes)} pushes, ${sum(({ fetches }) => fetches)} fetches`);
+  console.info(
+    `${figures}, ${sum(({ pushes }) => pushes)} pushes, ${sum(({ fetches }) => fetches)} fetches, ${sum(({ retries }) => retries)} retries`,
+  );
 }, 300_000);
 
 test("a device that was away hears of the last version when it asks", async () => {
