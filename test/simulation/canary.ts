@@ -194,6 +194,48 @@ export const CANARIES: readonly Canary[] = [
     replace: 'if (this.stopping.signal.aborted || waitMs > 10) return "given up";',
   },
   {
+    name: "a report on an unfinished job is answered for and forgotten",
+    file: `${JOURNAL}-observe.ts`,
+    find: "kept: [...job.kept, { type, result: observation.result }]",
+    replace: "kept: job.kept",
+  },
+  {
+    name: "a report that waits is told again although its event is there",
+    file: `${JOURNAL}-settle.ts`,
+    find: "    if (hasEvent(record, report)) continue;\n",
+    replace: "",
+  },
+  {
+    name: "a job that its provider has reported stays parked for another try",
+    file: `${JOURNAL}-observe.ts`,
+    find: "    shard.parked.delete(jobId);\n    shard.later.delete(jobId);\n",
+    replace: "",
+  },
+  {
+    name: "a job that its provider has reported is parked for another try",
+    file: `${JOURNAL}-settle.ts`,
+    find: "    if (isReported) return end(shard, { settlement, stored, nowMs }, SENT);\n",
+    replace: "",
+  },
+  {
+    name: "a pull does not say which job its provider has reported",
+    file: `${JOURNAL}-pull.ts`,
+    find: "    if (isReported) return",
+    replace: "    if (isReported && entryId === null) return",
+  },
+  {
+    name: "a job that its provider has reported is handed over all the same",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "    if (job.isReported) return this.settler.submit(retryNow(job));\n",
+    replace: "",
+  },
+  {
+    name: "a wait that costs no attempt costs one",
+    file: `${JOURNAL}-settle.ts`,
+    find: "return isWait ? { attempts, waits: waits + 1 } :",
+    replace: "return isWait ? { attempts: attempts + 1, waits } :",
+  },
+  {
     name: "a repeated accept queues its job again",
     file: `${JOURNAL}-accept.ts`,
     find: "if (isLate || (isRepeated && known)) {",

@@ -14,9 +14,13 @@ export interface JobTruth {
   status: JobStatus;
   events: number;
   readonly types: Set<EventType>;
+  /** Types of the reports that the journal has taken from a provider which then needs not repeat them. */
+  readonly told: Set<EventType>;
   /** The term in which its process heard that the provider has it. */
   answeredIn: string | null;
   handOvers: number;
+  /** Deliveries that were started, but for those that turned out to be mere waits. */
+  tries: number;
   /** The journal forgot something of it: it may be missing, and what was known may happen again. */
   isExcused: boolean;
   /** The journal forgot that it was accepted. */
@@ -58,8 +62,10 @@ export class JobBooks {
       status: "pending",
       events: 0,
       types: new Set(),
+      told: new Set(),
       answeredIn: known?.answeredIn ?? null,
       handOvers: known?.handOvers ?? 0,
+      tries: known?.tries ?? 0,
       isExcused: known?.isExcused ?? false,
       isForgotten: false,
     });
@@ -92,8 +98,9 @@ export class JobBooks {
     // A process that had it in hand has written it down again.
     truth.isForgotten = false;
     this.checkStatus(truth, record);
-    this.checkEnding(record);
+    this.checkEnding(truth, record);
     this.takeEvents(truth, record);
+    this.checkReports(truth);
   }
 
   /** The journal went back in time: what it says now is the truth, and what differs is excused. */
@@ -128,19 +135,35 @@ export class JobBooks {
     truth.status = record.status;
   }
 
-  private checkEnding({ jobId, status, events, result, attempts }: JobRecord): void {
-    const endings = events.filter(({ type }) => ENDING_TYPES.has(type)).map(({ type }) => type);
-    const expected = ENDING[status];
-    const agrees = expected === undefined ? endings.length === 0 : endings.length === 1 && endings[0] === expected;
-    this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${endings.join(", ")}]`);
+  private checkEnding(
+    { told, tries, isExcused }: JobTruth,
+    { jobId, status, events, result, attempts }: JobRecord,
+  ): void {
+    const [ending, ...others] = events.filter(({ type }) => ENDING_TYPES.has(type)).map(({ type }) => type);
+    // A provider may say of a message that we could not hand over that it was sent, and of one that we did that it failed.
+    const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
+    this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
+    // What is not sent at all, because its recipient is suppressed, counts as one.
+    const isCounted = attempts <= tries + 1 || isExcused;
+    this.watch.demand(isCounted, "attempts", () => `${jobId} counts ${attempts} attempts after ${tries} tries`);
     const isComplete = isFinal(status) ? result !== null && attempts > 0 : result === null;
     this.watch.demand(isComplete, "eventAndStatus", () => `${jobId} is ${status} after ${attempts} attempts`);
+  }
+
+  /** What waited for the job's end is told with it. */
+  private checkReports({ jobId, status, told, types, isExcused }: JobTruth): void {
+    if (!isFinal(status) || isExcused) return;
+    const missing = [...told].filter((type) => !types.has(type));
+    this.watch.demand(missing.length === 0, "reportKept", () => `${jobId} is ${status} without ${missing.join(", ")}`);
   }
 
   private takeEvents(truth: JobTruth, { events, jobId }: JobRecord): void {
     const { watch } = this;
     const { tenantId } = truth.tenant;
     watch.demand(events.length >= truth.events, "nothingLost", () => `${jobId} lost an event`);
+    const types = events.map(({ type, result }) => (type === "clicked" ? JSON.stringify(result) : type));
+    const isOnce = new Set(types).size === types.length;
+    watch.demand(isOnce, "oneEventAType", () => `${jobId} has [${types.join(", ")}]`);
     for (const [index, { eventId, type }] of events.entries()) {
       if (index < truth.events) continue;
       truth.types.add(type);

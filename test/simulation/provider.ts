@@ -27,6 +27,8 @@ export interface ProviderParts {
   readonly fairness: FairnessBooks;
   readonly state: JournalState;
   readonly slots: number;
+  /** It repeats a report until it is taken. */
+  readonly callsBack: boolean;
   /** Without faults a tenant's messages come in their order. */
   readonly isOrdered: boolean;
   /** The journal's clock and memory are sound: what it says of leases is the truth. */
@@ -76,6 +78,7 @@ export class Provider {
     this.checkCall(process, job, truth, term);
     parts.fairness.started(process, tenant);
     this.underWay.set(job.jobId, term);
+    truth.tries += 1;
 
     let isOver = false;
     const end = (outcome: Outcome | null) => {
@@ -84,6 +87,7 @@ export class Provider {
       parts.fairness.ended(process, tenant);
       if (this.underWay.get(job.jobId) === term) this.underWay.delete(job.jobId);
       if (outcome?.kind === "delivered" && !signal.aborted) truth.answeredIn = term.lease.token;
+      if (outcome?.kind === "retry" && outcome.isUncounted) truth.tries -= 1;
       if (outcome !== null) resolve(outcome);
     };
     this.runCall(process, truth, { signal, end });
@@ -123,6 +127,7 @@ export class Provider {
       watch.demand(!isFinal(truth.status), "repeats", () => `${where}: it is ${truth.status} already`);
     }
     watch.demand(job.suppressed === null, "suppressed", () => `${where}: ${truth.recipient}`);
+    watch.demand(!job.isReported, "reportedOnce", () => `${where}: handed over all the same`);
     const other = this.underWay.get(job.jobId);
     const isTwice = other?.lease.token === term.lease.token && !truth.isExcused;
     watch.demand(!isTwice, "repeats", () => `${where}: under way in this very term`);
@@ -131,7 +136,7 @@ export class Provider {
       const isBrokenOff = last !== term.lease.token && !leases.hasEndedWell(last);
       watch.demand(isBrokenOff, "repeats", () => `${where}: answered before, in the term ${last}`);
     }
-    if (isOrdered && job.attempts === 0) {
+    if (isOrdered && job.attempts === 0 && job.waits === undefined) {
       const place = this.lastPlace.get(tenantId) ?? -1;
       watch.demand(truth.place > place, "order", () => `${where}: number ${truth.place} after ${place}`);
       this.lastPlace.set(tenantId, truth.place);
@@ -147,6 +152,7 @@ export class Provider {
     const { dice, network, report } = this.parts;
     const { weather } = network;
     if (!dice.chance(weather.report)) return;
+    if (this.parts.callsBack) return this.callBack(truth);
     const type = dice.pick<EventType>(["delivered", "delivered", "opened", "clicked", "bounced", "complained"]);
     const suppresses = type === "bounced" || type === "complained";
     const said: DeliveryReport = {
@@ -159,6 +165,20 @@ export class Provider {
     const delayMs = dice.chance(weather.reportEarly) ? 0 : dice.skewed(20_000);
     report(said, delayMs);
     if (dice.chance(weather.reportDoubled)) report(said, delayMs + dice.skewed(5_000));
+  }
+
+  /** What becomes of the message, in any order, each report perhaps twice, and perhaps before the answer to the call. */
+  private callBack(truth: JobTruth): void {
+    const { dice, network, report } = this.parts;
+    const { weather } = network;
+    const ways: readonly (readonly EventType[])[] = [["sent", "delivered", "read"], ["sent", "failed"], ["read"]];
+    const jobId = dice.chance(0.02) ? "01900000-0000-7000-8000-000000000000" : truth.jobId;
+    for (const type of dice.pick(ways)) {
+      const said = { tenantId: truth.tenant.tenantId, jobId, type, result: { said: type }, suppressRecipient: null };
+      const delayMs = dice.chance(weather.reportEarly) ? 0 : dice.skewed(20_000);
+      report(said, delayMs);
+      if (dice.chance(weather.reportDoubled)) report(said, delayMs + dice.skewed(5_000));
+    }
   }
 
   private drawBehaviour(): Behaviour {
@@ -180,11 +200,16 @@ export class Provider {
         return { kind: "delivered", result: { message_id: "m" } };
       case "takes silently":
       case "never hears":
-        return { kind: "retry", why: "the connection broke" };
+        // Who may be called back waits for that.
+        return this.parts.callsBack && dice.chance(0.7)
+          ? { kind: "retry", why: "the connection broke", afterMs: dice.between(1_000, 15_000) }
+          : { kind: "retry", why: "the connection broke" };
       case "is busy":
-        return dice.chance(0.3)
-          ? { kind: "retry", why: "busy", afterMs: dice.between(0, 5_000) }
-          : { kind: "retry", why: "busy" };
+        return dice.pick<Outcome>([
+          { kind: "retry", why: "busy" },
+          { kind: "retry", why: "busy", afterMs: dice.between(0, 5_000) },
+          { kind: "retry", why: "too fast", afterMs: dice.between(0, 5_000), isUncounted: true },
+        ]);
       case "refuses":
         return { kind: "failed", error: "refused", detail: { code: 550 } };
       case "blocks":

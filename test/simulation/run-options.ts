@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly isBurst: boolean;
   /** How long the provider takes at most, by tenant. */
   readonly slownessMs: ReadonlyMap<string, number>;
+  /** The provider tells what becomes of messages by calls that it repeats, as chat's does; else a log does, as for e-mail. */
+  readonly callsBack: boolean;
 }
 
 export function drawOptions(dice: Dice, steps: number | null): RunOptions {
@@ -46,5 +48,6 @@ export function drawOptions(dice: Dice, steps: number | null): RunOptions {
     steps: steps ?? drawnSteps,
     isBurst: dice.chance(0.5),
     slownessMs: new Map(tenants.map(({ tenantId }) => [tenantId, dice.chance(0.3) ? dice.between(500, 4_000) : 60])),
+    callsBack: dice.chance(0.5),
   };
 }

@@ -1,13 +1,15 @@
 import { Dispatcher } from "../../src/actors/dispatcher.ts";
 import { UnavailableError } from "../../src/core/errors.ts";
 import { JobIds } from "../../src/core/ids.ts";
-import type { AcceptResult, Lease, NewJob } from "../../src/core/journal.ts";
+import type { AcceptResult, Lease, NewJob, ObserveResult } from "../../src/core/journal.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { LedgerReader, LedgerWriter } from "../../src/core/ledger.ts";
+import type { DeliveryReport } from "../../src/core/report.ts";
 import type { Telemetry } from "../../src/core/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../src/core/tenant.ts";
 import { acceptEmail } from "../../src/intake/accept-email.ts";
 import { DeliveryReports } from "../../src/intake/delivery-reports.ts";
+import { observeReport } from "../../src/intake/observe-report.ts";
 import { Recorder } from "../../src/ledger/recorder.ts";
 import type { Dice } from "./dice.ts";
 import type { Network, Server } from "./network.ts";
@@ -75,6 +77,12 @@ export class SimHouse {
   async stop(): Promise<void> {
     await this.dispatcher.stop();
     await Promise.all([this.recorder.stop(), this.reports.stop()]);
+  }
+
+  /** What the front door does with a report of a provider that calls again until it is answered. */
+  webhook(report: DeliveryReport): Promise<ObserveResult> {
+    const ports = { journal: this.journal, directory: this.directory(), ledger: this.ledger().reader };
+    return observeReport(ports, report, "keep");
   }
 
   /** What the front door does with a request; null where it refuses it. */

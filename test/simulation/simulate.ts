@@ -54,6 +54,8 @@ function summarise(): void {
       `${sum((r) => r.lostCalls)} lost calls`,
       `${sum((r) => r.repeats)} messages handed over again`,
       `${sum((r) => r.reports)} reports`,
+      `${sum((r) => r.reportsKept)} of them kept until their job ended`,
+      `${sum((r) => r.endedByReport)} jobs ended by one`,
     ].join(", "),
   );
 }

@@ -42,6 +42,8 @@ test("the seeds put the engine to the test: processes die, calls are lost, and m
   expect(sum(({ lostCalls }) => lostCalls)).toBeGreaterThan(1_000);
   expect(sum(({ repeats }) => repeats)).toBeGreaterThan(5);
   expect(sum(({ reports }) => reports)).toBeGreaterThan(50);
+  expect(sum(({ reportsKept }) => reportsKept)).toBeGreaterThan(20);
+  expect(sum(({ endedByReport }) => endedByReport)).toBeGreaterThan(10);
 }, 60_000);
 
 /** From the first digits of the commit; any number where there is no repository. */

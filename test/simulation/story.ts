@@ -40,6 +40,7 @@ export class Story {
       steps: 0,
       isBurst: false,
       slownessMs: this.slownessMs,
+      callsBack: false,
     };
     this.world = new World(1, () => ({ ...calm, ...options }));
     this.driver = new Driver(this.world, (violation) => {

@@ -1,3 +1,4 @@
+import { isFinal } from "../../src/core/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -22,6 +23,7 @@ import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
 import type { SimLedger } from "./sim-ledger.ts";
 import type { SimProcess } from "./sim-process.ts";
+import type { WorldCounts } from "./world.ts";
 
 export interface Acquisition {
   readonly shard: number;
@@ -37,6 +39,7 @@ export interface WatchedJournalParts {
   readonly leases: LeaseBooks;
   readonly ledger: SimLedger;
   readonly fairness: FairnessBooks;
+  readonly counts: Pick<WorldCounts, "reportsKept" | "endedByReport">;
 }
 
 /** The journal's state, with the books kept beside it: each effect is checked at the instant at which it takes place. */
@@ -81,9 +84,16 @@ export class WatchedJournal {
   }
 
   observe(tenant: Tenant, observation: Observation): ObserveResult {
+    const { counts } = this.parts;
+    const wasFinal = isFinal(this.state.jobNow(tenant, observation.jobId)?.status ?? "success");
     const result = this.state.observeNow(tenant, observation);
+    if (result === "kept") counts.reportsKept += 1;
+    if (result === "recorded" && !wasFinal && observation.whenUnfinished === "keep") counts.endedByReport += 1;
+    const isTaken = result === "recorded" || result === "kept";
+    const truth = this.parts.jobs.jobs.get(observation.jobId);
+    if (isTaken && observation.whenUnfinished === "keep") truth?.told.add(observation.type);
     this.parts.jobs.touch(observation.jobId);
-    if ((result === "recorded" || result === "kept") && observation.suppress !== null) {
+    if (isTaken && observation.suppress !== null) {
       this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);
     }
     return result;
@@ -112,7 +122,11 @@ export class WatchedJournal {
       const truth = jobs.jobs.get(job.jobId);
       watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
       if (truth === undefined) continue;
-      const agrees = jobs.isSuppressed(truth) === (job.suppressed !== null) || truth.isExcused;
+      if (job.isReported) this.parts.counts.endedByReport += 1;
+      if (truth.isExcused) continue;
+      const isReported = truth.told.size > 0;
+      watch.demand(isReported === (job.isReported === true), "reportedOnce", () => `${job.jobId} was handed out`);
+      const agrees = isReported || jobs.isSuppressed(truth) === (job.suppressed !== null);
       watch.demand(agrees, "suppressed", () => `${job.jobId} was handed out with ${job.suppressed}`);
     }
     return result;
@@ -125,7 +139,7 @@ export class WatchedJournal {
       for (const { jobId } of jobs) open.add(jobId);
       const isBounded = open.size <= limits.boxOpenMax;
       this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${box.tenantId} are open`);
-      const waiting = jobs.filter(({ suppressed }) => suppressed === null).length;
+      const waiting = jobs.filter(({ suppressed, isReported }) => suppressed === null && !isReported).length;
       this.parts.fairness.pulled(process, box.tenantId, waiting);
     }
   }
@@ -138,8 +152,8 @@ export class WatchedJournal {
     this.checkFence(lease, result);
     if (result === FENCED) return result;
     // In the order in which events were given their ids: a batch can also say that a job starts, and how it ended.
-    for (const { kind, job } of settlements) if (kind === "final") jobs.touch(job.jobId);
-    for (const { kind, job } of settlements) if (kind !== "final") jobs.touch(job.jobId);
+    for (const { kind, job } of settlements) if (kind !== "start") jobs.touch(job.jobId);
+    for (const { kind, job } of settlements) if (kind === "start") jobs.touch(job.jobId);
     return result;
   }
 

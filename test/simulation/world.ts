@@ -18,6 +18,7 @@ import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
 import { WatchedJournal } from "./watched-journal.ts";
 import { CALM } from "./weather.ts";
+import { WebhookCalls } from "./webhook-calls.ts";
 
 /** What happened in a world, for whoever wants to know whether it was put to the test. */
 export interface WorldCounts {
@@ -26,6 +27,10 @@ export interface WorldCounts {
   drains: number;
   restarts: number;
   reports: number;
+  /** Reports that waited for the end of their job. */
+  reportsKept: number;
+  /** Jobs that a report ended while they waited for another try, or kept from being handed over again. */
+  endedByReport: number;
 }
 
 /** The engine's processes, what they call, and the books that say what is true. */
@@ -43,9 +48,18 @@ export class World {
   readonly provider: Provider;
   readonly journal: WatchedJournal;
   readonly load: Load;
+  private readonly webhookCalls: WebhookCalls;
   readonly journalServer: Server = { name: "journal", isUp: true, timeoutMs: 5_000 };
   readonly ledgerServer: Server = { name: "ledger", isUp: true, timeoutMs: limits.ledgerInsertTimeoutMs };
-  readonly counts: WorldCounts = { crashes: 0, pauses: 0, drains: 0, restarts: 0, reports: 0 };
+  readonly counts: WorldCounts = {
+    crashes: 0,
+    pauses: 0,
+    drains: 0,
+    restarts: 0,
+    reports: 0,
+    reportsKept: 0,
+    endedByReport: 0,
+  };
   /** The processes that play, one a place. A place is empty between a death and the next start. */
   readonly places: (SimHouse | null)[];
   /** Processes that were told to stop and have not. */
@@ -58,7 +72,7 @@ export class World {
   constructor(seed: number, draw: (dice: Dice) => RunOptions) {
     this.dice = new Dice(seed);
     this.drawn = draw(this.dice);
-    const { weather, slots, tenants, slownessMs } = this.drawn;
+    const { weather, slots, tenants, slownessMs, callsBack } = this.drawn;
     const { dice, watch } = this;
     this.clock = new SimClock(dice.fork());
     this.trace = new Trace(this.clock);
@@ -72,7 +86,7 @@ export class World {
     this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
     this.fairness = new FairnessBooks(watch, slots, isComparable(this.drawn));
     const { network, state, jobs, leases, ledger, fairness, clock, trace } = this;
-    this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness });
+    this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness, counts: this.counts });
     this.provider = new Provider({
       clock,
       dice: dice.fork(),
@@ -84,10 +98,21 @@ export class World {
       fairness,
       state,
       slots,
+      callsBack,
       isOrdered: weather.isCalm,
       isJournalSound: weather.journalClockStepEveryMs === 0 && !weather.journalForgets,
       slownessMs: (tenantId) => slownessMs.get(tenantId) ?? 60,
       report: (report, delayMs) => this.report(report, delayMs),
+    });
+    this.webhookCalls = new WebhookCalls({
+      clock,
+      dice: dice.fork(),
+      watch,
+      aHouse: () => this.aHouse(),
+      truthOf: (jobId) => jobs.jobs.get(jobId),
+      called: () => {
+        this.counts.reports += 1;
+      },
     });
     this.load = new Load({
       clock,
@@ -175,6 +200,7 @@ export class World {
 
   /** Whether a report is on its way that is not lost with its process. */
   get hasReportsUnderWay(): boolean {
+    if (this.webhookCalls.underWay > 0) return true;
     return Array.from(this.reports).some(({ house }) => house === null || this.places.includes(house));
   }
 
@@ -220,6 +246,7 @@ export class World {
 
   /** A report about a message is on its way to some process. */
   report(report: DeliveryReport, delayMs: number): void {
+    if (this.drawn.callsBack) return this.webhookCalls.send(report, delayMs);
     const underWay: { house: SimHouse | null } = { house: null };
     this.reports.add(underWay);
     this.clock.at(delayMs, () => {
