@@ -19,6 +19,7 @@ import type { Tenant, TenantDirectory } from "../core/tenant.ts";
 import { type AllowanceUnit, DailyAllowances } from "./daily-allowances.ts";
 import { deliver, screen } from "./deliver.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
+import { giveBack } from "./give-back.ts";
 import { settlementOf } from "./settlement.ts";
 import { Settler } from "./settler.ts";
 import { TenantActor } from "./tenant-actor.ts";
@@ -44,6 +45,7 @@ export interface ShardOwnerPorts {
  * O2. `run` ends only when nothing of the term is under way, so that a process never owns a shard twice.
  * O3. The journal is asked to name every box with mail at the start, after a pull whose answer got lost, and from time to
  *     time: such a pull may also take effect late, and then the boxes that it was told of are known to nobody.
+ * O4. No job is written down as failed before its channel has given back what accepting it took.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
@@ -53,6 +55,8 @@ export class ShardOwner {
   private readonly settler: Settler;
   private readonly wakeup: Wakeup;
   private readonly over = new AbortController();
+  /** Aborts when what is under way is to end, whether it is done or not. */
+  private readonly ended = new AbortController();
   private allDelivered: (() => void) | null = null;
 
   constructor(
@@ -96,6 +100,7 @@ export class ShardOwner {
 
   /** Ends what is under way at the providers; their outcomes are still settled. */
   abortDeliveries(): void {
+    this.ended.abort();
     for (const aborter of this.underWay.values()) aborter.abort();
   }
 
@@ -231,7 +236,7 @@ export class ShardOwner {
     if (refused === null) await this.deliverAndSettle({ job, tenant, unit }, aborter);
     else {
       unit?.giveBack();
-      this.settle(job, refused, false);
+      await this.settle(job, refused, false);
     }
     this.underWay.delete(job);
     actor.delivered();
@@ -242,12 +247,15 @@ export class ShardOwner {
     if (job.needsScreening) this.settler.submit({ kind: "start", job });
     const outcome = await deliver(this.ports, job, tenant, aborter);
     if (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent)) unit?.giveBack();
-    this.settle(job, outcome);
+    await this.settle(job, outcome);
   }
 
-  private settle(job: QueuedJob, outcome: Outcome, wasStarted = true): void {
+  private async settle(job: QueuedJob, outcome: Outcome, wasStarted = true): Promise<void> {
     const { clock, random } = this.ports;
-    this.settler.submit(settlementOf({ job, outcome, wasStarted }, clock, random));
+    const settlement = settlementOf({ job, outcome, wasStarted }, clock, random);
+    const isFailure = settlement.kind === "final" && settlement.status === "failed";
+    const giving = { ended: this.ended.signal, isSurelyHeld: () => this.term.isSurelyHeld() };
+    if (!isFailure || (await giveBack(this.ports, job, giving))) this.settler.submit(settlement);
   }
 }
 

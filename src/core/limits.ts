@@ -80,6 +80,8 @@ export const limits = {
   settleBatchMax: 256,
   /** Longest wait between two tries of a journal call that fails. */
   journalRetryMs: 1_000,
+  /** Longest wait between two tries of giving back what a failed job took. */
+  giveBackRetryMsMax: 5_000,
   /** Wait before a tenant is looked up again in a registry that does not answer. */
   tenantRetryMs: 500,
   /** A day's allowance is taken in pieces, at most a fiftieth of it and this many: what is at hand is lost in a crash. */

@@ -1,0 +1,49 @@
+import type { Channel } from "../core/channel.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import { isOutage } from "../core/errors.ts";
+import type { ChannelName, QueuedJob } from "../core/job.ts";
+import { limits } from "../core/limits.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+
+export interface GiveBackPorts {
+  readonly channels: ReadonlyMap<ChannelName, Channel>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** For how long a job's failure may be prepared: `ended` aborts when the deliveries of the term are to end. */
+export interface GivingTerm {
+  readonly ended: AbortSignal;
+  /** Whether nobody else may work on the job. */
+  isSurelyHeld(): boolean;
+}
+
+/**
+ * Has the job's channel give back what accepting the job took, again and again until it has. False: the term ended first,
+ * and the job must not be written down as failed, so that its next owner does both. Never rejects.
+ */
+export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, job: QueuedJob, term: GivingTerm) {
+  const channel = channels.get(job.channel);
+  if (channel?.giveBack === undefined) return true;
+  const ended = whenAborted(term.ended);
+  for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, limits.giveBackRetryMsMax)) {
+    if (!term.isSurelyHeld()) return false;
+    try {
+      const given = channel.giveBack(job).then(() => true);
+      return await Promise.race([given, ended]);
+    } catch (error) {
+      telemetry.count("give_backs_failed", { channel: job.channel });
+      const level = isOutage(error) ? "warn" : "error";
+      telemetry.log(level, "giving back failed and is repeated", { job: job.jobId, error: String(error) });
+    }
+    await sleep(clock, waitMs, term.ended);
+  }
+  return false;
+}
+
+function whenAborted(signal: AbortSignal): Promise<false> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(false);
+    signal.addEventListener("abort", () => resolve(false), { once: true });
+  });
+}
