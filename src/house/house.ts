@@ -6,6 +6,7 @@ import type { Channel } from "../core/channel.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import { JobIds } from "../core/ids.ts";
+import type { LedgerWriter } from "../core/ledger.ts";
 import type { DeliveryReport } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
@@ -13,12 +14,13 @@ import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
 import { Engagements } from "../intake/engagements.ts";
 import { MailReports } from "../intake/mail-reports.ts";
+import { PassSweep } from "../intake/pass-sweep.ts";
 import { SuppressionList } from "../intake/suppression-list.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { Recorder } from "../ledger/recorder.ts";
 import { LinkTokens } from "../links/link-tokens.ts";
 import { MailLog } from "../maillog/mail-log.ts";
-import { openRegistry } from "../registry/open-registry.ts";
+import { type OpenRegistry, openRegistry } from "../registry/open-registry.ts";
 import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -72,25 +74,28 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   broken.catch(() => {});
 
   const stores = await openStores(options, shutdown, (reason) => onBroken(new Error(reason)));
-  const { journal, database } = stores;
+  const { journal } = stores;
   const ledger = stores.ledger ?? NO_LEDGER;
-  const vault = new Vault(config.masterKeys, random);
-  const { shards } = config;
-  const registry = await openRegistry({ db: database.db, shards, vault, clock, random, feed: journal, telemetry });
-  registry.start();
-  shutdown.add("clients", "registry", () => registry.stop());
+  const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
 
   const suppressions = new SuppressionList({ registry: registry.registry, index: journal, journal });
   const reports = new DeliveryReports({ journal: suppressions, directory, ledger: ledger.reader, clock, telemetry });
   shutdown.add("history", "reports", () => reports.stop());
 
-  if (config.roles.includes("recorder")) {
-    const recorder = new Recorder({ journal, ledger: ledger.writer, clock, random, telemetry, owner, shards });
-    recorder.start();
-    shutdown.add("history", "recorder", () => recorder.stop());
+  startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
+  if (config.roles.includes("api")) {
+    const sweep = new PassSweep({
+      passes: registry.passes,
+      directory,
+      journal,
+      ledger: ledger.reader,
+      clock,
+      telemetry,
+    });
+    sweep.start();
+    shutdown.add("history", "pass sweep", () => sweep.stop());
   }
-
   startMailLog(options, shutdown, reports);
   const providers = await startProviders({ config, telemetry, reports }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -127,15 +132,35 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   });
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  const channels = providers.openChannels({
-    bundles: wallet.bundles,
-    publicUrl,
-    apiUrl: url ?? publicUrl,
-    links,
-    registry,
-  });
+  const { bundles } = wallet;
+  const channels = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+}
+
+async function startRegistry(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  { database: { db }, journal }: Pick<Awaited<ReturnType<typeof openStores>>, "database" | "journal">,
+): Promise<OpenRegistry> {
+  const vault = new Vault(config.masterKeys, systemRandom);
+  const common = { clock: systemClock, random: systemRandom, telemetry };
+  const registry = await openRegistry({ ...common, db, shards: config.shards, vault, feed: journal });
+  registry.start();
+  shutdown.add("clients", "registry", () => registry.stop());
+  return registry;
+}
+
+function startRecorder(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  ports: { readonly journal: RedisJournal; readonly ledger: LedgerWriter; readonly owner: string },
+): void {
+  if (!config.roles.includes("recorder")) return;
+  const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
+  const recorder = new Recorder({ ...common, ...ports });
+  recorder.start();
+  shutdown.add("history", "recorder", () => recorder.stop());
 }
 
 /** Answers where the API listens, or null where this process does not play that role. */
