@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { decideRetry } from "../../src/actors/retry-policy.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { QueuedJob } from "../../src/core/job.ts";
@@ -9,13 +9,14 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 const clock = new VirtualClock();
 const random = new SeededRandom(7);
 
-function job(attempts: number): QueuedJob {
+function job(attempts: number, waits?: number): QueuedJob {
   return {
     jobId: new JobIds(clock, random).next(),
     tenantId: "acme",
     channel: "email",
     entryId: "1-0",
     attempts,
+    ...(waits !== undefined && { waits }),
     recipient: "ann@example.com",
     suppressed: null,
     payload: "{}",
@@ -85,4 +86,39 @@ test("a job that waited in its box for days still waits for its provider, and no
 test("many short waits do not make a young job old", () => {
   const paced = { kind: "retry", why: "its turn has not come", afterMs: 30_000, isUncounted: true } as const;
   expect(decideRetry(oldJob(HOUR_MS, { waits: 5_000 }), paced, clock, random).kind).toBe("wait");
+});
+
+describe("waits that cost no attempt", () => {
+  const wait = { kind: "retry", why: "too fast", isUncounted: true } as const;
+
+  test("are as long as is asked for, however many there were", () => {
+    for (const waits of [0, 5, 1_000]) {
+      const decision = decideRetry(job(3, waits), { ...wait, afterMs: 6_000 }, clock, random);
+      expect(decision).toEqual({ kind: "wait", delayMs: 6_000 });
+    }
+  });
+
+  test("grow with their number where nobody says how long they have to be", () => {
+    const longest = (waits: number) =>
+      Math.max(
+        ...Array.from({ length: 200 }, () => {
+          const decision = decideRetry(job(0, waits), wait, clock, random);
+          return decision.kind === "wait" ? decision.delayMs : Number.POSITIVE_INFINITY;
+        }),
+      );
+    expect(longest(0)).toBeLessThanOrEqual(1_000);
+    expect(longest(6)).toBeGreaterThan(32_000);
+    expect(longest(500)).toBeLessThanOrEqual(limits.retryDelayMsMax);
+  });
+
+  test("neither use up a job's attempts nor make those that follow wait longer", () => {
+    expect(decideRetry(job(limits.attemptsMax, 50), wait, clock, random).kind).toBe("wait");
+    const busy = { kind: "retry", why: "busy" } as const;
+    const decision = decideRetry(job(1, 500), busy, clock, random);
+    expect(decision.kind === "wait" && decision.delayMs).toBeLessThanOrEqual(2_000);
+    expect(decideRetry(job(limits.attemptsMax - 1, 500), busy, clock, random)).toEqual({
+      kind: "give_up",
+      error: "gave up after 12 attempts: busy",
+    });
+  });
 });

@@ -190,6 +190,56 @@ describe("reports", () => {
   });
 });
 
+describe("reports of a provider that calls until it is answered", () => {
+  test("end a job whose own answer got lost, and it is not handed over again", () => {
+    const story = new Story({ callsBack: true });
+    story.plotProvider("takes silently");
+    const jobId = story.accept();
+    story.until("it waits for another try", () => story.isParked(jobId));
+    story.report(jobId, "delivered");
+    story.end();
+    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+    expect(story.attemptsOf(jobId)).toBe(1);
+  });
+
+  test("that come before the answer wait for it, each type is told once, and `sent` first", () => {
+    const story = new Story({ callsBack: true });
+    story.slow("acme", 2_000);
+    const jobId = story.accept();
+    story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
+    for (const type of ["read", "sent", "delivered", "read"] as const) story.report(jobId, type);
+    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    for (const type of ["sent", "read", "failed"] as const) story.report(jobId, type);
+    story.end();
+    const { status, ledger } = story.fateOf(jobId);
+    expect([status, ledger[0], ledger.slice(1).toSorted()]).toEqual([
+      "success",
+      "sent",
+      ["delivered", "failed", "read"],
+    ]);
+  });
+
+  test("keep a message from going out again when the process that handed it over has died", () => {
+    const story = new Story({ processes: 2, callsBack: true });
+    story.slow("acme", 2_000);
+    const jobId = story.accept();
+    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
+    story.crash(story.ownerOf());
+    story.report(jobId, "delivered");
+    story.end();
+    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+  });
+
+  test("are taken in the end, though the journal answers none of the first", () => {
+    const story = new Story({ callsBack: true });
+    const jobId = story.accept();
+    story.plotCalls("observe", "lost request", "lost reply", "lost request");
+    story.report(jobId, "delivered");
+    story.end();
+    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+  });
+});
+
 describe("each event is in the ledger once", () => {
   test("when the ledger has stored a batch and does not say so", () => {
     const story = new Story();
