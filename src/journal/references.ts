@@ -23,7 +23,7 @@ interface Place {
 
 /**
  * References by the hour in which they were written: `wb:{ref<tag>}:<hour>:<bucket>` is a hash, digest -> job id and
- * tenant. 4096 hashes an hour are small enough to be stored compactly (about 60 bytes a reference) up to two million
+ * tenant. 4096 hashes an hour are small enough to be stored compactly (about 40 bytes and the tenant's name each) up to two million
  * references, and expire whole. They are not in the tenant's shard, because who asks does not know the tenant.
  */
 export class References {
