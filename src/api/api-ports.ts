@@ -15,7 +15,7 @@ import type { Engagement } from "../intake/engagements.ts";
 import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
 import type { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
-import type { PassKitPorts } from "./public/pass-kit.ts";
+import type { PassKitPorts } from "./pass-kit-ports.ts";
 import type { WalletPorts } from "./wallet-ports.ts";
 
 /** All that the front door needs of the house. */

@@ -1,4 +1,4 @@
-import type { PassKitPorts } from "../api/public/pass-kit.ts";
+import type { PassKitPorts } from "../api/pass-kit-ports.ts";
 import type { Config } from "../config.ts";
 import type { JobIds } from "../core/ids.ts";
 import { limits } from "../core/limits.ts";

@@ -1,22 +1,13 @@
 import type { Elysia } from "elysia";
 import { ApiError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import type { Pass, PassDevices, PassStore } from "../../core/passes.ts";
-import type { DeviceComplaint } from "../../intake/device-log.ts";
+import type { Pass } from "../../core/passes.ts";
 import type { DeviceChange } from "../../intake/device-webhooks.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
+import type { PassKitPorts } from "../pass-kit-ports.ts";
 import { parseJson, readBytes } from "../request-body.ts";
 import { admittedPass } from "./pass-gate.ts";
-
-/** What serving devices needs of the house. */
-export interface PassKitPorts {
-  readonly passes: Pick<PassStore, "findBySerial" | "bundle">;
-  readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
-  /** Tells the tenant, and returns at once. */
-  readonly webhooks: { note(change: DeviceChange): void };
-  readonly log: { take(lines: readonly string[]): void; latest(limit: number): readonly DeviceComplaint[] };
-}
 
 /** `webServiceURL` of passes is this under the public address. Devices append `/v1/…`, and keep it for a pass's life. */
 const PREFIX = "/wallet/v1";

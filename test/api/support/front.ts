@@ -1,5 +1,5 @@
 import type { ApiPorts } from "../../../src/api/api-ports.ts";
-import type { PassKitPorts } from "../../../src/api/public/pass-kit.ts";
+import type { PassKitPorts } from "../../../src/api/pass-kit-ports.ts";
 import { createServer, type Server } from "../../../src/api/server.ts";
 import type { Clock } from "../../../src/core/clock.ts";
 import { JobIds } from "../../../src/core/ids.ts";

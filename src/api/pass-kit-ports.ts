@@ -1,0 +1,12 @@
+import type { PassDevices, PassStore } from "../core/passes.ts";
+import type { DeviceComplaint } from "../intake/device-log.ts";
+import type { DeviceChange } from "../intake/device-webhooks.ts";
+
+/** What serving devices needs of the house. */
+export interface PassKitPorts {
+  readonly passes: Pick<PassStore, "findBySerial" | "bundle">;
+  readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
+  /** Tells the tenant, and returns at once. */
+  readonly webhooks: { note(change: DeviceChange): void };
+  readonly log: { take(lines: readonly string[]): void; latest(limit: number): readonly DeviceComplaint[] };
+}
