@@ -171,7 +171,7 @@ describe("a class request", () => {
         headers,
         body: JSON.stringify(anEvent()),
       });
-      expect([answer.status, answer.body]).toEqual(refusal(500, "credentials/google"));
+      expect([answer.status, answer.body]).toEqual([...refusal(500, "credentials/google")]);
     } finally {
       await bare.stop();
     }
