@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
+import { DailyAllowances } from "../../src/actors/daily-allowances.ts";
 import { Dispatcher } from "../../src/actors/dispatcher.ts";
 import { TransportError } from "../../src/core/errors.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
+import { utcDayAt } from "../../src/core/warm-up.ts";
 import { MemoryJournal } from "../simulation/memory-journal.ts";
 import { JournalState } from "../simulation/memory-journal-state.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -51,13 +53,16 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
       dispatcher.start();
       return dispatcher;
     },
-    accept(count: number, tenant = warming) {
+    suppress(recipient: string) {
+      state.look(0).suppressed.set(warming.tenantId, new Map([[recipient, "manual"]]));
+    },
+    accept(count: number, tenant = warming, recipient = "ann@example.com") {
       return Array.from({ length: count }, () => {
         const jobId = jobIds.next();
         const job = {
           jobId,
           channel: "email",
-          recipient: "ann@example.com",
+          recipient,
           payload: "{}",
           idempotency: null,
         } as const;
@@ -160,6 +165,18 @@ test.each<[string, { readonly isUncounted: true } | { readonly isUnsent: true }]
   await world.stop(dispatcher);
 });
 
+test("a suppressed message takes nothing of the day's allowance", async () => {
+  const world = aWorld();
+  world.suppress("gone@example.com");
+  const gone = world.accept(10, warming, "gone@example.com");
+  const jobs = world.accept(60);
+  const dispatcher = world.start();
+  await world.clock.advance(MINUTE_MS);
+  expect(world.statuses(gone)).toEqual({ "suppressed after 1": 10 });
+  expect(world.statuses(jobs)).toEqual({ "success after 1": 50, "pending after 0": 10 });
+  await world.stop(dispatcher);
+});
+
 test("an attempt that may have been sent counts as sent", async () => {
   const world = aWorld(() => ({ kind: "retry", why: "the connection broke" }));
   const dispatcher = world.start();
@@ -198,4 +215,25 @@ test("a journal that does not answer for a while delays, and loses nothing of th
   await world.clock.advance(110_000);
   expect(world.statuses(jobs)).toEqual({ "success after 1": 50, "pending after 0": 10 });
   await world.stop(dispatcher);
+});
+
+test("the last piece of a day's allowance is no larger than what is left of it", async () => {
+  const clock = new VirtualClock(MIDNIGHT_MS);
+  const state = new JournalState(clock, new SeededRandom(3));
+  const lease = state.acquireNow(0, "dispatcher", "one", 60_000);
+  if (lease === null) throw new Error("the lease is free");
+  const telemetry = new QuietTelemetry();
+  const allowances = new DailyAllowances({ journal: new MemoryJournal(state), lease, clock, telemetry });
+  const box = { tenantId: "warming", channel: "email" } as const;
+  // Taken two by two.
+  const allowance = { box, day: utcDayAt(clock.nowMs()), perDay: 75 };
+  let taken = 0;
+  for (let i = 0; i < 200; i += 1) {
+    if (allowances.left(allowance, () => {}) > 0) {
+      allowances.take(box);
+      taken += 1;
+    }
+    await clock.advance(1);
+  }
+  expect(taken).toBe(75);
 });
