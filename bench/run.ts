@@ -18,10 +18,21 @@ import { ledger } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
 import { micro } from "./sections/micro.ts";
 import type { Section } from "./sections/section.ts";
+import { sign } from "./sections/sign.ts";
 import { webhook } from "./sections/webhook.ts";
 import { whole } from "./sections/whole.ts";
 
-const SECTIONS: Readonly<Record<string, Section>> = { micro, accept, dispatch, whole, mail, chat, webhook, ledger };
+const SECTIONS: Readonly<Record<string, Section>> = {
+  micro,
+  accept,
+  dispatch,
+  whole,
+  mail,
+  chat,
+  sign,
+  webhook,
+  ledger,
+};
 const ONLY_WHEN_NAMED: readonly string[] = ["ledger"];
 
 const { values, positionals } = parseArgs({
