@@ -82,7 +82,7 @@ function complaintAbout(value: unknown): string | null {
 /** Characters are Unicode's: a smiley is one. */
 function isTooLong(text: string): boolean {
   const max = limits.chatParamCharsMax;
-  return text.length > 2 * max || (text.length > max && [...text].length > max);
+  return text.length > 2 * max || (text.length > max && Array.from(text).length > max);
 }
 
 function isPlainLine(text: string): boolean {

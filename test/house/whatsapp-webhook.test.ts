@@ -87,7 +87,7 @@ test("a message sent by an alias is followed by its id alone, also by a status t
 
 test("the generated secret answers the provider's challenge", async () => {
   const query = new URLSearchParams({ "hub.mode": "subscribe", "hub.verify_token": secret, "hub.challenge": "7" });
-  const response = await fetch(`${waybill.url}/webhook/whatsapp?${query}`);
+  const response = await fetch(`${waybill.url}/webhook/whatsapp?${query.toString()}`);
   expect([response.status, await response.text()]).toEqual([200, "7"]);
 });
 
