@@ -80,8 +80,11 @@ export interface PassStore {
    * transaction. Answers the bundle that is kept now.
    */
   putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle>;
-  /** Passes that were stored before `beforeMs` (Unix) and are still `creating`, the oldest first: some of them. */
-  unfinished(beforeMs: number): Promise<readonly UnfinishedPass[]>;
+  /**
+   * Passes that were stored before `beforeMs` (Unix) and are still `creating`, those that come after the given one in the
+   * order of their ids; none: that was the last page.
+   */
+  unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]>;
 }
 
 /** A pass whose first job has not ended, as far as the registry knows. */

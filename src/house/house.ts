@@ -14,7 +14,7 @@ import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
 import { Engagements } from "../intake/engagements.ts";
 import { MailReports } from "../intake/mail-reports.ts";
-import { PassSweep } from "../intake/pass-sweep.ts";
+import { PassSweep, type PassSweepPorts } from "../intake/pass-sweep.ts";
 import { SuppressionList } from "../intake/suppression-list.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { Recorder } from "../ledger/recorder.ts";
@@ -84,18 +84,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   shutdown.add("history", "reports", () => reports.stop());
 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
-  if (config.roles.includes("api")) {
-    const sweep = new PassSweep({
-      passes: registry.passes,
-      directory,
-      journal,
-      ledger: ledger.reader,
-      clock,
-      telemetry,
-    });
-    sweep.start();
-    shutdown.add("history", "pass sweep", () => sweep.stop());
-  }
+  startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
   const providers = await startProviders({ config, telemetry, reports }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -180,6 +169,18 @@ async function startApi(
     await ports.passKit.stop(drainedFromMs);
   });
   return (await server.listen({ host, port })).url;
+}
+
+/** In processes that can read the ledger, which tells a job that is over from one that never was. */
+function startPassSweep(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  ports: Omit<PassSweepPorts, "clock" | "telemetry">,
+): void {
+  if (!config.roles.includes("api")) return;
+  const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
+  sweep.start();
+  shutdown.add("history", "pass sweep", () => sweep.stop());
 }
 
 function startMailLog({ config, telemetry }: HouseOptions, shutdown: Shutdown, reports: DeliveryReports): void {

@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, inArray, lt, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, UnfinishedPass } from "../core/passes.ts";
@@ -188,13 +188,14 @@ export class PassRepository implements PassStore {
     });
   }
 
-  unfinished(beforeMs: number): Promise<readonly UnfinishedPass[]> {
+  unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]> {
+    const after = afterPassId === null ? undefined : gt(passes.id, afterPassId);
     return this.options.database.read((db) =>
       db
         .select({ tenantId: passes.tenantId, passId: passes.id, jobId: passes.jobId })
         .from(passes)
-        .where(and(eq(passes.state, "creating"), lt(passes.createdAt, new Date(beforeMs))))
-        .orderBy(asc(passes.createdAt))
+        .where(and(eq(passes.state, "creating"), lt(passes.createdAt, new Date(beforeMs)), after))
+        .orderBy(asc(passes.id))
         .limit(UNFINISHED_ROWS),
     );
   }

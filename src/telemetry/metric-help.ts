@@ -6,6 +6,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["chat_numbers_paused", "Times that a phone number was stopped by the chat provider, by why."],
   ["chat_unanswered", "Messages of which nobody knows whether the chat provider has them, until its callbacks say so."],
   ["give_backs_failed", "Times that what a failed job took could not be given back, and was tried again, by channel."],
+  ["passes_undone", "Passes that were stored and paid for a job that never was, and were undone."],
   ["shards_held", "Shards that this process holds for a role."],
   ["leases_lost", "Leases that were lost before their work was over."],
   ["lease_terms_failed", "Lease terms whose work ended with an error of ours."],

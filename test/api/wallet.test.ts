@@ -198,7 +198,7 @@ describe("when the journal fails", () => {
     const lost = await create(body);
     expect([lost.status, lost.body["error"]]).toEqual([500, expect.stringContaining("not known whether")]);
     expect(await world.balance()).toBe(before - 1);
-    const left = await passes.unfinished(Date.now() + 1_000);
+    const left = await passes.unfinished(Date.now() + 1_000, null);
     expect(left.length).toBeGreaterThan(0);
   });
 });
