@@ -147,10 +147,9 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   expect(log.latest(10)).toEqual([]);
   expect(devices.flatMap(({ device }) => device.complaints)).toEqual([]);
   const sum = (of: (device: WalletDevice) => number) => devices.reduce((total, { device }) => total + of(device), 0);
-  const figures = `${DEVICES} devices, ${PASSES} passes, ${UPDATES} updates each: ${seconds.toFixed(1)} s`;
-  console.info(
-    `${figures}, ${sum(({ pushes }) => pushes)} pushes, ${sum(({ fetches }) => fetches)} fetches, ${sum(({ retries }) => retries)} retries`,
-  );
+  const run = `${DEVICES} devices, ${PASSES} passes, ${UPDATES} updates each: ${seconds.toFixed(1)} s`;
+  const [pushes, fetches, retries] = [sum((one) => one.pushes), sum((one) => one.fetches), sum((one) => one.retries)];
+  process.stdout.write(`${run}, ${pushes} pushes, ${fetches} fetches, ${retries} retries\n`);
 }, 300_000);
 
 test("a device that was away hears of the last version when it asks", async () => {

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { unzipSync } from "fflate";
+import { eventually } from "../support/eventually.ts";
+import { type DevicePass, WalletDevice } from "../support/wallet-device.ts";
+import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+setDefaultTimeout(60_000);
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let waybill: Waybill;
+let receiver: Bun.Server<undefined>;
+let apiKey = "";
+const heard: Readonly<Record<string, unknown>>[] = [];
+/** What the tenant's receiver does with a call. */
+let answer: () => Response | Promise<Response> = () => new Response();
+
+beforeAll(async () => {
+  receiver = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => {
+      heard.push({ type: request.headers.get("content-type"), ...JSON.parse(await request.text()) });
+      return answer();
+    },
+  });
+  home = await temporaryHome();
+  waybill = await startWaybill(home.path);
+  await waybill.operator("POST", "/tenants", { id: "club", name: "Club", channels: ["wallet"], tokens: 10 });
+  apiKey = (await waybill.operator("POST", "/tenants/club/keys")).body.api_key;
+  const url = `http://127.0.0.1:${receiver.port}/devices`;
+  const put = await waybill.operator("PUT", "/tenants/club/wallet-webhook", { wallet_webhook_url: url });
+  expect([put.status, put.body]).toEqual([200, { wallet_webhook_url: url }]);
+});
+
+afterAll(async () => {
+  await waybill?.stop();
+  await receiver?.stop(true);
+  await home?.remove();
+}, 30_000);
+
+/** Creates a pass and opens its file as a device would. */
+async function aPass(serial: string): Promise<DevicePass & { readonly passId: string }> {
+  const pass_data = {
+    serial_number: serial,
+    organization_name: "Club",
+    description: "Player",
+    auxiliary_fields: [{ key: "round", label: "Round", value: "1", changeMessage: "Now round %@" }],
+  };
+  const accepted = await waybill.request(apiKey, "POST", "/v1/passes/create", { pass_type: "apple", pass_data });
+  expect([accepted.status, accepted.body.error]).toEqual([202, undefined]);
+  const job = await finalJob(waybill, apiKey, accepted.body.job_id);
+  expect([job.status, job.result.error]).toEqual(["success", undefined]);
+  const bytes = new Uint8Array(Buffer.from(job.result.pkpass_base64, "base64"));
+  const { webServiceURL, authenticationToken, passTypeIdentifier, serialNumber } = passJson(bytes);
+  return {
+    passId: job.result.pass_id,
+    passTypeId: String(passTypeIdentifier),
+    serial: String(serialNumber),
+    authenticationToken: String(authenticationToken),
+    serviceUrl: String(webServiceURL),
+    bytes,
+  };
+}
+
+function passJson(bytes: Uint8Array | null): Record<string, unknown> {
+  return JSON.parse(new TextDecoder().decode(bytes === null ? undefined : unzipSync(bytes)["pass.json"]));
+}
+
+test("a pass comes to a device, is updated there, and leaves it, and its tenant hears of it once each", async () => {
+  const pass = await aPass("PLAYER-1");
+  expect(pass.serviceUrl).toBe(`${waybill.url}/wallet`);
+  const device = new WalletDevice("device-1", "00ff".repeat(16));
+  expect([await device.add(pass), await device.register(pass)]).toEqual([201, 200]);
+  const status = await waybill.request(apiKey, "GET", `/v1/passes/${pass.passId}/status`);
+  expect(status.body).toMatchObject({ installed_devices: 1, is_installed: true });
+
+  const pass_data = { auxiliary_fields: [{ key: "round", value: "2" }] };
+  const updated = await waybill.request(apiKey, "PUT", `/v1/passes/${pass.passId}`, { pass_data });
+  expect(updated.status).toBe(202);
+  await finalJob(waybill, apiKey, updated.body.job_id);
+  const arrived = `/sandbox/messages?to=${device.pushToken}`;
+  await eventually("the push", async () => (await waybill.operator("GET", arrived)).body.messages.length > 0);
+  device.push(pass.passTypeId);
+  await device.idle();
+  expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"2"');
+
+  expect([await device.remove(pass), await device.remove(pass)]).toEqual([200, 200]);
+  await eventually("both calls", () => heard.length >= 2);
+  const { passId, serial } = pass;
+  const common = { type: "application/json", pass_id: passId, serial_number: serial, device_id: "device-1" };
+  const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  expect(heard).toEqual(
+    ["register", "unregister"].map((action) => ({ ...common, action, tenant_id: "club", timestamp })),
+  );
+  expect((await waybill.operator("GET", "/sandbox/device-log")).body).toEqual({ complaints: [] });
+  expect(device.complaints).toEqual([]);
+});
+
+test("a device waits for no receiver, and what a receiver is owed is told before the process ends", async () => {
+  const pass = await aPass("PLAYER-2");
+  const before = heard.length;
+  const release = Promise.withResolvers<void>();
+  answer = () => release.promise.then(() => new Response());
+  for (let at = 0; at < 8; at += 1) expect(await new WalletDevice(`slow-${at}`, `ab${at}`).add(pass)).toBe(201);
+  expect(heard.length - before).toBeLessThan(8);
+  const stopped = waybill.stop();
+  release.resolve();
+  expect(await stopped).toBe(0);
+  expect(heard.length - before).toBe(8);
+});
