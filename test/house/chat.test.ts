@@ -13,7 +13,11 @@ const MESSAGES = Number(process.env["WAYBILL_CHAT_MESSAGES"] ?? 400);
 const TENANTS = 10;
 const SECRET = "a webhook secret of the test";
 
+/** Messages to this number reach the provider, and its answer is lost on the way back. */
+const LOST_ANSWER = "5491122337777";
+
 let sandbox: GraphSandbox;
+let front: { readonly url: string; stop(): Promise<void> };
 let waybill: Waybill;
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 
@@ -27,17 +31,36 @@ beforeAll(async () => {
     doubled: true,
     early: true,
   });
+  front = startFront(sandbox.url);
   home = await temporaryHome();
-  waybill = await startWaybill(home.path, { WHATSAPP_API_URL: sandbox.url, WEBHOOK_SECRET: SECRET });
+  waybill = await startWaybill(home.path, { WHATSAPP_API_URL: front.url, WEBHOOK_SECRET: SECRET });
   sandbox.callBack(waybill.url);
   await waybill.operator("PUT", "/plans/load", { requests_per_minute: 1_000_000 });
 }, 60_000);
 
 afterAll(async () => {
   await waybill?.stop();
+  await front?.stop();
   await sandbox?.stop();
   await home?.remove();
 }, 60_000);
+
+/** A gateway before the provider. */
+function startFront(providerUrl: string) {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request): Promise<Response> {
+      const body = await request.text();
+      const { method, headers, url } = request;
+      const answer = await fetch(`${providerUrl}${new URL(url).pathname}`, { method, headers, body });
+      const text = await answer.text();
+      if (JSON.parse(body).to === LOST_ANSWER) return new Response(null, { status: 504 });
+      return new Response(text, { status: answer.status, headers: { "content-type": "application/json" } });
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
+}
 
 async function tenantWithNumber(index: number): Promise<LoadTenant> {
   const id = `chat-${index}`;
@@ -100,6 +123,7 @@ test("shuffled, doubled and early callbacks leave each job with one event of eac
   await Promise.all(sent.map(({ tenant, jobIds }) => checkAll(tenant, jobIds)));
   if (MESSAGES <= 1_000) return;
   const [accepted, all] = [acceptedMs - startedMs, performance.now() - startedMs].map((ms) => (ms / 1000).toFixed(1));
+  // oxlint-disable-next-line no-console -- the figure is what the full run is for
   console.log(`${MESSAGES} messages: accepted in ${accepted} s, every event looked at after ${all} s`);
 }, 900_000);
 
@@ -122,3 +146,15 @@ test("the sandbox's numbers do what they are for", async () => {
   });
   expect(types.toSorted()).toEqual(["failed", "sent"]);
 }, 120_000);
+
+test("a message whose answer was lost is not sent again: its callbacks end the job", async () => {
+  const { demoKey } = waybill;
+  const jobId = await send(demoKey, LOST_ANSWER);
+  expect(await finalJob(waybill, demoKey, jobId, 30_000)).toMatchObject({ status: "success", result: {} });
+  const types = await eventually("all its events", async () => {
+    const all = await typesOf(demoKey, jobId);
+    return all.length >= 3 ? all : null;
+  });
+  expect(types.toSorted()).toEqual(["delivered", "read", "sent"]);
+  expect(sandbox.mailbox.messages(LOST_ANSWER, 10)).toHaveLength(1);
+}, 60_000);
