@@ -32,21 +32,21 @@ for k = 1, #KEYS do
       answer = 'kept'
       redis.call('HSET', bucket, field, record .. record_line('!' .. type, '', result))
     else
-      local of = { tenant = tenant, id = job, channel = channel }
+      local row = row_of(tenant, job, channel)
       if is_parked then
         redis.call('HDEL', prefix .. ':parked', job)
         redis.call('ZREM', prefix .. ':later', job)
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))
-        local sent = { id = clock.next(), type = 's', result = '' }
+        local id = clock.next()
         record = tenant .. ' ' .. channel .. 's' .. count_text(attempts, tonumber(waits) or 0) .. lines
-          .. record_line('s', sent.id, '')
-        rows[#rows + 1] = outbox_row(of, sent, finished_as('s', attempts, ''))
+          .. record_line('s', id, '')
+        rows[#rows + 1] = row .. event_in_row('s', id, '') .. end_in_row('s', attempts, '') .. ']'
       end
       if not (is_parked and type == 's') then
-        local event = { id = clock.next(), type = type, result = result }
-        record = record .. record_line(type, event.id, result)
-        rows[#rows + 1] = outbox_row(of, event, '')
+        local id = clock.next()
+        record = record .. record_line(type, id, result)
+        rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'
         -- A job that comes back from the ledger is complete but for this event.
         if stored then redis.call('HINCRBY', bucket, 'r', -1) end
       end

@@ -70,7 +70,7 @@ local function or_empty(json)
 end
 
 local function count_text(attempts, waits)
-  if waits == 0 then return tostring(attempts) end
+  if waits == 0 then return attempts end
   return attempts .. '+' .. waits
 end
 
@@ -92,12 +92,9 @@ local function record_line(type, id, result)
   return '\n' .. type .. id .. ' ' .. result
 end
 
--- A line of the outbox. finished: ',"<status>",<attempts>,<result>' of the job that the event ended, else ''.
-local function outbox_row(job, event, finished)
-  return '["' .. job.tenant .. '","' .. job.id .. '","' .. job.channel .. '",' .. event.id .. ',"' .. event.type .. '",'
-    .. or_empty(event.result) .. finished .. ']'
-end
-
-local function finished_as(status, attempts, result)
+-- A line of the outbox is its job (row_of), the event, and where that ended the job what it ended as, before the "]".
+local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
+local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
+local function end_in_row(status, attempts, result)
   return ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
 end

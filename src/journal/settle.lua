@@ -30,7 +30,9 @@ end
 local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
 local now = now_ms()
 
+local NONE = {}
 local function take_kept(lines)
+  if lines == '' or not lines:find('\n!', 1, true) then return lines, NONE end
   local kept = {}
   lines = lines:gsub('\n!(%a) ?([^\n]*)', function(type, result)
     kept[#kept + 1] = { type = type, result = result }
@@ -83,15 +85,14 @@ for at = 4, #ARGV, 11 do
       if status == 'f' and value and #value <= failed_bytes_max then
         redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl)
       end
-      local of = { tenant = tenant, id = job, channel = channel }
-      local ending = { id = clock.next(), type = type, result = detail }
-      record = record .. record_line(type, ending.id, detail)
-      rows[#rows + 1] = outbox_row(of, ending, finished_as(status, attempts, result))
+      local row, id = row_of(tenant, job, channel), clock.next()
+      record = record .. record_line(type, id, detail)
+      rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result) .. ']'
       for _, report in ipairs(kept) do
         if not has_event(record, report.type, report.result) then
-          report.id = clock.next()
-          record = record .. record_line(report.type, report.id, report.result)
-          rows[#rows + 1] = outbox_row(of, report, '')
+          id = clock.next()
+          record = record .. record_line(report.type, id, report.result)
+          rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
           bucket.more_events = bucket.more_events + 1
         end
       end
