@@ -30,7 +30,8 @@ function post(text: string | Uint8Array, secret: string = SECRET): Promise<Answe
 const postJson = (body: unknown) => post(JSON.stringify(body));
 
 describe("the challenge", () => {
-  const ask = (query: Readonly<Record<string, string>>) => front.fetch(`${PATH}?${new URLSearchParams(query).toString()}`);
+  const ask = (query: Readonly<Record<string, string>>) =>
+    front.fetch(`${PATH}?${new URLSearchParams(query).toString()}`);
   const right = { "hub.mode": "subscribe", "hub.verify_token": SECRET, "hub.challenge": "1158201444" };
 
   test.each(["1158201444", "<script>alert(1)</script>", "ñ 👋", "", "a+b%20c"])(
