@@ -79,8 +79,7 @@ export class GoogleWorld {
   held(pass: Pass): JsonObject | null {
     const data = this.sandbox.resources.data(objectKind(pass), pass.serial);
     if (data === null) return null;
-    const { hasUsers, messages, ...members } = data;
-    return members;
+    return Object.fromEntries(Object.entries(data).filter(([name]) => name !== "hasUsers" && name !== "messages"));
   }
 
   /** Texts and types of the messages that were added, in their order. */
