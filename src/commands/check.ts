@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import type { Config } from "../config.ts";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
 import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
+import { platformApple } from "../house/apple.ts";
 import { hasEmbeddedStore } from "../house/stores.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
@@ -20,6 +21,7 @@ export async function check(config: Config): Promise<number> {
     tryOut("PostgreSQL", () => tryPostgres(config)),
     tryOut("ClickHouse", () => tryClickHouse(config)),
     tryOut("mail server", () => tryMailServer(config)),
+    tryOut("Apple passes", () => tryApple(config)),
     tryOut("data folder", async () => tryFolder(config)),
   ]);
   return results.every((isFine) => isFine) ? 0 : 1;
@@ -82,6 +84,14 @@ async function tryMailServer({ smtpUrl }: Config): Promise<string> {
     socket.on("error", reject);
   });
   return "takes connections";
+}
+
+/** What the certificate says of itself. Only a push shows whether Apple still takes it. */
+async function tryApple(config: Config): Promise<string> {
+  if (config.appleCertificate === null)
+    return config.providers === "live" ? "tenants' own credentials only" : "sandbox";
+  await platformApple(config);
+  return "the certificate is in order";
 }
 
 function tryFolder(config: Config): string {

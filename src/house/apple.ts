@@ -51,6 +51,12 @@ export interface ApplePush {
 export async function startApplePush(config: Config, telemetry: Telemetry, shutdown: Shutdown): Promise<ApplePush> {
   const { apnsUrl, providers } = config;
   const url = apnsUrl ?? (providers === "live" ? PUBLIC_PUSH_URL : null);
+  if (providers === "live" && !config.publicUrl?.startsWith("https:")) {
+    telemetry.log(
+      "warn",
+      "Apple's devices ask for updates of passes over https alone, and PUBLIC_URL is something else",
+    );
+  }
   if (url !== null) {
     // What stands in for Apple on this machine has a certificate that nobody knows.
     const verifies = providers === "live" || !LOOPBACK.test(new URL(url).hostname);
