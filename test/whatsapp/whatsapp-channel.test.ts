@@ -280,6 +280,15 @@ test("no token, no control character and no endless text reaches a tenant", asyn
   expect(error.isWellFormed()).toBe(true);
 });
 
+test("a tenant's own token is not repeated either, whatever it looks like", async () => {
+  const own = { phoneNumberId: "777", accessToken: "a-secret-of-its-own" };
+  const { body } = graphError(190, 401, { message: `Bad signature in ${own.accessToken}` });
+  const { url } = provider(() => Response.json(body, { status: 401 }));
+  const outcome = await channelTo(url).deliver(chatJob(), chatTenant({}, own), LIVE);
+  expect(outcome).toMatchObject({ error: expect.stringContaining("Bad signature in (…)") });
+  expect(JSON.stringify(outcome)).not.toContain(own.accessToken);
+});
+
 test("a throttled number sends slower, and the message costs no attempt", async () => {
   const { outcome, channel, telemetry } = await after({ code: 130429, status: 429 });
   expect(outcome).toMatchObject({ kind: "retry", isUncounted: true });
