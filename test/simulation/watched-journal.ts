@@ -23,7 +23,6 @@ import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
 import type { SimLedger } from "./sim-ledger.ts";
 import type { SimProcess } from "./sim-process.ts";
-import type { WorldCounts } from "./world.ts";
 
 export interface Acquisition {
   readonly shard: number;
@@ -39,7 +38,14 @@ export interface WatchedJournalParts {
   readonly leases: LeaseBooks;
   readonly ledger: SimLedger;
   readonly fairness: FairnessBooks;
-  readonly counts: Pick<WorldCounts, "reportsKept" | "endedByReport">;
+  readonly counts: ReportCounts;
+}
+
+export interface ReportCounts {
+  /** Reports that waited for the end of their job. */
+  reportsKept: number;
+  /** Jobs that a report ended while they waited for another try, or kept from being handed over again. */
+  endedByReport: number;
 }
 
 /** The journal's state, with the books kept beside it: each effect is checked at the instant at which it takes place. */

@@ -16,21 +16,17 @@ import { SimHouse } from "./sim-house.ts";
 import { SimLedger } from "./sim-ledger.ts";
 import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
-import { WatchedJournal } from "./watched-journal.ts";
+import { type ReportCounts, WatchedJournal } from "./watched-journal.ts";
 import { CALM } from "./weather.ts";
 import { WebhookCalls } from "./webhook-calls.ts";
 
 /** What happened in a world, for whoever wants to know whether it was put to the test. */
-export interface WorldCounts {
+export interface WorldCounts extends ReportCounts {
   crashes: number;
   pauses: number;
   drains: number;
   restarts: number;
   reports: number;
-  /** Reports that waited for the end of their job. */
-  reportsKept: number;
-  /** Jobs that a report ended while they waited for another try, or kept from being handed over again. */
-  endedByReport: number;
 }
 
 /** The engine's processes, what they call, and the books that say what is true. */
