@@ -4,6 +4,7 @@ import { parseSmtpUrl } from "../core/smtp-url.ts";
 import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
 import { platformApple } from "../house/apple.ts";
 import { hasEmbeddedStore } from "../house/stores.ts";
+import { realWhatsappUrl } from "../house/whatsapp.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
 import { connectPostgres } from "../registry/connect-postgres.ts";
@@ -21,6 +22,7 @@ export async function check(config: Config): Promise<number> {
     tryOut("PostgreSQL", () => tryPostgres(config)),
     tryOut("ClickHouse", () => tryClickHouse(config)),
     tryOut("mail server", () => tryMailServer(config)),
+    tryOut("WhatsApp", () => tryWhatsapp(config)),
     tryOut("Apple passes", () => tryApple(config)),
     tryOut("data folder", async () => tryFolder(config)),
   ]);
@@ -75,7 +77,20 @@ async function tryMailServer({ smtpUrl }: Config): Promise<string> {
   if (smtpUrl === null) return "sandbox";
   const server = parseSmtpUrl(smtpUrl);
   if (server === null) throw new Error("SMTP_URL is no address of a mail server");
-  const at = { host: server.host, port: server.port };
+  return takesConnections({ host: server.host, port: server.port });
+}
+
+/** Whether its host is there. Only a message shows whether it takes the credentials. */
+async function tryWhatsapp(config: Config): Promise<string> {
+  const apiUrl = realWhatsappUrl(config);
+  if (apiUrl === null) return "sandbox";
+  const { hostname, port, protocol } = new URL(apiUrl);
+  const defaultPort = protocol === "https:" ? 443 : 80;
+  // An IPv6 address stands in brackets there.
+  return takesConnections({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) });
+}
+
+async function takesConnections(at: { readonly host: string; readonly port: number }): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     const socket = connect(at, () => {
       socket.destroy();

@@ -20,6 +20,11 @@ export function platformWhatsapp(config: Config): WhatsappSender | null {
   return providers === "live" ? null : SANDBOX_SENDER;
 }
 
+/** The address that was configured, or the public one; null: a sandbox stands in. */
+export function realWhatsappUrl({ whatsappApiUrl, providers }: Config): string | null {
+  return whatsappApiUrl ?? (providers === "live" ? PUBLIC_API_URL : null);
+}
+
 /** The Graph API that this process sends to. */
 export interface WhatsappApi {
   /** Null: it is not a sandbox. */
@@ -30,10 +35,10 @@ export interface WhatsappApi {
 
 /** The configured address, the public one, or a sandbox. */
 export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
-  const { whatsappApiUrl, whatsappApiVersion: apiVersion, providers } = config;
+  const { whatsappApiVersion: apiVersion } = config;
   const channelTo = (apiUrl: string, platform: PlatformCredentials) =>
     new WhatsappChannel({ apiUrl, apiVersion, platform, clock: systemClock, telemetry });
-  const realUrl = whatsappApiUrl ?? (providers === "live" ? PUBLIC_API_URL : null);
+  const realUrl = realWhatsappUrl(config);
   if (realUrl !== null) return { mailbox: null, openChannel: (_, platform) => channelTo(realUrl, platform) };
 
   const [webhookSecret] = config.webhookSecrets;
