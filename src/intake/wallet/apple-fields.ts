@@ -14,7 +14,6 @@ export const FIELD_PLACES = [
   "auxiliaryFields",
   "backFields",
 ] as const;
-export type FieldPlace = (typeof FIELD_PLACES)[number];
 
 const DATE_STYLES = ["None", "Short", "Medium", "Long", "Full"].map((style) => `PKDateStyle${style}`);
 const DETECTORS = ["PhoneNumber", "Link", "Address", "CalendarEvent"].map((type) => `PKDataDetectorType${type}`);
