@@ -187,7 +187,7 @@ describe("templates", () => {
   test.each<[string, unknown, string]>([
     [
       "x",
-      { channel: "wallet", pass_type: "apple", pass_data: {} },
+      { channel: "wallet", pass_type: "samsung", pass_data: {} },
       "channel must be email: wallet templates cannot be stored yet",
     ],
     ["x", { ...TEMPLATE, html: "" }, "html must be HTML of 1 to 524288 characters"],
