@@ -188,7 +188,7 @@ describe("templates", () => {
     [
       "x",
       { channel: "wallet", pass_type: "samsung", pass_data: {} },
-      "channel must be email: wallet templates cannot be stored yet",
+      "pass_type must be apple or google",
     ],
     ["x", { ...TEMPLATE, html: "" }, "html must be HTML of 1 to 524288 characters"],
     ["x", { ...TEMPLATE, subject: "a\r\nb" }, "subject must be at most 998 characters without control characters"],
