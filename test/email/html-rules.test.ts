@@ -83,7 +83,7 @@ describe("a script is found", () => {
     "<textarea></textarea ><script>alert(1)</script>",
     "</p title='<iframe>'><script>alert(1)</script></iframe>",
     "</p/title='<iframe>'><script>alert(1)</script></iframe>",
-    "</p\ntitle=\"<title>\"><script>alert(1)</script>",
+    '</p\ntitle="<title>"><script>alert(1)</script>',
     "<a href={{.x}}'></a><i title='<title> style=><script>alert(1)</script>",
     "<style></{{.x}}style><script>alert(1)</script>",
     "<style></sty{{.x}}le><script>alert(1)</script>",
