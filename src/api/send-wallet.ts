@@ -46,10 +46,17 @@ async function servePass(door: FrontDoor, exchange: Exchange, { scope, kind }: P
   const { platform } = door.ports;
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
   const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
+  await requireClass(door, tenant, accepted);
   await requireCredentials(door, tenant, accepted.content.type);
   const pass = newPass(door, tenant, accepted);
   const twin = await storeOnce(door, tenant, { pass, idempotency });
-  return twin === null ? queue(door, exchange, { tenant, pass, idempotency }) : replay(exchange, twin);
+  if (twin !== null) return replay(exchange, twin);
+  return queue(door, exchange, { tenant, pass, idempotency, template: accepted.template });
+}
+
+/** Throws an `ApiError` 400 where the pass is of a class that only another tenant may use. */
+async function requireClass(door: FrontDoor, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
+  if (content.type === "google") await door.ports.wallet.classes.requireUsable(tenant, content.classId);
 }
 
 /** Throws an `ApiError` 500 where the provider cannot be used, after the 402 of a tenant who could not pay anyway. */
@@ -119,16 +126,24 @@ async function storeOnce(door: FrontDoor, tenant: Tenant, { pass, idempotency }:
   }
 }
 
+interface Queueing extends Storing {
+  readonly tenant: Tenant;
+  /** That the pass was made from, or null. */
+  readonly template: string | null;
+}
+
 async function queue(
   door: FrontDoor,
   exchange: Exchange,
-  { tenant, pass, idempotency }: Storing & { readonly tenant: Tenant },
+  { tenant, pass, idempotency, template }: Queueing,
 ): Promise<Response> {
   const undo = () => undoCreate(door, pass);
   const { passId, jobId } = pass;
   const payload: WalletPayload = { action: "create", passId, version: 1 };
   // Nobody unsubscribes from passes: the recipient stands for the pass alone.
-  const job = { jobId, channel: "wallet", recipient: passId, payload: JSON.stringify(payload), idempotency } as const;
+  const named = template === null ? null : { template };
+  const work = { channel: "wallet", recipient: passId, payload: JSON.stringify(payload) } as const;
+  const job = { jobId, ...work, idempotency, ...named };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
   switch (answer.kind) {

@@ -60,6 +60,8 @@ export interface QueuedJob {
   readonly isReported?: true;
   /** Its channel has to look at its content before the first attempt; until then it is pending. */
   readonly needsScreening?: true;
+  /** What its tenant calls the template that it is made from; absent: none. */
+  readonly template?: string;
   /** The channel's payload, JSON text. */
   readonly payload: string;
 }

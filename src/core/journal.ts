@@ -24,10 +24,12 @@ export interface RateState {
 export interface NewJob {
   readonly jobId: string;
   readonly channel: ChannelName;
-  /** Normalised address that suppression is looked up by. */
+  /** Normalised address that suppression is looked up by. Without control characters. */
   readonly recipient: string;
   /** Keeps the job pending until its channel has looked at its content. */
   readonly needsScreening?: true;
+  /** What its tenant calls the template that it is made from, for the ledger; absent: none. */
+  readonly template?: string;
   /** JSON text. */
   readonly payload: string;
   readonly idempotency: Idempotency | null;

@@ -10,7 +10,15 @@ export interface LedgerRow {
   readonly eventId: number;
   readonly type: EventType;
   readonly result: JsonObject;
-  readonly finished: { readonly status: FinalStatus; readonly attempts: number; readonly result: JsonObject } | null;
+  readonly finished: FinishedJob | null;
+}
+
+export interface FinishedJob {
+  readonly status: FinalStatus;
+  readonly attempts: number;
+  readonly result: JsonObject;
+  /** What its tenant calls the template that it was made from; absent: none. */
+  readonly template?: string;
 }
 
 export interface LedgerWriter {

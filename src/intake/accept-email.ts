@@ -109,8 +109,9 @@ function toJob(body: JsonObject, to: string | null): Acceptance {
     template: typeof template_id === "string" && typeof html !== "string" ? template_id : undefined,
     data: isJsonObject(data) ? data : undefined,
   };
+  const { template } = payload;
   const job = { recipient: normaliseAddress(to), payload: JSON.stringify(payload) };
-  return { ok: true, job: payload.html === undefined ? job : { ...job, needsScreening: true } };
+  return { ok: true, job: template === undefined ? { ...job, needsScreening: true } : { ...job, template } };
 }
 
 type WireForm<T> = { readonly [K in keyof T]: T[K] | undefined };

@@ -99,7 +99,7 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
 }
 
 /** Every rule has passed: the types of the fields are known. */
-function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "payload"> {
+function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "payload" | "template"> {
   const to = String(body["phone_number"]);
   const name = String(body["template_id"]);
   const { language_code: language, params } = body;
@@ -111,7 +111,8 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
     params: Array.isArray(params) ? params.map(String) : [],
     ...(alias?.header ? { header: alias.header } : null),
   };
-  return { recipient: to, payload: JSON.stringify(payload) };
+  // The ledger gets the name that the tenant uses: its own word for what it sends, whichever template is behind it.
+  return { recipient: to, payload: JSON.stringify(payload), template: name };
 }
 
 function malformed(message: string): Refusal {

@@ -11,5 +11,5 @@ export interface Refusal {
 
 /** What comes of a send's body: what its job is made of, or the first reason against it. */
 export type Acceptance =
-  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening"> }
+  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template"> }
   | { readonly ok: false; readonly refusal: Refusal };

@@ -117,18 +117,21 @@ export function decodeBox(box: string): Mailbox {
 }
 
 /** The box entry of a new job. */
-export function encodeEntry({ jobId, channel, recipient, needsScreening, payload }: NewJob): string {
-  return `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}\n${payload}`;
+export function encodeEntry({ jobId, channel, recipient, needsScreening, template, payload }: NewJob): string {
+  const head = `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}`;
+  return `${head}${template === undefined ? "" : `\t${JSON.stringify(template)}`}\n${payload}`;
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>\n<payload>`, the "q" where it is screened; `mark` the
- * reason for which its recipient is suppressed, "!" where the job is reported, or "".
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>]\n<payload>`, the "q" where it is screened
+ * and the template as JSON text; `mark` the reason for which its recipient is suppressed, "!" where the job is reported,
+ * or "".
  */
 export function decodeEntry(tenantId: string, entryId: string, entry: string, mark: string): QueuedJob {
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", 38);
   const plus = entry.slice(38, space).indexOf("+");
+  const [recipient = "", template] = entry.slice(space + 1, end).split("\t");
   return {
     jobId: entry.slice(0, 36),
     tenantId,
@@ -136,24 +139,34 @@ export function decodeEntry(tenantId: string, entryId: string, entry: string, ma
     entryId,
     attempts: Number.parseInt(entry.slice(38, space), 10),
     ...(plus !== -1 && { waits: Number.parseInt(entry.slice(38 + plus + 1, space), 10) }),
-    recipient: entry.slice(space + 1, end),
+    recipient,
     suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
     ...(mark === REPORTED && { isReported: true }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
+    ...(template !== undefined && { template: decodeTemplate(template) }),
     payload: entry.slice(end + 1),
   };
+}
+
+/** Of JSON text, which is the name itself in quotes unless something in it is escaped. */
+function decodeTemplate(text: string): string {
+  return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
 }
 
 function suppressionReason(text: string): SuppressionReason {
   return SUPPRESSION_REASONS.find((reason) => reason === text) ?? "manual";
 }
 
-/** A line of the outbox: `[tenant, job, channel, event id, type, result]`, then status, attempts, result of the job it ended. */
-type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?];
+/**
+ * A line of the outbox: `[tenant, job, channel, event id, type, result]`, then of the job that it ended status, attempts and
+ * result, and its template where it has one.
+ */
+type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, string?];
 
 export function decodeRow(line: string): LedgerRow {
   // Written by settle.lua and observe.lua in exactly this form.
-  const [tenantId, jobId, channel, eventId, type, result, status, attempts, jobResult] = JSON.parse(line) as OutboxLine;
+  const fields = JSON.parse(line) as OutboxLine;
+  const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, template] = fields;
   return {
     tenantId,
     jobId,
@@ -162,7 +175,9 @@ export function decodeRow(line: string): LedgerRow {
     type: eventTypeOf(type),
     result,
     finished:
-      status === undefined ? null : { status: finalStatus(status), attempts: attempts ?? 0, result: jobResult ?? {} },
+      status === undefined
+        ? null
+        : { status: finalStatus(status), attempts, result: jobResult, ...(template !== undefined && { template }) },
   };
 }
 

@@ -20,7 +20,7 @@ for k = 1, #KEYS do
     local record = stored or ARGV[at + 6]
     local owner, channel, status = record:match('^(%S+) (%a)(%a)')
     local is_early = mode ~= 'r' and status and is_unfinished(status)
-    local is_parked = is_early and mode == 'k' and redis.call('HEXISTS', prefix .. ':parked', job) == 1
+    local parked = is_early and mode == 'k' and redis.call('HGET', prefix .. ':parked', job)
     local answer = 'recorded'
     if owner ~= tenant then
       answer = 'unknown'
@@ -28,12 +28,12 @@ for k = 1, #KEYS do
       answer = 'duplicate'
     elseif is_early and mode == 'h' then
       answer = 'early'
-    elseif is_early and not is_parked then
+    elseif is_early and not parked then
       answer = 'kept'
       redis.call('HSET', bucket, field, record .. record_line('!' .. type, '', result))
     else
       local row = row_of(tenant, job, channel)
-      if is_parked then
+      if parked then
         redis.call('HDEL', prefix .. ':parked', job)
         redis.call('ZREM', prefix .. ':later', job)
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
@@ -41,9 +41,9 @@ for k = 1, #KEYS do
         local id = clock.next()
         record = tenant .. ' ' .. channel .. 's' .. count_text(attempts, tonumber(waits) or 0) .. lines
           .. record_line('s', id, '')
-        rows[#rows + 1] = row .. event_in_row('s', id, '') .. end_in_row('s', attempts, '') .. ']'
+        rows[#rows + 1] = row .. event_in_row('s', id, '') .. end_in_row('s', attempts, '', parked:match('^[^\n]*\t([^\n]*)') or '') .. ']'
       end
-      if not (is_parked and type == 's') then
+      if not (parked and type == 's') then
         local id = clock.next()
         record = record .. record_line(type, id, result)
         rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'

@@ -1,6 +1,7 @@
 -- Shared by all scripts. KEYS[n] is a shard's prefix P; every key of the shard begins with it:
 --   P:box:<box>            stream  one entry a job, field p = "<job id> <channel><count> <recipient>\n<payload>";
 --                                  a q behind the count: pending until its content was looked at;
+--                                  behind the recipient, where there is one, a tab and the template as JSON text;
 --                                  a box is "<tenant>/<channel>": a tenant's channels do not wait for each other
 --   P:ready                set     boxes with entries that nobody has pulled
 --   P:held                 set     boxes with entries that the owner knows of
@@ -95,6 +96,9 @@ end
 -- A line of the outbox is its job (row_of), the event, and where that ended the job what it ended as, before the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
-local function end_in_row(status, attempts, result)
-  return ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
+-- The template as JSON text, "" none.
+local function end_in_row(status, attempts, result, template)
+  local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
+  if template == '' then return row end
+  return row .. ',' .. template
 end

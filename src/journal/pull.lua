@@ -81,7 +81,7 @@ for at = 6, #ARGV, 3 do
   local cells, is_first_pull = { more and 1 or 0 }, false
   for _, entry in ipairs(read) do
     local value = entry[2][2]
-    local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\n]*)')) or ''
+    local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\t\n]*)')) or ''
     is_first_pull = is_first_pull or is_beyond(entry[1], cursor)
     if not (is_first_pull and value:find('^0[ q]', 39)) and is_reported(value) then
       reason = '!'

@@ -1,10 +1,10 @@
 -- Writes down what became of jobs: a final status with its event, a retry, or that a screened job is running now.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then eleven values a job:
+-- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then twelve values a job:
 --       tenant, job id, box entry id, channel, attempts and waits before this one, status ("r" is a retry, "q" one of a
 --       job that nobody could screen yet, "g" says that it is screened and running), "w" where it costs no attempt and
 --       "u" where the job is given up without a clear answer (else ""), event type, event result (a retry: ms until it
---       is due), job result.
+--       is due), job result, template as JSON text ("" none).
 -- Returns false when the lease is not held, otherwise how many settlements were new. Safe to repeat: a job whose record
 -- counts this settlement already is left alone.
 -- Reports that waited for the job's end (observe.lua) become events behind the one that ends it. A job that has one is
@@ -15,7 +15,7 @@ if not holds_lease(prefix, 'dispatcher', token) then return false end
 
 -- Records are read and written a bucket at a time.
 local buckets = {}
-for at = 4, #ARGV, 11 do
+for at = 4, #ARGV, 12 do
   local key = bucket_key(prefix, ARGV[at + 1])
   local bucket = buckets[key] or { fields = {}, records = {}, writes = {}, more_events = 0 }
   buckets[key] = bucket
@@ -41,10 +41,10 @@ local function take_kept(lines)
   return lines, kept
 end
 
-for at = 4, #ARGV, 11 do
+for at = 4, #ARGV, 12 do
   local tenant, job, entry, channel = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local attempts, waits, status, how = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), ARGV[at + 6], ARGV[at + 7]
-  local type, detail, result = ARGV[at + 8], ARGV[at + 9], ARGV[at + 10]
+  local type, detail, result, template = ARGV[at + 8], ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
   local bucket, field = buckets[bucket_key(prefix, job)], bucket_field(job)
   local record = bucket.records[field] or (tenant .. ' ' .. channel .. 'p0')
   local head, rest = record:match('^([^\n]*)(.*)$')
@@ -87,7 +87,7 @@ for at = 4, #ARGV, 11 do
       end
       local row, id = row_of(tenant, job, channel), clock.next()
       record = record .. record_line(type, id, detail)
-      rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result) .. ']'
+      rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result, template) .. ']'
       for _, report in ipairs(kept) do
         if not has_event(record, report.type, report.result) then
           id = clock.next()

@@ -18,7 +18,7 @@ export async function settle(
   for (const settlement of settlements) {
     const { job } = settlement;
     args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts, job.waits ?? 0);
-    args.push(...encodeOutcome(settlement));
+    args.push(...encodeOutcome(settlement), job.template === undefined ? "" : JSON.stringify(job.template));
   }
   const reply = await script.run(connection, [shardPrefix(lease.shard)], args);
   return reply === null ? FENCED : "settled";

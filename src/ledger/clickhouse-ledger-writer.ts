@@ -8,7 +8,7 @@ import { insertSettings } from "./statement-settings.ts";
 import type { LedgerTarget } from "./table.ts";
 
 const EVENT_COLUMNS = ["tenant_id", "event_id", "job_id", "channel", "event_type", "result"] as const;
-const JOB_COLUMNS = ["tenant_id", "job_id", "channel", "status", "attempts", "result", "version"] as const;
+const JOB_COLUMNS = ["tenant_id", "job_id", "channel", "status", "attempts", "result", "version", "template"] as const;
 
 /**
  * Writes batches into `events` and `jobs`.
@@ -62,8 +62,10 @@ function eventLine(row: LedgerRow): string {
 
 function jobLine({ tenantId, jobId, channel, finished, eventId }: LedgerRow): string[] {
   if (finished === null) return [];
-  const { status, attempts, result } = finished;
-  return [`${JSON.stringify([tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId])}\n`];
+  const { status, attempts, result, template = "" } = finished;
+  return [
+    `${JSON.stringify([tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template])}\n`,
+  ];
 }
 
 /** Cuts the lines into stretches [from, to) of bounded size; a line longer than the bound has one of its own. */

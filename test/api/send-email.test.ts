@@ -42,6 +42,7 @@ describe("a valid send", () => {
     expect(job?.jobId).toBe(String(answer.body["job_id"]));
     expect(job?.channel).toBe("email");
     expect(job?.idempotency).toBeNull();
+    expect(job?.template).toBe("welcome");
     expect(payload()).toEqual({
       to: "ada@example.com",
       toName: "Ada",
@@ -61,6 +62,7 @@ describe("a valid send", () => {
     const answer = await front.send({ ...SEND, html: "<p>Hello</p>", template_id: "no-such" });
     expect(answer.status).toBe(202);
     expect(payload()).toEqual({ to: "ada@example.com", html: "<p>Hello</p>" });
+    expect(front.journal.queued[0]?.job).not.toHaveProperty("template");
   });
 
   test("is taken while the tenant has to be loaded first", async () => {

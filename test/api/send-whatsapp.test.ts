@@ -65,6 +65,8 @@ describe("a valid chat send", () => {
   ])("%j goes out as the template %p in %p", async (changes, template, language) => {
     expect((await front.sendChat({ ...SEND, ...changes })).status).toBe(202);
     expect(payload()).toMatchObject({ template, language });
+    // The ledger knows it by the tenant's own word.
+    expect(front.journal.queued[0]?.job.template).toBe(changes.template_id);
   });
 
   test("turns numbers and booleans into text and leaves text as it is", async () => {

@@ -48,6 +48,7 @@ describe("a pass", () => {
         const pass = await world.lastPass();
         expect(pass).toMatchObject({ state: "creating", version: 1, jobId: world.lastJob.jobId });
         expect(world.lastJob).toMatchObject({ channel: "wallet", idempotency: null });
+        expect(world.lastJob).not.toHaveProperty("template");
         expect(JSON.parse(world.lastJob.payload)).toEqual({ action: "create", passId: pass.passId, version: 1 });
       }
     }
@@ -357,6 +358,7 @@ describe("operators", () => {
     expect(body["templates"]).toMatchObject([{ slug: "mail" }, { slug: "ticket", channel: "wallet" }]);
     const data = { serial_number: "t-1", description: "Mine", header_fields: [{ key: "gate", value: "B" }] };
     expect((await create({ template_id: "ticket", pass_data: data })).status).toBe(202);
+    expect(world.lastJob.template).toBe("ticket");
     expect((await world.lastPass()).content).toMatchObject({
       style: "eventTicket",
       pass: {

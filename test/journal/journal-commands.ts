@@ -33,6 +33,7 @@ export interface Order {
   /** How long before the call its id was made; a string: when an earlier job's was, counted from the last. */
   readonly ageMs: number | `as ${number}`;
   readonly needsScreening: boolean;
+  readonly template: string | null;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
 
@@ -108,6 +109,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   payload: fc.constantFrom("{}", '{"é":"line\\n  =r1"}'),
   ageMs: fc.constantFrom<Order["ageMs"]>(0, 0, 0, 3, 40, 15_000, 40_000, -60_000, "as 0", "as 1", "as 3"),
   needsScreening: fc.boolean(),
+  template: fc.constantFrom(null, null, "welcome", 'a "quoted\\" 名/é\u2028 one', ""),
   idempotency: fc.option(
     fc.record({ key: fc.constantFrom("order 7", "k"), fingerprint: fc.constantFrom("aa", "bb") }),
     { freq: 3 },

@@ -140,10 +140,11 @@ export class JournalPair {
     expect(await acceptor.submit({ tenant, requestsPerMinute: limit, job })).toEqual(expected);
   }
 
-  private jobOf({ tenant: at, channel, recipient, payload, ageMs, needsScreening, idempotency }: Order) {
+  private jobOf({ tenant: at, channel, recipient, payload, ageMs, needsScreening, template, idempotency }: Order) {
     const tenant = tenantAt(at);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
-    const job = { jobId: this.newJobId(this.madeMs(ageMs)), channel, recipient, payload, idempotency, ...screening };
+    const special = { ...screening, ...(template !== null && { template }) };
+    const job = { jobId: this.newJobId(this.madeMs(ageMs)), channel, recipient, payload, idempotency, ...special };
     this.jobs.push({ tenant, job });
     return { tenant, job };
   }

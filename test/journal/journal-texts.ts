@@ -2,12 +2,13 @@ import type { LedgerRow } from "../../src/core/ledger.ts";
 import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../src/journal/codec.ts";
 import {
   alive,
-  type BoxEntry,
   type Bucket,
   countText,
+  entryText,
   mailboxOf,
   type ShardState,
   type StoredJob,
+  templateOf,
 } from "../simulation/memory-journal-shard.ts";
 import type { JournalSnapshot } from "../simulation/memory-journal-state.ts";
 import type { DumpedKey } from "./timed-redis.ts";
@@ -60,7 +61,10 @@ function recordsInOrder(records: unknown): unknown {
 
 function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, DumpedKey]> {
   for (const [box, { entries }] of shard.boxes) {
-    yield [`box:${boxName(box)}`, lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry)]]))];
+    yield [
+      `box:${boxName(box)}`,
+      lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry, CHANNEL_LETTER[entry.channel])]])),
+    ];
   }
   yield* nonEmpty("ready", [...shard.ready].map(boxName).toSorted());
   yield* nonEmpty("held", [...shard.held].map(boxName).toSorted());
@@ -75,7 +79,10 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   );
   yield* hash(
     "parked",
-    [...shard.parked].map(([jobId, { box, entry }]) => [jobId, `${boxName(box)} ${entryText(entry)}`]),
+    [...shard.parked].map(([jobId, { box, entry }]) => [
+      jobId,
+      `${boxName(box)} ${entryText(entry, CHANNEL_LETTER[entry.channel])}`,
+    ]),
   );
   for (const [name, stored] of shard.buckets) {
     const bucket = alive(stored, nowMs);
@@ -83,7 +90,9 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   }
   for (const [jobId, stored] of shard.failed) {
     const failed = alive(stored, nowMs);
-    if (failed !== null) yield [`failed:${jobId}`, { value: entryText(failed.value), expiresMs: failed.expiresMs }];
+    if (failed === null) continue;
+    const { value, expiresMs } = failed;
+    yield [`failed:${jobId}`, { value: entryText(value, CHANNEL_LETTER[value.channel]), expiresMs }];
   }
   yield* outboxTexts(shard);
   yield* leaseTexts(shard, nowMs);
@@ -142,11 +151,6 @@ function boxName(box: string): string {
   return `${tenantId}/${CHANNEL_LETTER[channel]}`;
 }
 
-function entryText({ jobId, channel, recipient, needsScreening, payload, ...count }: BoxEntry): string {
-  const screening = needsScreening ? "q" : "";
-  return `${jobId} ${CHANNEL_LETTER[channel]}${countText(count)}${screening} ${recipient}\n${payload}`;
-}
-
 function bucketTexts({ jobs, recorded }: Bucket): Record<string, string> {
   const records = [...jobs].map(([jobId, job]) => [jobId.slice(12), recordText(job)]);
   return Object.fromEntries(recorded === null ? records : [...records, ["r", String(recorded)]]);
@@ -174,6 +178,9 @@ function recordText({
 }
 
 function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: LedgerRow): string {
-  const ending = finished === null ? [] : [STATUS_LETTER[finished.status], finished.attempts, finished.result];
+  const ending =
+    finished === null
+      ? []
+      : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...templateOf(finished)];
   return JSON.stringify([tenantId, jobId, CHANNEL_LETTER[channel], eventId, EVENT_LETTER[type], result, ...ending]);
 }

@@ -43,7 +43,8 @@ export class LedgerState {
     const latest = rows.find(({ finished }) => finished !== null);
     if (latest === undefined || latest.finished === null) return null;
     const events = rows.toReversed().map(({ eventId, type, result }) => ({ eventId, type, result }));
-    return { jobId, tenantId, channel: latest.channel, ...latest.finished, events };
+    const { status, attempts, result } = latest.finished;
+    return { jobId, tenantId, channel: latest.channel, status, attempts, result, events };
   }
 
   private newestFirst(tenantId: string): LedgerRow[] {

@@ -114,6 +114,19 @@ test("analysts' views answer from the sums and the events", async () => {
     await rows(`SELECT toString(day), jobs, seconds_p50_p90_p99[1] FROM ${db()}.time_to_deliver(${range})`),
   ).toEqual([[day, 1, 3]]);
   expect(await rows(`SELECT template FROM ${db()}.template_results(${range})`)).toEqual([]);
+  const finished = { status: "success", attempts: 1, result: {}, template: 'a "good\\" one' } as const;
+  const c = { ...ledgerRow(at(7), { tenantId: "eve", finished }), channel: "whatsapp" } as const;
+  await ledger.writer.write("s1:eve-named", [
+    { ...c, type: "sent" },
+    { ...c, type: "delivered", eventId: at(8), finished: null },
+    { ...a, eventId: at(9), type: "opened", finished: { ...finished, template: "welcome" } },
+  ]);
+  expect(
+    await rows(`SELECT template, channel, jobs, sent, delivered, opened FROM ${db()}.template_results(${range})`),
+  ).toEqual([
+    ['a "good\\" one', "whatsapp", 1, 1, 1, 0],
+    ["welcome", "email", 1, 1, 1, 1],
+  ]);
 });
 
 test("what is kept how long follows the configuration, and a table that is right already is not altered", async () => {

@@ -71,7 +71,7 @@ export function accept(shard: ShardState, request: Accepting, hint: () => void):
 }
 
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload, needsScreening } = job;
+  const { jobId, channel, recipient, payload, needsScreening, template } = job;
   const box = boxOf({ tenantId: tenant.tenantId, channel });
   const stream = shard.boxes.get(box) ?? emptyStream();
   shard.boxes.set(box, stream);
@@ -82,6 +82,7 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     recipient,
     payload,
     ...(needsScreening && { needsScreening }),
+    ...(template !== undefined && { template }),
   });
   const name = bucketOf(jobId);
   const bucket = storedBucket(shard, name, nowMs);

@@ -69,13 +69,15 @@ function add(shard: ShardState, addition: Addition, { jobId, type, result }: Obs
   const rows: LedgerRow[] = [];
   const { tenantId, channel } = job;
   if (isEarly) {
+    const template = shard.parked.get(jobId)?.entry.template;
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
     const sent = newEvent(shard, { type: "sent", result: {} }, nowMs);
     const attempts = Math.max(1, job.attempts);
     const ended = { status: "success", isHeldPending: false, attempts, entryId: null, result: {} } as const;
     job = { ...job, ...ended, events: [...job.events, sent] };
-    rows.push({ tenantId, jobId, channel, ...sent, finished: { status: "success", attempts, result: {} } });
+    const finished = { status: ended.status, attempts, result: {}, ...(template !== undefined && { template }) };
+    rows.push({ tenantId, jobId, channel, ...sent, finished });
   }
   if (!isEarly || type !== "sent") {
     const event = newEvent(shard, { type, result }, nowMs);

@@ -5,8 +5,8 @@ import {
   type BoxEntry,
   boxOf,
   bucketOf,
-  countText,
   emptyStream,
+  entryText,
   isBeyond,
   mailboxOf,
   type ShardState,
@@ -88,9 +88,8 @@ function readInSteps(entries: readonly [string, BoxEntry][], entriesMax: number)
   return { read: entries.slice(0, taken), more };
 }
 
-/** As the journal writes it, a channel being one letter. */
-function bytesOf({ jobId, recipient, payload, ...count }: BoxEntry): number {
-  return Buffer.byteLength(`${jobId} x${countText(count)} ${recipient}\n${payload}`);
+function bytesOf(entry: BoxEntry): number {
+  return Buffer.byteLength(entryText(entry, "x"));
 }
 
 /** What is suppressed at its first pull was never running. */

@@ -6,7 +6,7 @@ import {
   type BoxEntry,
   boxOf,
   bucketOf,
-  countText,
+  entryText,
   hasEvent,
   newEvent,
   publish,
@@ -142,14 +142,15 @@ function park(shard: ShardState, { settlement, stored, nowMs }: Settling, { dela
 }
 
 function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): LedgerRow[] {
-  const { tenantId, channel, jobId } = settlement.job;
+  const { tenantId, channel, jobId, template } = settlement.job;
   const { status, result } = ending;
   const { attempts: counted, waits } = countOf(settlement);
   const attempts = Math.max(1, counted);
   const written = newEvent(shard, ending.event, nowMs);
   const opening = { ...stored, tenantId, channel, attempts, waits, isHeldPending: false, entryId: null, kept: [] };
   let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
-  const rows: LedgerRow[] = [{ tenantId, jobId, channel, ...written, finished: { status, attempts, result } }];
+  const finished = { status, attempts, result, ...(template !== undefined && { template }) };
+  const rows: LedgerRow[] = [{ tenantId, jobId, channel, ...written, finished }];
   const bucket = storedBucket(shard, bucketOf(jobId), nowMs);
   for (const report of stored.kept) {
     if (hasEvent(record, report)) continue;
@@ -162,7 +163,6 @@ function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending:
   return rows;
 }
 
-/** Length of the entry as the journal writes it. */
-function bytesOf({ jobId, recipient, payload, ...count }: BoxEntry): number {
-  return Buffer.byteLength(`${jobId} e${countText(count)} ${recipient}\n${payload}`);
+function bytesOf(entry: BoxEntry): number {
+  return Buffer.byteLength(entryText(entry, "e"));
 }

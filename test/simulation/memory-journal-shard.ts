@@ -13,6 +13,7 @@ export interface BoxEntry {
   readonly waits?: number;
   readonly recipient: string;
   readonly needsScreening?: true;
+  readonly template?: string;
   readonly payload: string;
 }
 
@@ -201,6 +202,18 @@ export function countText({ attempts, waits = 0 }: { readonly attempts: number; 
   return waits === 0 ? `${attempts}` : `${attempts}+${waits}`;
 }
 
+/** What ends the text of a finished job's row. */
+export function templateOf({ template }: { readonly template?: string }): readonly string[] {
+  return template === undefined ? [] : [template];
+}
+
+/** A box entry as the journal writes it, `channel` being one letter. */
+export function entryText(entry: BoxEntry, channel: string): string {
+  const { jobId, recipient, needsScreening, template, payload, ...count } = entry;
+  const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
+  return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}\n${payload}`;
+}
+
 /** Writes the rows as one entry of the outbox. */
 export function publish(shard: ShardState, rows: readonly LedgerRow[], nowMs: number): void {
   if (rows.length === 0) return;
@@ -211,6 +224,6 @@ export function publish(shard: ShardState, rows: readonly LedgerRow[], nowMs: nu
 /** The journal writes a channel, a type and a status as one letter each. */
 function bytesOf({ tenantId, jobId, eventId, result, finished }: LedgerRow): number {
   const letter = "x";
-  const ending = finished === null ? [] : [letter, finished.attempts, finished.result];
+  const ending = finished === null ? [] : [letter, finished.attempts, finished.result, ...templateOf(finished)];
   return Buffer.byteLength(JSON.stringify([tenantId, jobId, letter, eventId, letter, result, ...ending]));
 }

@@ -19,6 +19,8 @@ export interface AcceptedPass {
   readonly content: PassContent;
   /** Bytes of images by their SHA-256 in hex. */
   readonly images: ReadonlyMap<string, Uint8Array>;
+  /** The slug of the template that it is made from, or null. */
+  readonly template: string | null;
 }
 
 export interface PassSurroundings {
@@ -45,8 +47,9 @@ export function acceptPass(body: unknown, surroundings: PassSurroundings): Accep
   const given = body["pass_data"] ?? (template === null ? null : {});
   if (given === null) throw fault("pass_data", "is required");
   if (!isJsonObject(given)) throw fault("pass_data", "must be an object");
-  if (type === "apple") return readApplePass(appleOver(template, given));
-  return { ...readGooglePass(googleOver(template, given), surroundings), images: new Map() };
+  const slug = template === null ? null : String(body["template_id"]);
+  if (type === "apple") return { ...readApplePass(appleOver(template, given)), template: slug };
+  return { ...readGooglePass(googleOver(template, given), surroundings), images: new Map(), template: slug };
 }
 
 /**
