@@ -12,6 +12,9 @@ export interface ClickHouseOptions {
   readonly timeoutMs: number;
 }
 
+/** Values by the names that they have in a statement. */
+export type QueryParams = Readonly<Record<string, string | number>>;
+
 /**
  * Statements with a deadline, the same over HTTP and inside this process. Whatever a statement needs stands in its
  * text, settings too: the in-process engine would keep any that come beside it.
@@ -46,13 +49,21 @@ export class ClickHouse {
     );
   }
 
-  /** The rows of a SELECT, an array of column values each. Rejects with `UnavailableError`. */
-  rows(sql: string): Promise<readonly (readonly unknown[])[]> {
+  /**
+   * The rows of a SELECT, an array of column values each. `params` are bound to its `{name:Type}`. Rejects with
+   * `UnavailableError`.
+   */
+  rows(sql: string, params: QueryParams = {}): Promise<readonly (readonly unknown[])[]> {
     return this.answer(
       Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
       async (signal) => {
         // One JSON document, not a line a row: an answer that breaks off then never passes for a short one.
-        const result = await this.options.client.query({ query: sql, format: "JSONCompact", abort_signal: signal });
+        const result = await this.options.client.query({
+          query: sql,
+          query_params: { ...params },
+          format: "JSONCompact",
+          abort_signal: signal,
+        });
         const { data } = await result.json<readonly unknown[]>();
         return data;
       },

@@ -8,12 +8,17 @@ export function serveClickHouse(engine: ClickHouseClient) {
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const inUrl = new URL(request.url).searchParams.get("query");
+      const asked = new URL(request.url).searchParams;
+      const inUrl = asked.get("query");
+      // Plain values only: nothing in them is escaped.
+      const params = Object.fromEntries(
+        [...asked].flatMap(([name, value]) => (name.startsWith("param_") ? [[name.slice(6), value]] : [])),
+      );
       const body = await request.text();
       try {
         const { stream } =
           inUrl === null
-            ? await engine.exec({ query: body })
+            ? await engine.exec({ query: body, query_params: params })
             : await engine.exec({ query: inUrl, values: Readable.from([Buffer.from(body)], { objectMode: false }) });
         return new Response(await text(stream));
       } catch (error) {
