@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import type { JobAddress, ProviderReferences } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
@@ -18,7 +18,8 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
  *
  * W1. `take` resolves when every status of a known job is in the journal: who answers the provider after that has lost
  *     none. W2. A status whose message is not known is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
- * W3. Statuses of one job reach the journal in the order in which they came.
+ * W3. Statuses of one job reach the journal in the order in which they came, those that were held first. W4. Names of
+ *     tenants that somebody made up keep nobody from working: they are looked up one by one.
  */
 export class WhatsappStatuses {
   private readonly early: EarlyStatuses;
@@ -48,15 +49,39 @@ export class WhatsappStatuses {
 
   private async takeSome(statuses: readonly WhatsappStatus[]): Promise<void> {
     const byId = await this.jobsById(statuses);
-    const outcomes = await Promise.allSettled(
-      statuses.map(async (status) => {
-        const job = status.job ?? byId.get(status.messageId) ?? null;
-        if (job !== null) return this.record(status, job);
-        if (!this.early.hold(status)) this.count(status, "dropped");
+    const strangers = await this.strangersIn(statuses);
+    const jobOf = ({ job, messageId }: WhatsappStatus) => job ?? byId.get(messageId) ?? null;
+    const known = new Map(
+      statuses.flatMap((status) => {
+        const job = jobOf(status);
+        return job === null ? [] : [[status.messageId, job] as const];
       }),
     );
-    // All are waited for: none must be under way when the provider hears that it has to repeat them.
-    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+    await allEnded(Array.from(known, ([messageId, job]) => this.early.release(messageId, job)));
+    await allEnded(
+      statuses.map(async (status) => {
+        const job = jobOf(status);
+        if (job === null) {
+          if (!this.early.hold(status)) this.count(status, "dropped");
+        } else if (strangers.has(job.tenantId)) this.count(status, "unknown");
+        else await this.record(status, job);
+      }),
+    );
+  }
+
+  /**
+   * The tenants that are named and do not exist. A registry in this process holds the event loop while it looks, so
+   * everybody else has a turn after each that is not remembered.
+   */
+  private async strangersIn(statuses: readonly WhatsappStatus[]): Promise<ReadonlySet<string>> {
+    const { directory, clock } = this.ports;
+    const strangers = new Set<string>();
+    for (const tenantId of new Set(statuses.flatMap(({ job }) => job?.tenantId ?? []))) {
+      const found = directory.byId(tenantId);
+      if ((await found) === null) strangers.add(tenantId);
+      if (found instanceof Promise) await sleep(clock, 0);
+    }
+    return strangers;
   }
 
   /** The jobs of messages that do not say it themselves. */
@@ -76,4 +101,9 @@ export class WhatsappStatuses {
   private count({ type }: WhatsappStatus, result: string): void {
     this.ports.telemetry.count("delivery_reports", { type, result });
   }
+}
+
+/** All are waited for: none must be under way when the provider hears that it has to repeat them. */
+async function allEnded(works: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(works)) if (outcome.status === "rejected") throw outcome.reason;
 }

@@ -263,6 +263,41 @@ describe("statuses of messages that nobody knows", () => {
     await away.stop();
   });
 
+  test("come before those that followed them, once their message is known", async () => {
+    const sent = await newChatJob(false);
+    const clock = new VirtualClock();
+    const patient = statusesFor({ clock });
+    await report([[sent, "read"]], patient);
+    await report([[sent, "failed"]], patient);
+    await handOver([sent]);
+    await report([[sent, "delivered"]], patient);
+    expect(patient.held).toBe(0);
+    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read", "failed", "delivered"]);
+    await clock.advance(limits.earlyStatusRetryMs);
+    await patient.stop();
+  });
+
+  test("of tenants that nobody has are dropped, and looked up one at a time", async () => {
+    let [asked, underWay, together] = [0, 0, 0];
+    const directory = {
+      byApiKey: () => null,
+      byId: async () => {
+        asked += 1;
+        underWay += 1;
+        together = Math.max(together, underWay);
+        await Promise.resolve();
+        underWay -= 1;
+        return null;
+      },
+    };
+    const strangers = statusesFor({ directory });
+    const named = Array.from({ length: 20 }, (_, i) =>
+      status(`wamid.${i}`, "read", { biz_opaque_callback_data: `ghost${i}/${jobIds.next()}` }),
+    );
+    await strangers.take(readWhatsappWebhook(webhookOf(named)).statuses);
+    expect([asked, together, strangers.held]).toEqual([20, 1, 0]);
+  });
+
   test("are looked for once more at the end", async () => {
     const sent = await newChatJob(false);
     await report([[sent, "read"]]);
