@@ -11,8 +11,8 @@ export interface WalletPorts {
   readonly google: GooglePasses;
   readonly classes: GoogleClasses;
   readonly saveLinks: SaveLinks;
-  /** What is wrong with credentials for Apple's passes, as a sentence for the operator; null: nothing is. */
-  checkSigner(signer: AppleSigner): string | null;
+  /** Why credentials for Apple's passes cannot be used, or why devices will not take what they sign, for the operator. */
+  checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };
   /** Where tenants' webhooks may go. */
   readonly outbound: OutboundGuard;
 }

@@ -35,7 +35,7 @@ export async function platformApple(config: Config): Promise<AppleSigner | null>
     passTypeId: applePassTypeId,
     teamId: appleTeamId,
   };
-  const problem = checkAppleSigner(signer, systemClock.nowMs());
+  const { problem } = checkAppleSigner(signer, systemClock.nowMs());
   if (problem === null) return signer;
   throw new ConfigurationError(`APPLE_CERTIFICATE and what is set with it cannot sign passes: ${problem}`);
 }

@@ -141,6 +141,23 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     expect([await world.balance(), world.front.journal.queued.length]).toEqual([before, queued]);
   });
 
+  test("a Google pass of a class that another tenant owns", async () => {
+    const body = google({ class_id: "33.theirs" });
+    await tenant("owner");
+    await world.registry.googleClasses.claim("33.theirs", "owner");
+    for (const path of ["/v1/passes/create", "/v1/send/wallet"]) {
+      const [before, queued] = [await world.balance(), world.front.journal.queued.length];
+      const answer = await world.front.post(path, body);
+      expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("another tenant's")]);
+      expect([await world.balance(), world.front.journal.queued.length]).toEqual([before, queued]);
+    }
+    await world.registry.googleClasses.claim("33.mine", "acme");
+    expect((await create(google({ class_id: "33.mine" }))).status).toBe(202);
+    // That a pass is asked for claims nothing: its job may fail.
+    await create(google({ class_id: "33.nobodys" }));
+    expect(await world.registry.googleClasses.ownerOf("33.nobodys")).toBeNull();
+  });
+
   test("a serial that was used", async () => {
     const body = apple();
     await create(body);
@@ -382,6 +399,7 @@ describe("operators", () => {
     const signer = {
       certificate_pem: "-----BEGIN CERTIFICATE-----",
       private_key_pem: "-----BEGIN PRIVATE KEY-----",
+      wwdr_pem: "-----BEGIN CERTIFICATE-----",
       pass_type_id: "pass.test.own",
       team_id: "A1B2C3D4E5",
     };
@@ -390,6 +408,9 @@ describe("operators", () => {
     expect([refused.status, refused.body["error"]]).toEqual([400, "the certificate is for another team"]);
     expect((await world.front.operate("PUT", path, { ...signer, team_id: "short" })).status).toBe(400);
     expect((await world.front.operate("PUT", path, signer)).status).toBe(204);
+    const { wwdr_pem: _, ...alone } = signer;
+    const warned = await world.front.operate("PUT", path, alone);
+    expect([warned.status, warned.body]).toEqual([200, { warnings: [expect.any(String)] }]);
     const account = { client_email: "a@b.test", private_key: pem().replaceAll("\n", "\\n") };
     const google = { service_account: account, issuer_id: "77" };
     expect((await world.front.operate("PUT", "/tenants/own/credentials/google", google)).status).toBe(204);

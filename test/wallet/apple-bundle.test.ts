@@ -9,8 +9,9 @@ import { PKPass } from "passkit-generator";
 import { type PassSigner, PassSigners } from "../../src/channels/wallet/apple/pass-signers.ts";
 import { type PassParts, signedBundle } from "../../src/channels/wallet/apple/signed-bundle.ts";
 import { PASS_STYLES, type PassStyle } from "../../src/core/wallet.ts";
+import { issueCertificate, SUBJECT } from "../../src/sandbox/certificate-authority.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
-import { AppleAuthority, PASS_TYPE, TEAM } from "./apple-authority.ts";
+import { AppleAuthority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
 import schema from "./apple-pass.schema.json";
 
 setDefaultTimeout(60_000);
@@ -69,8 +70,12 @@ function aPass(style: PassStyle, pass: Readonly<Record<string, unknown>> = {}): 
   };
 }
 
-async function bundleOf(parts: PassParts, nowMs = Date.now()): Promise<Record<string, Uint8Array>> {
-  const bytes = await signedBundle(parts, signer, nowMs);
+async function bundleOf(
+  parts: PassParts,
+  nowMs = Date.now(),
+  by: PassSigner = signer,
+): Promise<Record<string, Uint8Array>> {
+  const bytes = await signedBundle(parts, by, nowMs);
   if (bytes === null) throw new Error("an image is missing");
   return unzipSync(bytes);
 }
@@ -86,10 +91,10 @@ async function openssl(...args: readonly string[]): Promise<{ exitCode: number; 
 }
 
 /** As a device would, but with the test's root for Apple's. */
-async function verify(files: Record<string, Uint8Array>) {
+async function verify(files: Record<string, Uint8Array>, rootPem = apple.root.certificatePem) {
   await Bun.write(join(folder, "manifest.json"), files["manifest.json"] ?? "");
   await Bun.write(join(folder, "signature"), files["signature"] ?? "");
-  await Bun.write(join(folder, "root.pem"), apple.root.certificatePem);
+  await Bun.write(join(folder, "root.pem"), rootPem);
   const verifying = ["cms", "-verify", "-binary", "-inform", "DER", "-in", "signature", "-content", "manifest.json"];
   return openssl(...verifying, "-CAfile", "root.pem", "-purpose", "any", "-out", "/dev/null");
 }
@@ -97,6 +102,18 @@ async function verify(files: Record<string, Uint8Array>) {
 test("OpenSSL verifies the signature over the manifest, from the root alone", async () => {
   const files = await bundleOf(aPass("generic"));
   expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
+});
+
+test("a certificate that signed itself signs passes that OpenSSL verifies from it alone", async () => {
+  const subject = [[SUBJECT.commonName, "somebody"]] as const;
+  const { certificatePem, privateKeyPem } = await issueCertificate(
+    { subject, ...validFor(30), purpose: "client" },
+    null,
+  );
+  const credentials = { ...(await apple.signer()), certificatePem, privateKeyPem, wwdrPem: null };
+  const self = await new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now }).open(credentials, "acme");
+  const files = await bundleOf(aPass("generic"), Date.now(), self);
+  expect(await verify(files, certificatePem)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
 });
 
 test("a manifest that was changed after it was signed is not verified", async () => {

@@ -2,8 +2,10 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { isIssuedBy, readCertificate } from "../../src/channels/wallet/apple/certificate.ts";
 import { checkAppleSigner } from "../../src/channels/wallet/apple/check-apple-signer.ts";
+import { PassSigners } from "../../src/channels/wallet/apple/pass-signers.ts";
 import type { AppleSigner } from "../../src/core/wallet.ts";
 import { issueCertificate, SUBJECT } from "../../src/sandbox/certificate-authority.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { AppleAuthority, authority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
 
 setDefaultTimeout(60_000);
@@ -19,10 +21,11 @@ beforeAll(async () => {
   good = await apple.signer();
 });
 
-const check = (signer: AppleSigner, nowMs = Date.now()) => checkAppleSigner(signer, nowMs);
+const check = (signer: AppleSigner, nowMs = Date.now()) => checkAppleSigner(signer, nowMs).problem;
+const warnings = (signer: AppleSigner) => checkAppleSigner(signer, Date.now()).warnings;
 
 test("credentials that fit together are in order", () => {
-  expect(check(good)).toBeNull();
+  expect(checkAppleSigner(good, Date.now())).toEqual({ problem: null, warnings: [] });
 });
 
 test("an encrypted key opens with its passphrase alone, whichever way it was encrypted", () => {
@@ -101,23 +104,48 @@ test("a pass type in Apple's extension counts as much as the one in the subject"
   expect(check(contradictory)).toContain('"pass.test.other"');
 });
 
-test("a certificate that is for no pass type is refused", async () => {
-  const subject = [[SUBJECT.commonName, "Pass Type ID: pass.test.event"]] as const;
-  const { certificatePem, privateKeyPem } = await issueCertificate(
-    { subject, ...validFor(30), purpose: "client" },
-    apple.wwdr,
-  );
-  expect(check({ ...good, certificatePem, privateKeyPem })).toBe("the certificate is not a Pass Type ID certificate");
+test("a certificate that names its pass type in nothing but its common name is held to that", async () => {
+  for (const name of ["Pass Type ID: pass.test.event", "Pass Type ID with NFC: pass.test.event"]) {
+    const named = await apple.signer({ subject: [[SUBJECT.commonName, name]] });
+    expect(check(named)).toBeNull();
+    expect(check({ ...named, passTypeId: "pass.test.other" })).toContain('"pass.test.event"');
+  }
 });
 
-test("an intermediate that is missing or another one is refused", async () => {
+test("a certificate that names neither pass type nor team can be used, with a warning for each", async () => {
+  const request = { subject: [[SUBJECT.commonName, "somebody"]] as const, ...validFor(30), purpose: "client" as const };
+  const { certificatePem, privateKeyPem } = await issueCertificate(request, apple.wwdr);
+  const nameless = { ...good, certificatePem, privateKeyPem };
+  expect(check(nameless)).toBeNull();
+  expect(warnings(nameless)).toEqual([
+    expect.stringContaining("names no pass type"),
+    expect.stringContaining("names no team"),
+  ]);
+});
+
+test("an intermediate that did not issue the certificate is refused", async () => {
   const impostor = await issueCertificate(authority("Test Developer Relations"), null);
-  expect(check({ ...good, wwdrPem: null })).toBe(
-    "the certificate was issued by none of Apple's intermediates that are known",
-  );
   for (const wwdrPem of [apple.root.certificatePem, impostor.certificatePem]) {
     expect(check({ ...good, wwdrPem })).toBe("the intermediate certificate is not the one that issued the certificate");
   }
+});
+
+test("the intermediate is found in a whole chain", () => {
+  const chain = [apple.root, apple.wwdr].map(({ certificatePem }) => certificatePem).join("\n");
+  expect(checkAppleSigner({ ...good, wwdrPem: chain }, Date.now())).toEqual({ problem: null, warnings: [] });
+});
+
+test("without an intermediate a certificate of an unknown issuer signs alone, and the log warns of it", async () => {
+  const alone = { ...good, wwdrPem: null };
+  expect(check(alone)).toBeNull();
+  expect(warnings(alone)).toEqual([expect.stringContaining("issued by none of Apple's intermediates")]);
+  const telemetry = new QuietTelemetry();
+  const signers = new PassSigners({ telemetry, nowMs: () => Date.now() });
+  const signer = await signers.open(alone, "acme");
+  await signers.open(alone, "acme");
+  expect(signer.tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(1);
+  expect((await signers.open(good, "acme")).tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
+  expect(telemetry.lines).toEqual(["warn: no device of Apple's will accept what these credentials sign"]);
 });
 
 test("hostile PEM texts are refused, in a sentence that holds nothing of the key", () => {

@@ -24,10 +24,10 @@ export function walletCredentialRoutes(app: Elysia, door: FrontDoor): void {
         passTypeId: given.pass_type_id,
         teamId: given.team_id,
       };
-      const wrong = wallet.checkSigner(signer);
-      if (wrong !== null) throw new ApiError(400, wrong);
+      const { problem, warnings } = wallet.checkSigner(signer);
+      if (problem !== null) throw new ApiError(400, problem);
       await registry.putAppleCredentials(tenantId, signer);
-      return noContent(exchange);
+      return warnings.length === 0 ? noContent(exchange) : exchange.json(200, { warnings });
     }),
   );
   const google = new OperatorBody(googleCredentialsBody);

@@ -10,6 +10,8 @@ export interface OperatorOperation {
   readonly body?: TSchema;
   readonly status: "200" | "201" | "204";
   readonly answers: Omit<Success, "description"> | null;
+  /** Other successes, by their status. */
+  readonly alsoAnswers?: Readonly<Record<string, Success>>;
   /** Beside 401 and 500, and 400 and 413 where there is a body. */
   readonly alsoFails?: Readonly<Record<string, string>>;
 }
@@ -30,6 +32,7 @@ export function operation({
   body,
   status,
   answers,
+  alsoAnswers = {},
   alsoFails,
 }: OperatorOperation): JsonObject {
   const bodyErrors: Record<string, string> =
@@ -43,6 +46,7 @@ export function operation({
     ...(body === undefined ? null : { requestBody: toRequestBody(body) }),
     responses: {
       [status]: answers === null ? emptyAnswer("Done.") : answer({ description: "Done.", ...answers }),
+      ...Object.fromEntries(Object.entries(alsoAnswers).map(([code, success]) => [code, answer(success)])),
       ...errors({ "401": "OperatorUnknown", ...bodyErrors, ...alsoFails, "500": "OperatorInternalError" }),
     },
   };

@@ -173,6 +173,13 @@ export const walletPaths: JsonObject = {
       body: appleCredentialsBody,
       status: "204",
       answers: null,
+      alsoAnswers: {
+        "200": {
+          description: "Done, and no device of Apple's will accept what these credentials sign.",
+          schema: "AppleCredentialsWarnings",
+          example: { warnings: ["the certificate names no team"] },
+        },
+      },
       alsoFails: NOT_FOUND,
     }),
   },

@@ -89,7 +89,7 @@ const googleData: JsonObject = {
   type: "object",
   description: "For passes of type google.",
   properties: {
-    class_id: { type: "string", description: "Required. `<issuer_id>.<class_name>`." },
+    class_id: { type: "string", description: "Required. `<issuer_id>.<class_name>`, not another tenant's." },
     class_type: { type: "string", enum: ["eventTicket", "generic"] },
     object_id: { type: "string", description: "Required. `<issuer_id>.<object_name>`, used once." },
     object_data: {
@@ -150,6 +150,11 @@ export const walletSchemas: JsonObject = {
       },
       has_users: { type: "boolean", description: "Google only: at least one user saved the pass." },
     },
+  },
+  AppleCredentialsWarnings: {
+    type: "object",
+    required: ["warnings"],
+    properties: { warnings: { type: "array", items: { type: "string" } } },
   },
   WalletWebhook: {
     type: "object",

@@ -21,12 +21,12 @@ export const NO_WALLET: WalletPorts = {
   devices: { count: away },
   bundles: { bundleOf: away },
   google: { status: away },
-  classes: { create: away, change: away, read: away },
+  classes: { create: away, change: away, read: away, requireUsable: away },
   saveLinks: {
     linkOf: () => {
       throw new UnavailableError("there is no wallet here");
     },
   },
-  checkSigner: () => null,
+  checkSigner: () => ({ problem: null, warnings: [] }),
   outbound: { routeTo: async () => ({ kind: "refused", why: "is not reached from here" }) },
 };

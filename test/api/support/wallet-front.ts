@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WalletPorts } from "../../../src/api/wallet-ports.ts";
+import { GoogleWallet } from "../../../src/channels/wallet/google/google-wallet.ts";
 import { ApiError } from "../../../src/core/errors.ts";
 import type { NewJob } from "../../../src/core/journal.ts";
 import type { Pass, PassBundle } from "../../../src/core/passes.ts";
@@ -13,6 +14,8 @@ import { migrate } from "../../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../../src/registry/open-registry.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { openTestRegistry } from "../../registry/open-test-registry.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { hurriedClock } from "../../wallet/google-world.ts";
 import { Front } from "./front.ts";
 import { NO_WALLET } from "./no-wallet.ts";
 
@@ -28,6 +31,8 @@ export const PLATFORM: PlatformCredentials = {
   },
   google: { issuerId: "33", clientEmail: "passes@project.test", privateKeyPem: "" },
 };
+
+const NOWHERE = "http://127.0.0.1:9";
 
 /** A front door over a real registry, whose tenant `acme` has passes, and a signer that signs nothing. */
 export class WalletFront {
@@ -55,14 +60,28 @@ export class WalletFront {
       if (kept !== null && kept.version >= pass.version) return kept;
       return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
     };
+    // Requests for passes only ask it whose a class is, which is known here.
+    const google = new GoogleWallet({
+      apiUrl: NOWHERE,
+      tokenUrl: NOWHERE,
+      saveUrlBase: NOWHERE,
+      platform,
+      classOwners: registry.googleClasses,
+      clock: hurriedClock,
+      telemetry: new QuietTelemetry(),
+    });
     const wallet: WalletPorts = {
       ...NO_WALLET,
       passes,
       devices,
       bundles: { bundleOf },
+      classes: google.classes,
       google: { status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }) },
       saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
-      checkSigner: ({ teamId }) => (teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null),
+      checkSigner: ({ teamId, wwdrPem }) => ({
+        problem: teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null,
+        warnings: wwdrPem === null ? ["the certificate was issued by nobody who is known"] : [],
+      }),
       outbound: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: true }),
     };
     const ports = { registry: registry.registry, directory, platform, wallet: changes(wallet) };

@@ -11,7 +11,7 @@ export interface Certificate {
   readonly serialNumber: Uint8Array<ArrayBuffer>;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** `UID` of the subject, and what Apple's own extension says: pass types, if it is a Pass Type ID certificate. */
+  /** What the subject (`UID`, and `CN` by its form) and Apple's own extension say: pass types, if it is for any. */
   readonly passTypeIds: readonly string[];
   /** `OU` of the subject: the team. */
   readonly teamIds: readonly string[];
@@ -24,6 +24,7 @@ export interface Certificate {
 
 const OID = {
   userId: "0.9.2342.19200300.100.1.1",
+  commonName: "2.5.4.3",
   organizationalUnit: "2.5.4.11",
   subjectKeyIdentifier: "2.5.29.14",
   authorityKeyIdentifier: "2.5.29.35",
@@ -32,19 +33,19 @@ const OID = {
 } as const;
 
 const PEM_CHARS_MAX = 64 * 1024;
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/;
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;
+const PASS_TYPE_NAME = /^Pass Type ID(?: with NFC)?: (.+)$/;
 
 /** The first certificate of a PEM text (RFC 7468), or null where it holds none that can be read. */
 export function readCertificate(pem: string): Certificate | null {
-  const body = pem.length > PEM_CHARS_MAX ? undefined : PEM_CERTIFICATE.exec(pem)?.[1];
-  if (body === undefined) return null;
-  const der = new Uint8Array(Buffer.from(body, "base64"));
-  try {
-    return describe(der);
-  } catch {
-    // Whatever the libraries say of it: it is no certificate.
-    return null;
-  }
+  return readCertificates(pem, 1)[0] ?? null;
+}
+
+/** The certificates of a PEM text, the first `max` of them; those that cannot be read are left out. */
+export function readCertificates(pem: string, max: number): readonly Certificate[] {
+  if (pem.length > PEM_CHARS_MAX) return [];
+  const bodies = pem.matchAll(PEM_CERTIFICATE).take(max);
+  return [...bodies].flatMap(([, body = ""]) => read(new Uint8Array(Buffer.from(body, "base64"))) ?? []);
 }
 
 /** Whether `issuer` is who signed the certificate: by name, by key identifier where both have one, and by signature. */
@@ -60,11 +61,21 @@ export function isIssuedBy(certificate: Certificate, issuer: Certificate): boole
   }
 }
 
+function read(der: Uint8Array<ArrayBuffer>): Certificate | null {
+  try {
+    return describe(der);
+  } catch {
+    // Whatever the libraries say of it: it is no certificate.
+    return null;
+  }
+}
+
 function describe(der: Uint8Array<ArrayBuffer>): Certificate {
   const certificate = X509.fromBER(der);
   const extensions = new Map((certificate.extensions ?? []).map((one) => [one.extnID, one]));
   const passType = extensions.get(OID.applePassType)?.extnValue.valueBlock.valueHexView;
-  const passTypeIds = textsOf(certificate.subject, OID.userId);
+  const named = textsOf(certificate.subject, OID.commonName).flatMap((name) => PASS_TYPE_NAME.exec(name)?.[1] ?? []);
+  const passTypeIds = [...textsOf(certificate.subject, OID.userId), ...named];
   return {
     der,
     issuer: new Uint8Array(certificate.issuer.toSchema().toBER()),

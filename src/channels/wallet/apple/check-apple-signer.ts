@@ -1,29 +1,43 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import type { AppleSigner } from "../../../core/wallet.ts";
-import { type Certificate, isIssuedBy, readCertificate } from "./certificate.ts";
+import { type Certificate, isIssuedBy, readCertificate, readCertificates } from "./certificate.ts";
 import { wwdrCertificateFor } from "./wwdr-certificates.ts";
 
 /** Credentials that have been read and fit together. */
 export interface CheckedSigner {
   readonly certificate: Certificate;
-  /** The intermediate that issued it. */
-  readonly wwdr: Certificate;
+  /** The intermediate that issued it. Null: none is given, and none of Apple's did. */
+  readonly wwdr: Certificate | null;
   readonly privateKey: KeyObject;
+  /** Why no device of Apple's will accept what they sign, sentences without secrets; none: devices will. */
+  readonly warnings: readonly string[];
+}
+
+/** What is wrong with credentials, or what is odd about them. */
+export interface SignerVerdict {
+  /** Why they cannot be used; null: they can be. */
+  readonly problem: string | null;
+  /** As in `CheckedSigner`. */
+  readonly warnings: readonly string[];
 }
 
 const RSA_BITS_MIN = 2048;
 const KEY_CHARS_MAX = 64 * 1024;
+/** Certificates of a text that may hold a whole chain. */
+const CHAIN_MAX = 8;
 
-/**
- * What is wrong with credentials for Apple's passes, as a sentence for the operator that holds no secret; null: devices
- * will accept what they sign, as far as can be told without Apple.
- */
-export function checkAppleSigner(signer: AppleSigner, nowMs: number): string | null {
+/** Looks at credentials for Apple's passes, in sentences for the operator that hold no secret. */
+export function checkAppleSigner(signer: AppleSigner, nowMs: number): SignerVerdict {
   const checked = checkedSigner(signer, nowMs);
-  return typeof checked === "string" ? checked : null;
+  return typeof checked === "string"
+    ? { problem: checked, warnings: [] }
+    : { problem: null, warnings: checked.warnings };
 }
 
-/** The credentials, or what is wrong with them. */
+/**
+ * The credentials, or what is wrong with them. What contradicts itself is refused. What only lacks something cannot be
+ * one of Apple's certificates; it signs all the same, for a test or for an intermediate that is newer than this program.
+ */
 export function checkedSigner(signer: AppleSigner, nowMs: number): CheckedSigner | string {
   const certificate = readCertificate(signer.certificatePem);
   if (certificate === null) return "the certificate cannot be read: it should be a certificate in PEM";
@@ -34,9 +48,9 @@ export function checkedSigner(signer: AppleSigner, nowMs: number): CheckedSigner
   if (typeof wwdr === "string") return wwdr;
   const problem =
     validityProblem("the certificate", certificate, nowMs) ??
-    validityProblem("the intermediate certificate", wwdr, nowMs) ??
+    (wwdr === null ? null : validityProblem("the intermediate certificate", wwdr, nowMs)) ??
     identityProblem(signer, certificate);
-  return problem ?? { certificate, wwdr, privateKey };
+  return problem ?? { certificate, wwdr, privateKey, warnings: warningsOf(certificate, wwdr) };
 }
 
 function readPrivateKey({ privateKeyPem, passphrase }: AppleSigner): KeyObject | string {
@@ -61,17 +75,12 @@ function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
   return Buffer.compare(spki(createPublicKey(key)), spki(certificate.x509.publicKey)) === 0;
 }
 
-function wwdrOf({ wwdrPem }: AppleSigner, certificate: Certificate): Certificate | string {
-  if (wwdrPem === null) {
-    return (
-      wwdrCertificateFor(certificate) ?? "the certificate was issued by none of Apple's intermediates that are known"
-    );
-  }
-  const given = readCertificate(wwdrPem);
-  if (given === null) return "the intermediate certificate cannot be read: it should be a certificate in PEM";
-  return isIssuedBy(certificate, given)
-    ? given
-    : "the intermediate certificate is not the one that issued the certificate";
+function wwdrOf({ wwdrPem }: AppleSigner, certificate: Certificate): Certificate | null | string {
+  if (wwdrPem === null) return wwdrCertificateFor(certificate);
+  const given = readCertificates(wwdrPem, CHAIN_MAX);
+  if (given.length === 0) return "the intermediate certificate cannot be read: it should be a certificate in PEM";
+  const issuer = given.find((one) => isIssuedBy(certificate, one));
+  return issuer ?? "the intermediate certificate is not the one that issued the certificate";
 }
 
 function validityProblem(what: string, { notBeforeMs, notAfterMs }: Certificate, nowMs: number): string | null {
@@ -80,12 +89,20 @@ function validityProblem(what: string, { notBeforeMs, notAfterMs }: Certificate,
 }
 
 function identityProblem({ passTypeId, teamId }: AppleSigner, { passTypeIds, teamIds }: Certificate): string | null {
-  if (passTypeIds.length === 0) return "the certificate is not a Pass Type ID certificate";
   const otherType = passTypeIds.find((id) => id !== passTypeId);
   if (otherType !== undefined)
     return `the certificate is for the pass type ${quoted(otherType)}, not ${quoted(passTypeId)}`;
-  if (teamIds.includes(teamId)) return null;
+  if (teamIds.length === 0 || teamIds.includes(teamId)) return null;
   return `the certificate belongs to the team ${quoted(teamIds.join(", "))}, not ${quoted(teamId)}`;
+}
+
+function warningsOf({ passTypeIds, teamIds }: Certificate, wwdr: Certificate | null): readonly string[] {
+  const all = [
+    wwdr === null && "the certificate was issued by none of Apple's intermediates that are known, and none is given",
+    passTypeIds.length === 0 && "the certificate names no pass type: it is not a Pass Type ID certificate of Apple's",
+    teamIds.length === 0 && "the certificate names no team",
+  ];
+  return all.filter((warning) => warning !== false);
 }
 
 /** What a certificate says can be anything: on one line, and not too long. */

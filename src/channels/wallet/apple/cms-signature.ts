@@ -6,7 +6,7 @@ export interface CmsSigner {
   readonly key: CryptoKey;
   /** IssuerAndSerialNumber. */
   readonly sid: Uint8Array;
-  /** CertificateSet: the signer's and its issuer's. */
+  /** CertificateSet: the signer's and, where it is known, its issuer's. */
   readonly certificates: Uint8Array;
 }
 
@@ -22,12 +22,12 @@ const SIGNING_TIME = oid("1.2.840.113549.1.9.5");
 const ENCAPSULATED = der(TAG.sequence, DATA);
 const YEAR_2050_MS = Date.UTC(2050, 0);
 
-/** `key`: RSASSA-PKCS1-v1_5 with SHA-256. */
-export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Certificate): CmsSigner {
+/** `key`: RSASSA-PKCS1-v1_5 with SHA-256. `issuer` null: it is not known. */
+export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Certificate | null): CmsSigner {
   return {
     key,
     sid: der(TAG.sequence, certificate.issuer, certificate.serialNumber),
-    certificates: der(TAG.context0, certificate.der, issuer.der),
+    certificates: der(TAG.context0, certificate.der, ...(issuer === null ? [] : [issuer.der])),
   };
 }
 

@@ -13,7 +13,7 @@ export interface PassSigner {
   readonly teamId: string;
   readonly cms: CmsSigner;
   readonly notAfterMs: number;
-  /** What a connection to the push service shows: the certificate with its issuer's, and the key, not encrypted. */
+  /** What a connection to the push service shows: the certificate with its issuer's where that is known, and the key, not encrypted. */
   readonly tls: { readonly cert: string; readonly key: string };
 }
 
@@ -72,15 +72,20 @@ export class PassSigners {
   private async read(credentials: AppleSigner, id: string): Promise<PassSigner> {
     const checked = checkedSigner(credentials, this.options.nowMs());
     if (typeof checked === "string") throw refused(checked);
-    const { certificate, wwdr, privateKey } = checked;
+    const { certificate, wwdr, privateKey, warnings } = checked;
+    const chain = wwdr === null ? [certificate] : [certificate, wwdr];
+    if (warnings.length > 0) {
+      const fields = { pass_type: credentials.passTypeId, why: warnings.join("; ") };
+      this.options.telemetry.log("warn", "no device of Apple's will accept what these credentials sign", fields);
+    }
     return {
       id,
       passTypeId: credentials.passTypeId,
       teamId: credentials.teamId,
       cms: cmsSigner(await signingKey(privateKey), certificate, wwdr),
-      notAfterMs: Math.min(certificate.notAfterMs, wwdr.notAfterMs),
+      notAfterMs: Math.min(...chain.map((one) => one.notAfterMs)),
       tls: {
-        cert: [certificate, wwdr].map(({ x509 }) => x509.toString().trim()).join("\n"),
+        cert: chain.map(({ x509 }) => x509.toString().trim()).join("\n"),
         key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
       },
     };
