@@ -32,8 +32,8 @@ async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
   const tenant = await admittedTenant(door, exchange);
   const googleClass = acceptGoogleClass((await readJson(exchange.request)).value);
   const { classId } = googleClass;
-  const prefix = prefixOf(door, tenant);
-  if (!classId.startsWith(prefix)) throw new ApiError(400, `class_data.id must begin with ${prefix}`);
+  const issuer = issuerPrefixOf(door, tenant);
+  if (!classId.startsWith(issuer)) throw new ApiError(400, `class_data.id must begin with ${issuer}`);
   await door.ports.wallet.classes.create(tenant, googleClass);
   return exchange.json(201, { status: "created", class_id: classId });
 }
@@ -41,14 +41,14 @@ async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
 async function change(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
   const tenant = await admittedTenant(door, exchange);
   const googleClass = acceptGoogleClassChange((await readJson(exchange.request)).value, id ?? "");
-  await door.ports.wallet.classes.change(tenant, { ...googleClass, classId: ownClass(door, tenant, id) });
+  await door.ports.wallet.classes.change(tenant, { ...googleClass, classId: classOf(door, tenant, id) });
   return exchange.json(200, { status: "updated", class_id: googleClass.classId });
 }
 
 async function read(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
   const tenant = await admittedTenant(door, exchange);
   const kind = readClassType(readQuery(exchange.request, ["class_type"]).class_type);
-  const classId = ownClass(door, tenant, id);
+  const classId = classOf(door, tenant, id);
   return exchange.json(200, await door.ports.wallet.classes.read(tenant, kind, classId));
 }
 
@@ -60,19 +60,16 @@ async function admittedTenant(door: FrontDoor, exchange: Exchange): Promise<Tena
   return tenant;
 }
 
-/** Throws 404 for what cannot be a class of this tenant's. */
-function ownClass(door: FrontDoor, tenant: Tenant, id: string | null): string {
-  const prefix = prefixOf(door, tenant);
-  if (id === null || !isGoogleClassId(id) || !id.startsWith(prefix)) throw new ApiError(404, "there is no such class");
+/** Throws 404 for what cannot be a class of the tenant's issuer. */
+function classOf(door: FrontDoor, tenant: Tenant, id: string | null): string {
+  const issuer = issuerPrefixOf(door, tenant);
+  if (id === null || !isGoogleClassId(id) || !id.startsWith(issuer)) throw new ApiError(404, "there is no such class");
   return id;
 }
 
-/**
- * How the ids of a tenant's classes begin. The platform's issuer is shared, and Google would let every tenant change the
- * classes of all: there each has a part of its own. Throws 500 where there are no credentials.
- */
-function prefixOf({ ports: { platform } }: FrontDoor, tenant: Tenant): string {
+/** How the ids of the classes begin that the tenant can have. Throws 500 where there are no credentials. */
+function issuerPrefixOf({ ports: { platform } }: FrontDoor, tenant: Tenant): string {
   const issuer = googleIssuerOf(tenant, platform);
   if (issuer === null) throw missingCredentials("google");
-  return tenant.wallet.google === null ? `${issuer.issuerId}.${tenant.tenantId}.` : `${issuer.issuerId}.`;
+  return `${issuer.issuerId}.`;
 }

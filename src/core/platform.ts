@@ -20,3 +20,9 @@ export function appleSignerOf(tenant: Tenant, platform: PlatformCredentials): Ap
 export function googleIssuerOf(tenant: Tenant, platform: PlatformCredentials): GoogleIssuer | null {
   return tenant.wallet.google ?? platform.google;
 }
+
+/** Whether tenants share the issuer of the tenant's Google passes: it is the platform's, whoever's account acts for it. */
+export function isGoogleIssuerShared(tenant: Tenant, platform: PlatformCredentials): boolean {
+  const issuerId = googleIssuerOf(tenant, platform)?.issuerId;
+  return issuerId !== undefined && issuerId === platform.google?.issuerId;
+}

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
 import type { Config } from "../config.ts";
+import type { GoogleClassOwners } from "../core/google-classes.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
@@ -39,9 +40,16 @@ export interface Google {
   readonly mailbox: SandboxMailbox | null;
 }
 
+export interface GoogleSurroundings {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly platform: PlatformCredentials;
+  readonly classOwners: GoogleClassOwners;
+}
+
 /** Google's wallet at the configured addresses, the public ones, or in a sandbox. */
 export async function startGoogle(
-  { config, telemetry, platform }: { config: Config; telemetry: Telemetry; platform: PlatformCredentials },
+  { config, telemetry, platform, classOwners }: GoogleSurroundings,
   shutdown: Shutdown,
 ): Promise<Google> {
   const { googleWalletApiUrl, googleTokenUrl, providers } = config;
@@ -53,6 +61,7 @@ export async function startGoogle(
     tokenUrl: googleTokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL,
     saveUrlBase: config.saveUrlBase ?? PUBLIC_SAVE_URL,
     platform,
+    classOwners,
     clock: systemClock,
     telemetry,
   });

@@ -86,7 +86,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
-  const providers = await startProviders({ config, telemetry, reports }, shutdown);
+  const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const jobIds = new JobIds(clock, random);

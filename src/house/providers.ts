@@ -47,15 +47,16 @@ export interface ProvidersPorts {
   readonly config: Config;
   readonly telemetry: Telemetry;
   readonly reports: DeliveryReports;
+  readonly registry: Pick<OpenRegistry, "googleClasses">;
 }
 
 /** Starts the sandboxes that stand in for what the configuration does not name. */
 export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown): Promise<Providers> {
-  const { config, telemetry } = ports;
+  const { config, telemetry, registry } = ports;
   const apple = await platformApple(config);
   const platform = { whatsapp: platformWhatsapp(config), apple, google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about what became of a pass.
-  const google = await startGoogle({ config, telemetry, platform }, shutdown);
+  const google = await startGoogle({ config, telemetry, platform, classOwners: registry.googleClasses }, shutdown);
   const common = { platform, google: google.wallet };
   if (!config.roles.includes("dispatcher")) {
     return { ...common, mailbox: sandboxOf(config, [google.mailbox]), openChannels: () => [] };

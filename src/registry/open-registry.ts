@@ -4,6 +4,7 @@ import type { ChangeFeed } from "../core/change-feed.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DomainStore } from "../core/domain.ts";
 import { ConfigurationError } from "../core/errors.ts";
+import type { GoogleClassOwners } from "../core/google-classes.ts";
 import type { PassDevices, PassStore } from "../core/passes.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
@@ -15,6 +16,7 @@ import { CredentialRepository } from "./credential-repository.ts";
 import { type AnyDb, Database } from "./database.ts";
 import { DeviceRepository } from "./device-repository.ts";
 import { DomainRepository } from "./domain-repository.ts";
+import { GoogleClassRepository } from "./google-class-repository.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { PassRepository } from "./pass-repository.ts";
 import { PlanRepository } from "./plan-repository.ts";
@@ -45,6 +47,7 @@ export interface OpenRegistry {
   readonly domains: DomainStore;
   readonly passes: PassStore;
   readonly devices: PassDevices;
+  readonly googleClasses: GoogleClassOwners;
   readonly directory: TenantDirectory;
   readonly probe: ReadinessProbe;
   /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
@@ -79,6 +82,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     domains: new DomainRepository({ database, changes, vault, clock }),
     passes: new PassRepository({ database, vault, clock }),
     devices: new DeviceRepository(database, clock),
+    googleClasses: new GoogleClassRepository(database, clock),
     directory: snapshots,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     start: () => snapshots.start(),

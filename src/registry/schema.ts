@@ -261,6 +261,16 @@ export const passImages = pgTable(
 );
 
 /**
+ * Classes of Google's passes on the issuer that tenants share, each with the one tenant that may use it. Written before
+ * Google has the class, never changed.
+ */
+export const googleClasses = pgTable("google_classes", {
+  classId: slug("class_id").primaryKey(),
+  tenantId: tenantId(),
+  createdAt: createdAt(),
+});
+
+/**
  * `lastTag` numbers the bundles of a pass type: who stores one adds 1, which locks the row until the commit, so that tags
  * become visible in their order and no device's "what changed since" skips one.
  */

@@ -1,19 +1,29 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { PlatformCredentials } from "../../src/core/platform.ts";
 import type { Tenant, TenantDirectory } from "../../src/core/tenant.ts";
 import type { GoogleFate } from "../../src/sandbox/google-sandbox.ts";
 import { aTenant } from "../support/tenants.ts";
 import { GOOGLE_ISSUER, GoogleWorld, ISSUER, text } from "../wallet/google-world.ts";
+import { TestOwners } from "../wallet/test-owners.ts";
 import { Front } from "./support/front.ts";
 import { NO_WALLET } from "./support/no-wallet.ts";
 
 const SLOW_MS = 30_000;
 const NO_OWN = { apple: null, google: null, templates: new Map(), webhookUrl: null };
 const OWN = { ...NO_OWN, google: GOOGLE_ISSUER };
+/** The issuer that tenants without their own share. */
+const COMMON = "3388000000000000009";
+const platform: PlatformCredentials = {
+  whatsapp: null,
+  apple: null,
+  google: { ...GOOGLE_ISSUER, issuerId: COMMON },
+};
 const channels = new Set(["wallet"] as const);
 /** By API key. */
 const TENANTS: Readonly<Record<string, Tenant>> = {
   own: aTenant({ channels, wallet: OWN }),
-  shared: aTenant({ tenantId: "beta", channels, wallet: NO_OWN }),
+  beta: aTenant({ tenantId: "beta", channels, wallet: NO_OWN }),
+  gamma: aTenant({ tenantId: "gamma", channels, wallet: NO_OWN }),
   mail: aTenant({ tenantId: "mail", wallet: OWN }),
 };
 const directory: TenantDirectory = {
@@ -21,16 +31,18 @@ const directory: TenantDirectory = {
   byId: () => null,
 };
 
+let owners: TestOwners;
 let world: GoogleWorld;
 let front: Front;
 let fate: GoogleFate | null = null;
 beforeAll(async () => {
-  world = await GoogleWorld.open({ fateOf: () => fate });
+  owners = await TestOwners.open(["beta", "gamma"]);
+  world = await GoogleWorld.open({ fateOf: () => fate }, { platform, classOwners: owners.all });
 }, SLOW_MS);
 beforeEach(async () => {
   front = await Front.start({
     directory,
-    platform: { whatsapp: null, apple: null, google: GOOGLE_ISSUER },
+    platform,
     wallet: { ...NO_WALLET, classes: world.wallet.classes },
   });
 });
@@ -38,7 +50,10 @@ afterEach(async () => {
   fate = null;
   await front.stop();
 });
-afterAll(() => world?.close(), SLOW_MS);
+afterAll(async () => {
+  await world?.close();
+  await owners?.close();
+}, SLOW_MS);
 
 let serials = 0;
 function anEvent(members: object = {}) {
@@ -165,7 +180,7 @@ describe("a class request", () => {
   test("without credentials is answered 500, and says where they are set", async () => {
     const bare = await Front.start({ directory, wallet: { ...NO_WALLET, classes: world.wallet.classes } });
     try {
-      const headers = { "X-API-Key": "shared", "Content-Type": "application/json" };
+      const headers = { "X-API-Key": "beta", "Content-Type": "application/json" };
       const answer = await bare.fetch("/v1/google/classes", {
         method: "POST",
         headers,
@@ -178,11 +193,75 @@ describe("a class request", () => {
   });
 });
 
-test("with the platform's issuer no tenant reaches another one's classes", async () => {
-  const theirs = anEvent();
-  await call("POST", "", theirs);
-  const { id } = theirs.class_data;
-  expect(await call("POST", "", anEvent(), "shared")).toEqual(refusal(400, `${ISSUER}.beta.`));
-  expect((await call("PUT", `/${id}`, { class_type: "eventTicket", class_data: {} }, "shared"))[0]).toBe(404);
-  expect((await call("GET", `/${id}?class_type=eventTicket`, undefined, "shared"))[0]).toBe(404);
+describe("with the platform's issuer a class", () => {
+  const aCommonEvent = () => {
+    const event = anEvent();
+    const id = event.class_data.id.replace(ISSUER, COMMON);
+    return { id, body: { ...event, class_data: { ...event.class_data, id } } };
+  };
+  const change = { class_type: "eventTicket", class_data: { eventName: text("Cancelled") } };
+  const created = (id: string) => [201, { status: "created", class_id: id }] as const;
+  const updated = (id: string) => [200, { status: "updated", class_id: id }] as const;
+  const get = (id: string, key: string) => call("GET", `/${id}?class_type=eventTicket`, undefined, key);
+
+  test("has any id behind the issuer's, and is its maker's alone", async () => {
+    const { id, body } = aCommonEvent();
+    expect(await call("POST", "", body, "beta")).toEqual(created(id));
+    expect(await call("POST", "", body, "gamma")).toEqual(await call("POST", "", body, "beta"));
+    expect(await call("POST", "", body, "gamma")).toEqual(refusal(400, "already"));
+    const nothing = `${COMMON}.nothing`;
+    const said = JSON.stringify(await call("PUT", `/${nothing}`, change, "gamma"));
+    expect(JSON.stringify(await call("PUT", `/${id}`, change, "gamma"))).toBe(said.replace(nothing, id));
+    expect(await get(id, "gamma")).toEqual(refusal(404, "no class"));
+    expect(world.sandbox.resources.data("eventTicketClass", id)).toMatchObject({ eventName: text("The final") });
+    expect(await call("PUT", `/${id}`, change, "beta")).toEqual(updated(id));
+    expect((await get(id, "beta"))[1]).toMatchObject({ eventName: text("Cancelled") });
+  });
+
+  test("is no more in reach of others when they ask for another kind", async () => {
+    const { id, body } = aCommonEvent();
+    await call("POST", "", body, "beta");
+    const generic = { class_type: "generic", class_data: { id } };
+    expect(await call("POST", "", generic, "gamma")).toEqual(refusal(400, "already"));
+    expect(await call("PUT", `/${id}`, { class_type: "generic", class_data: {} }, "gamma")).toEqual(
+      refusal(404, "no class"),
+    );
+    expect((await get(id, "gamma"))[0]).toBe(404);
+  });
+
+  test("that was made elsewhere is shown to all, and goes to the first who uses it", async () => {
+    const { id, body } = aCommonEvent();
+    world.sandbox.resources.insert("eventTicketClass", { ...body.class_data, reviewStatus: "UNDER_REVIEW" });
+    for (const key of ["beta", "gamma"]) expect((await get(id, key))[0]).toBe(200);
+    expect(await call("PUT", `/${id}`, change, "gamma")).toEqual(updated(id));
+    expect((await get(id, "beta"))[0]).toBe(404);
+    expect(await call("PUT", `/${id}`, change, "beta")).toEqual(refusal(404, "no class"));
+  });
+
+  test("that is not there is taken by no change of it", async () => {
+    const { id, body } = aCommonEvent();
+    expect(await call("PUT", `/${id}`, change, "beta")).toEqual(refusal(404, "no class"));
+    expect(await call("POST", "", body, "gamma")).toEqual(created(id));
+  });
+
+  test("stays in its maker's reach whatever becomes of the answer", async () => {
+    const lost = aCommonEvent();
+    fate = "lost";
+    expect((await call("POST", "", lost.body, "beta"))[0]).toBe(500);
+    fate = null;
+    expect(await call("POST", "", lost.body, "gamma")).toEqual(refusal(400, "already"));
+    expect(await call("PUT", `/${lost.id}`, change, "gamma")).toEqual(refusal(404, "no class"));
+    expect(await call("PUT", `/${lost.id}`, change, "beta")).toEqual(updated(lost.id));
+    const unmade = aCommonEvent();
+    fate = "broken";
+    expect((await call("POST", "", unmade.body, "beta"))[0]).toBe(500);
+    fate = null;
+    expect(await call("POST", "", unmade.body, "beta")).toEqual(created(unmade.id));
+  });
+
+  test("is written down for nobody who has an issuer of their own", async () => {
+    const body = anEvent();
+    await call("POST", "", body);
+    expect(await owners.all.ownerOf(body.class_data.id)).toBeNull();
+  });
 });

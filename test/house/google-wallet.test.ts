@@ -4,7 +4,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 import { text } from "../wallet/google-world.ts";
 
 const SLOW_MS = 60_000;
-/** What the platform's issuer is where nobody configured one, and the demo tenant's part of it. */
+/** What the platform's issuer is where nobody configured one. */
 const PLATFORM = "3388000000012345678";
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
@@ -33,7 +33,7 @@ function finished(jobId: string) {
 test(
   "an event ticket is made, changed and looked at, in a program that nobody configured",
   async () => {
-    const classId = `${PLATFORM}.acme.final`;
+    const classId = `${PLATFORM}.final`;
     const serial = `${PLATFORM}.ticket-1`;
     const classData = { id: classId, issuerName: "Acme", eventName: text("The final") };
     const made = await call("POST", "/v1/google/classes", { class_type: "eventTicket", class_data: classData });
@@ -98,10 +98,10 @@ test(
     const before = await balance();
     const created = await call("POST", "/v1/passes/create", {
       pass_type: "google",
-      pass_data: { class_id: `${PLATFORM}.acme.nothing`, object_id: `${PLATFORM}.ticket-2`, object_data: {} },
+      pass_data: { class_id: `${PLATFORM}.nothing`, object_id: `${PLATFORM}.ticket-2`, object_data: {} },
     });
     const job = await finished(created.body.job_id);
-    expect([job.status, job.result.error]).toEqual(["failed", expect.stringContaining(`${PLATFORM}.acme.nothing`)]);
+    expect([job.status, job.result.error]).toEqual(["failed", expect.stringContaining(`${PLATFORM}.nothing`)]);
     expect(await balance()).toBe(before);
   },
   SLOW_MS,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/core/errors.ts";
+import type { GoogleClassOwners } from "../../src/core/google-classes.ts";
 import type { NewPass, PassStore, PassUpdate } from "../../src/core/passes.ts";
 import type { AppleContent, GoogleContent } from "../../src/core/wallet.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
@@ -28,6 +29,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     let passes: PassStore;
     /** The same in another process. */
     let others: PassStore;
+    let otherOwners: GoogleClassOwners;
 
     beforeAll(async () => {
       database = await create();
@@ -36,7 +38,9 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await migrate(here.db);
       first = await openTestRegistry(here);
       passes = first.passes;
-      others = (await openTestRegistry(there)).passes;
+      const second = await openTestRegistry(there);
+      others = second.passes;
+      otherOwners = second.googleClasses;
       await first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 });
       await first.registry.createTenant({ id: "globex", name: "globex", tokens: 1_000 });
     }, IN_TIME_MS);
@@ -71,6 +75,22 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     const balance = async (tenantId: string) => (await first.registry.tenant(tenantId)).tokens;
     const movements = async (tenantId: string) => (await first.registry.tokenMovements(tenantId, null, 500)).items;
     const refused = (status: number) => expect.objectContaining({ name: "ApiError", status });
+
+    test("a Google class belongs to who claims it first, whoever else wants it and in whatever process", async () => {
+      const owners = first.googleClasses;
+      expect(await owners.ownerOf("33.final")).toBeNull();
+      expect(await owners.claim("33.final", "acme")).toBe("acme");
+      expect(await otherOwners.claim("33.final", "globex")).toBe("acme");
+      expect(await owners.claim("33.final", "acme")).toBe("acme");
+      expect(await otherOwners.ownerOf("33.final")).toBe("acme");
+      expect(await owners.ownerOf("33.FINAL")).toBeNull();
+      const claims = ["acme", "globex"].flatMap((tenantId) =>
+        [owners, otherOwners].map((each) => [each, tenantId] as const),
+      );
+      const said = await Promise.all(claims.map(([each, tenantId]) => each.claim("33.contested", tenantId)));
+      expect(new Set(said).size).toBe(1);
+      expect(await owners.ownerOf("33.contested")).toBe(said[0] ?? "nobody");
+    });
 
     test("a pass is given back as it was stored, by its tenant alone", async () => {
       const { images, ...stored } = aPass();

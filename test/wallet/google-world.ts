@@ -1,9 +1,12 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { GoogleWallet } from "../../src/channels/wallet/google/google-wallet.ts";
 import type { Clock } from "../../src/core/clock.ts";
+import { UnavailableError } from "../../src/core/errors.ts";
+import type { GoogleClassOwners } from "../../src/core/google-classes.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Pass } from "../../src/core/passes.ts";
+import type { PlatformCredentials } from "../../src/core/platform.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
 import type { GoogleIssuer, GoogleKind, WalletPayload } from "../../src/core/wallet.ts";
 import { type GoogleSandbox, type GoogleSandboxOptions, startGoogleSandbox } from "../../src/sandbox/google-sandbox.ts";
@@ -32,6 +35,18 @@ export const hurriedClock: Clock = {
   },
 };
 
+/** What tenants share; nobody asks for owners where they share nothing. */
+export interface Shared {
+  readonly platform: PlatformCredentials;
+  readonly classOwners: GoogleClassOwners;
+}
+
+const away = () => Promise.reject(new UnavailableError("there is no registry here"));
+const NOTHING_SHARED: Shared = {
+  platform: { whatsapp: null, apple: null, google: null },
+  classOwners: { ownerOf: away, claim: away },
+};
+
 /** A tenant with an issuer of its own, Google's wallet as this program talks to it, and the sandbox behind it. */
 export class GoogleWorld {
   readonly telemetry = new QuietTelemetry();
@@ -40,13 +55,16 @@ export class GoogleWorld {
   });
   wallet: GoogleWallet;
 
-  private constructor(readonly sandbox: GoogleSandbox) {
+  private constructor(
+    readonly sandbox: GoogleSandbox,
+    private readonly shared: Shared,
+  ) {
     this.wallet = this.newWallet();
   }
 
-  static async open(options: Partial<GoogleSandboxOptions> = {}): Promise<GoogleWorld> {
+  static async open(options: Partial<GoogleSandboxOptions> = {}, shared = NOTHING_SHARED): Promise<GoogleWorld> {
     const keys = new Map([[ISSUER_EMAIL, PUBLIC_PEM]]);
-    return new GoogleWorld(await startGoogleSandbox({ clock: hurriedClock, keys, ...options }));
+    return new GoogleWorld(await startGoogleSandbox({ clock: hurriedClock, keys, ...options }), shared);
   }
 
   newWallet(urls: { readonly apiUrl?: string; readonly tokenUrl?: string } = {}): GoogleWallet {
@@ -54,7 +72,7 @@ export class GoogleWorld {
       apiUrl: urls.apiUrl ?? this.sandbox.apiUrl,
       tokenUrl: urls.tokenUrl ?? this.sandbox.tokenUrl,
       saveUrlBase: "https://pay.example.com/save",
-      platform: { whatsapp: null, apple: null, google: null },
+      ...this.shared,
       clock: hurriedClock,
       telemetry: this.telemetry,
     });

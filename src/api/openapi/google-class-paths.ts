@@ -3,7 +3,7 @@ import { GOOGLE_KINDS } from "../../core/wallet.ts";
 import { errors, pathParameter, queryParameter, tenantAnswer } from "./answers.ts";
 import { requestId } from "./send-operation.ts";
 
-const CLASS_ID = "3388000000012345678.acme.final";
+const CLASS_ID = "3388000000012345678.final";
 const classId = pathParameter("id", "The class's id.", CLASS_ID);
 const ERRORS = {
   "400": "BadRequest",
@@ -24,8 +24,8 @@ const FINAL: JsonObject = {
   hexBackgroundColor: "#1A56DB",
 };
 const IDS =
-  "Ids begin with the issuer id and a dot; with the platform's issuer, which tenants share, also with the tenant's id and " +
-  "a dot.";
+  "Ids begin with the issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant " +
+  "that creates it or is the first to use it: no other can create, change or read it, or have passes of it.";
 
 /** What passes of Google's wallet have in common. Google is asked while the caller waits. */
 export const googleClassPaths: JsonObject = {

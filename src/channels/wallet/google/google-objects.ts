@@ -5,6 +5,7 @@ import type { Pass } from "../../../core/passes.ts";
 import type { Telemetry } from "../../../core/telemetry.ts";
 import type { Tenant } from "../../../core/tenant.ts";
 import type { GoogleContent, WalletPayload } from "../../../core/wallet.ts";
+import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { parseJson } from "./google-replies.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
@@ -36,14 +37,17 @@ export class GoogleObjects {
 
   constructor(
     private readonly api: GoogleApi,
+    private readonly ownership: ClassOwnership,
     private readonly telemetry: Telemetry,
   ) {}
 
   async create(delivery: GoogleDelivery): Promise<Outcome> {
     const { pass, content } = delivery;
+    const barred = await this.claimClass(delivery);
+    if (barred !== null) return barred;
     let answer = await this.insert(delivery);
     if (answer.kind === "refused" && answer.cause === "missing") {
-      if (content.kind !== "generic") return failed(`${NO_CLASS} ${content.classId}: ${CREATE_IT}`);
+      if (content.kind !== "generic") return noClass(delivery);
       const created = await this.insertClass(delivery);
       if (!isThere(created)) return outcomeOf(created);
       answer = await this.insert(delivery);
@@ -68,6 +72,19 @@ export class GoogleObjects {
       if (held.kind === "done" && hasMessage(held.body, delivery)) return this.bringDone(delivery);
     }
     return this.bring(delivery);
+  }
+
+  /** Null: the pass may be of its class. A generic class is claimed unseen, because it is made where there is none. */
+  private async claimClass(delivery: GoogleDelivery): Promise<Outcome | null> {
+    const { tenant, caller, content } = delivery;
+    const { kind, classId } = content;
+    const whose =
+      kind === "generic"
+        ? await this.ownership.claim(tenant, classId)
+        : await this.ownership.claimExisting({ tenant, kind, classId, caller });
+    if (whose === "ours") return null;
+    if (whose === "theirs") return failed(`the class ${classId} is another tenant's`);
+    return whose.kind === "refused" && whose.cause === "missing" ? noClass(delivery) : outcomeOf(whose);
   }
 
   /** The id is taken: by an earlier try of this very job, or by somebody else. */
@@ -185,9 +202,11 @@ export class GoogleObjects {
   }
 }
 
-const NO_CLASS = "there is no event ticket class";
-const CREATE_IT = "create it with POST /v1/google/classes";
 const CREATION_UNDER_WAY = "the pass is not created yet";
+
+function noClass({ content }: GoogleDelivery): Outcome {
+  return failed(`there is no event ticket class ${content.classId}: create it with POST /v1/google/classes`);
+}
 
 function pathOf({ content, pass }: GoogleDelivery): readonly string[] {
   return [`${content.kind}Object`, pass.serial];

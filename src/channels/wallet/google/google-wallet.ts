@@ -1,5 +1,5 @@
 import { ApiError } from "../../../core/errors.ts";
-import type { GoogleClasses } from "../../../core/google-classes.ts";
+import type { GoogleClasses, GoogleClassOwners } from "../../../core/google-classes.ts";
 import type { Json } from "../../../core/json.ts";
 import { limits } from "../../../core/limits.ts";
 import type { Outcome } from "../../../core/outcome.ts";
@@ -7,6 +7,7 @@ import type { GooglePasses, GooglePassStatus, Pass, SaveLinks } from "../../../c
 import { googleIssuerOf, type PlatformCredentials } from "../../../core/platform.ts";
 import type { Tenant } from "../../../core/tenant.ts";
 import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../core/wallet.ts";
+import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
 import { GoogleClassDesk } from "./google-class-desk.ts";
 import { GoogleObjects } from "./google-objects.ts";
@@ -17,6 +18,7 @@ export interface GoogleWalletOptions extends GoogleApiOptions {
   /** Without a slash at its end: `https://pay.google.com/gp/v/save`. */
   readonly saveUrlBase: string;
   readonly platform: PlatformCredentials;
+  readonly classOwners: GoogleClassOwners;
 }
 
 /** Google's wallet, to the wallet channel and to the API. Opens no connection by itself. */
@@ -29,14 +31,15 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
 
   constructor(private readonly options: GoogleWalletOptions) {
     this.api = new GoogleApi(options);
-    this.objects = new GoogleObjects(this.api, options.telemetry);
+    const ownership = new ClassOwnership(this.api, options.classOwners, options.platform);
+    this.objects = new GoogleObjects(this.api, ownership, options.telemetry);
     this.saveLinks = new SaveLinkSigner(options.saveUrlBase);
-    this.classes = new GoogleClassDesk(this.api, (tenant) => this.requestOf(tenant));
+    this.classes = new GoogleClassDesk({ api: this.api, ownership, callerOf: (tenant) => this.requestOf(tenant) });
   }
 
   /**
    * Brings one of Google's passes to its holders. Deliveries of a pass must not overlap; a delivery may be repeated. An
-   * abort of `signal` ends it with the outcome `retry`.
+   * abort of `signal` ends it with the outcome `retry`. Rejects where the registry is away.
    */
   async deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const content = contentOf(pass);
