@@ -1,4 +1,4 @@
-import { printable } from "../core/failure-report.ts";
+import { chatErrorText } from "../core/chat-error-text.ts";
 import { isJobId } from "../core/ids.ts";
 import type { IncomingMessage } from "../core/incoming-messages.ts";
 import type { JobAddress } from "../core/journal.ts";
@@ -124,16 +124,20 @@ function jobOf(text: Json | undefined): JobAddress | null {
   return TENANT_ID.test(tenantId) && isJobId(jobId) ? { tenantId, jobId } : null;
 }
 
-/** What went wrong, for the tenant: the provider's words, on one line and not too many of them. */
+/** What went wrong, for the tenant. Statuses have the codes of the answers to calls. */
 function failureOf(errors: Json | undefined): string {
   const [error] = Array.isArray(errors) ? errors : [];
   if (!isJsonObject(error)) return NO_REASON;
-  const data = error["error_data"];
+  const { code, title, message, error_data: data } = error;
   const details = isJsonObject(data) ? data["details"] : undefined;
-  const words = [error["title"] ?? error["message"], details].filter((part) => typeof part === "string" && part !== "");
-  const code = typeof error["code"] === "number" ? ` (${error["code"]})` : "";
-  const text = printable([...new Set(words)].join(": ")).toWellFormed();
-  return `${text === "" ? NO_REASON : text}${code}`;
+  return chatErrorText(typeof code === "number" ? `error ${code}` : NO_REASON, {
+    message: [title, message].find(isText) ?? "",
+    details: isText(details) ? details : null,
+  });
+}
+
+function isText(value: Json | undefined): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 const NO_REASON = "the provider could not deliver the message";

@@ -153,14 +153,16 @@ describe("what the provider reports", () => {
   });
 
   test.each<[unknown, string]>([
-    [[{ code: 131_026, title: "Message undeliverable" }], "Message undeliverable (131026)"],
-    [[{ code: 1, message: "Oops" }], "Oops (1)"],
+    [[{ code: 131_026, title: "Message undeliverable" }], "error 131026: Message undeliverable"],
+    [[{ code: 1, message: "Oops" }], "error 1: Oops"],
     [
       [{ code: 131_053, title: "Media upload error", error_data: { details: "Too\nlarge\u202e" } }],
-      "Media upload error: Too large (131053)",
+      "error 131053: Media upload error; Too large",
     ],
-    [[{ code: 9, title: "x".repeat(5_000) }], `${"x".repeat(1_000)} (9)`],
-    [[{ title: "\ud83d" }], "\ufffd"],
+    [[{ code: 9, title: "x".repeat(5_000) }], `error 9: ${"x".repeat(299)}…`],
+    [[{ title: "\ud83d" }], "the provider could not deliver the message"],
+    [[{ title: "Lost" }], "the provider could not deliver the message: Lost"],
+    [[{ code: 5, title: "Undeliverable", error_data: { details: "Undeliverable." } }], "error 5: Undeliverable"],
     [[{}], "the provider could not deliver the message"],
     [[], "the provider could not deliver the message"],
     [undefined, "the provider could not deliver the message"],

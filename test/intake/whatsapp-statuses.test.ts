@@ -183,7 +183,7 @@ describe("statuses of a job", () => {
     await expectEnded(three, ["failed"]);
     await expectEnded(four, ["read", "delivered"]);
     expect((await jobOf(three)).events.find(({ type }) => type === "failed")?.result).toEqual({
-      error: "Undeliverable (131026)",
+      error: "error 131026: Undeliverable",
     });
   });
 

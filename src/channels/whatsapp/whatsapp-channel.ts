@@ -1,4 +1,5 @@
 import type { Channel } from "../../core/channel.ts";
+import { chatErrorText } from "../../core/chat-error-text.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { QueuedJob } from "../../core/job.ts";
 import { limits } from "../../core/limits.ts";
@@ -167,31 +168,11 @@ function spacedOut(afterMs: number): Outcome {
   return { kind: "retry", why: "this recipient was written to too often", afterMs, isUncounted: true };
 }
 
-/** The provider's words as a tenant may read them: one line, bounded, with the code, without the token. */
+/** The provider's words as a tenant may read them, without the token that they may repeat. */
 function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
-  const named = code === null ? `HTTP ${status}` : `error ${code}`;
-  // The code stands in front of most messages, too: "(#132000) Number of parameters …".
-  const title = quotable(message.replace(/^\(#\d+\)\s*/, ""), accessToken);
-  const more = details === null || isSameText(details, title) ? "" : quotable(details, accessToken);
-  const words = [title, more].filter((text) => text !== "").join("; ");
-  return words === "" ? named : `${named}: ${words}`;
-}
-
-/** But for case and a full stop. */
-function isSameText(one: string, other: string): boolean {
-  const bare = (text: string) => text.toLowerCase().replace(/\.$/, "");
-  return bare(one) === bare(other);
-}
-
-/** How the provider's tokens begin, whoever's they are. */
-const ACCESS_TOKEN = /\bEAA[A-Za-z0-9]{16,}/g;
-
-function quotable(text: string, accessToken: string): string {
-  const line = text
-    .replaceAll(accessToken, "(…)")
-    .replace(ACCESS_TOKEN, "(…)")
-    .replace(/[\p{C}\s]+/gu, " ")
-    .trim();
-  const max = limits.chatErrorCharsMax;
-  return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
+  const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
+  return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {
+    message: withoutToken(message),
+    details: details === null ? null : withoutToken(details),
+  });
 }
