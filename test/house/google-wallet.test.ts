@@ -106,3 +106,23 @@ test(
   },
   SLOW_MS,
 );
+
+test(
+  "a class of one tenant is refused to another, who has the platform's issuer as well",
+  async () => {
+    await waybill.operator("POST", "/tenants", { id: "globex", name: "Globex", channels: ["wallet"], tokens: 10 });
+    const other = (await waybill.operator("POST", "/tenants/globex/keys")).body.api_key;
+    const classId = `${PLATFORM}.members`;
+    const aPass = (name: string) => ({
+      pass_type: "google",
+      pass_data: { class_id: classId, object_id: `${PLATFORM}.${name}`, object_data: {} },
+    });
+    const created = await call("POST", "/v1/send/wallet", aPass("member-1"));
+    expect((await finished(created.body.job_id)).status).toBe("success");
+    const ask = (method: string, path: string, body?: unknown) => waybill.request(other, method, path, body);
+    expect((await ask("POST", "/v1/send/wallet", aPass("member-2"))).status).toBe(400);
+    expect((await ask("GET", `/v1/google/classes/${classId}?class_type=generic`)).status).toBe(404);
+    expect((await call("GET", `/v1/google/classes/${classId}?class_type=generic`)).body).toMatchObject({ id: classId });
+  },
+  SLOW_MS,
+);
