@@ -92,7 +92,8 @@ export const chatPaths: JsonObject = {
     put: operation({
       id: "putWhatsappCredentials",
       tag: "Tenants",
-      summary: "Set a tenant's own phone number for chat; stored encrypted, never given back",
+      summary:
+        "Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never given back",
       parameters: [tenantId],
       body: whatsappCredentialsBody,
       status: "204",
