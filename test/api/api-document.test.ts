@@ -136,10 +136,8 @@ describe("the API document", () => {
         .replace("{alias}", "x")
         .replace("{address}", "ann@example.com");
       const { status } = await front.operate(method, address, body);
-      expect([name, Object.keys(nodeAt(call, "responses")).filter((code) => code < "300")]).toEqual([
-        name,
-        [String(status)],
-      ]);
+      const successes = Object.keys(nodeAt(call, "responses")).filter((code) => code < "300");
+      expect([name, successes]).toEqual([name, expect.arrayContaining([String(status)])]);
     }
   });
 
