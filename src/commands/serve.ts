@@ -48,11 +48,12 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(config: Config, { url, demoKey }: House, isTokenGiven: boolean): string {
+function firstScreen(config: Config, { url, clickhouseUrl, demoKey }: House, isTokenGiven: boolean): string {
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
   }
+  if (clickhouseUrl !== null) rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);
   rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
   if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);

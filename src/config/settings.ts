@@ -156,9 +156,9 @@ export const SETTINGS = {
   },
   clickhouseHttpPort: {
     name: "CLICKHOUSE_HTTP_PORT",
-    planned: true,
     default: "0",
-    meaning: "embedded only: serves the ledger, read-only, over ClickHouse's HTTP protocol on loopback; `0` is off",
+    meaning:
+      "embedded only: serves the ledger, read-only, over ClickHouse's HTTP protocol on loopback (docs/analysts.md); `0` is off",
     ...wholeNumber(0, 65_535),
   },
   operatorToken: {

@@ -292,6 +292,36 @@ export const limits = {
   /** Events of one job that are shown, the oldest first. */
   jobEventsMax: 10_000,
   snapshotStaleMsMax: 1_000,
+
+  // Exports for analysts.
+  /** Under way at a time in a process: a piece of one is in memory, and in the embedded default it has a core. */
+  exportsMax: 1,
+  /** Days, both ends counted. */
+  exportDaysMax: 366,
+  /** Rows of one statement, and about the bytes that it should come to. */
+  exportPieceRowsMax: 10_000,
+  exportPieceBytesMax: 4 * 1024 * 1024,
+  exportChunkBytes: 256 * 1024,
+  /** How long ClickHouse may take to write a file, which nobody can read before it is whole. */
+  exportFileMsMax: 200_000,
+  /** A client that takes nothing for so long has gone. */
+  exportStalledMs: 60_000,
+
+  // Analysts' statements inside this process: few and narrow, so that recorder and API keep the machine.
+  analystQueriesMax: 2,
+  /** Statements that wait for their turn, and how long. */
+  analystQueriesWaitingMax: 128,
+  analystWaitMs: 30_000,
+  analystQueryMs: 300_000,
+  analystThreadsMax: 2,
+  analystMemoryBytesMax: 512 * 1024 * 1024,
+  /** Of a result that is handed out in one piece, as columns in the engine's memory; what is streamed has no bound. */
+  analystResultBytesMax: 32 * 1024 * 1024,
+  analystResultRowsMax: 1_000_000,
+  /** Of a request, after it is unpacked. */
+  analystRequestBytesMax: 1024 * 1024,
+  /** A client that takes nothing of its result for so long is cut off: it keeps one of the few turns. */
+  analystStallMs: 30_000,
 } as const;
 
 assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one lost renewal must not lose the lease");

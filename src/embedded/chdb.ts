@@ -1,13 +1,17 @@
 import { mkdirSync } from "node:fs";
 import { type ClickHouseClient, type ClickHouseClientConfigOptions, createClient } from "@clickhouse/client";
+import { Session } from "chdb";
 import { createChdbConnection } from "chdb/connection";
+import { writeAnalystAccess } from "./analyst-access.ts";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 
-/** ClickHouse inside this process, behind the official client: some connections write, others read. */
+/** ClickHouse inside this process, behind the official client: some connections write, some read, one exports. */
 export interface Chdb {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
+  /** For statements of minutes, which readers do not wait behind. */
+  readonly exporter: ClickHouseClient;
   /** Waits for what is under way, then lets go of the folder. Safe to repeat. */
   close(): Promise<void>;
 }
@@ -19,19 +23,37 @@ export interface Chdb {
  * Settings belong into the SQL text: as `clickhouse_settings` they would stay with the connection, and a deduplication
  * token that stays makes the engine drop the next insert without a word. A `Lane` refuses them.
  */
-export function openChdb(path: string): Chdb {
+export function openChdb(path: string, access: AnalystAccess | null = null): Chdb {
   mkdirSync(path, { recursive: true, mode: 0o700 });
+  // What the engine is configured with it takes from the first of a process's sessions alone.
+  const first = access === null ? null : openConfigured(path, access);
   const writer = openClient(path, WRITERS);
   const reader = openClient(path, READERS);
+  const exporter = openClient(path, 1);
+  first?.close();
   let closed: Promise<void> | null = null;
   return {
     writer,
     reader,
+    exporter,
     close() {
-      closed ??= Promise.all([writer.close(), reader.close()]).then(() => undefined);
+      closed ??= Promise.all([writer.close(), reader.close(), exporter.close()]).then(() => undefined);
       return closed;
     },
   };
+}
+
+/** Lets sessions of the engine be an analyst's: see `analyst-access.ts`. The others keep every right. */
+export interface AnalystAccess {
+  /** Where the files are written that say so. */
+  readonly folder: string;
+  /** The database that analysts may read. */
+  readonly database: string;
+}
+
+function openConfigured(path: string, { folder, database }: AnalystAccess): Session {
+  const { configFile } = writeAnalystAccess(folder, database);
+  return new Session(path, { connectionArgs: [`--config-file=${configFile}`] });
 }
 
 /**

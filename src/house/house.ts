@@ -32,7 +32,7 @@ import { openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
-import { hasEmbeddedStore, openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
+import { hasEmbeddedStore, openDatabase, openLedger, openRedis, openToAnalysts, usesLedger } from "./stores.ts";
 
 export interface HouseOptions {
   readonly config: Config;
@@ -43,6 +43,8 @@ export interface HouseOptions {
 export interface House {
   /** Where the API listens, or null where this process does not play that role. */
   readonly url: string | null;
+  /** Where analysts' tools find the ledger that is in this process, or null where they do not. */
+  readonly clickhouseUrl: string | null;
   /** The demo tenant's key, on the first start of the embedded default only. */
   readonly demoKey: string | null;
   /** Rejects when a part is gone for good, and the process should end. */
@@ -84,6 +86,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   shutdown.add("history", "reports", () => reports.stop());
 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
+  const analysts = openToAnalysts(config, telemetry);
+  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
   const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
@@ -124,7 +128,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const { bundles } = wallet;
   const channels = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
-  return { url, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+  const clickhouseUrl = analysts?.url ?? null;
+  return { url, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
 }
 
 async function startRegistry(

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import { openChdb } from "../embedded/chdb.ts";
+import { type AnalystAccess, openChdb } from "../embedded/chdb.ts";
+import { type ClickHouseHttp, serveClickHouseHttp } from "../embedded/clickhouse-http.ts";
 import { openPglite } from "../embedded/pglite.ts";
 import { startRedisChild } from "../embedded/redis-child.ts";
 import type { RedisAddress } from "../journal/connection.ts";
@@ -92,7 +93,27 @@ export async function openLedger(config: Config, clock: Clock, schema: Schema): 
   };
 }
 
-function connectLedger({ clickhouseUrl, clickhouseUser, clickhousePassword, home }: Config) {
-  if (clickhouseUrl === null) return openChdb(join(home, "clickhouse"));
+function connectLedger(config: Config) {
+  const { clickhouseUrl, clickhouseUser, clickhousePassword, home } = config;
+  if (clickhouseUrl === null) return openChdb(clickhouseFolder(home), analystAccess(config));
   return connectClickHouse({ url: clickhouseUrl, user: clickhouseUser, password: clickhousePassword ?? "" });
+}
+
+const clickhouseFolder = (home: string) => join(home, "clickhouse");
+
+/** Null: nobody but ourselves reads the engine, and it is opened as it comes. */
+function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config): AnalystAccess | null {
+  if (clickhouseHttpPort === 0) return null;
+  return { folder: join(home, "clickhouse-access"), database: clickhouseDatabase };
+}
+
+/** Opens the ledger inside this process to analysts' tools, or answers null where that is not asked for. */
+export function openToAnalysts(config: Config, telemetry: Telemetry): ClickHouseHttp | null {
+  const { clickhouseHttpPort: port, clickhouseUrl, clickhouseDatabase: database, home } = config;
+  if (port === 0) return null;
+  if (clickhouseUrl !== null || !usesLedger(config)) {
+    telemetry.log("warn", "CLICKHOUSE_HTTP_PORT is set and has no effect: there is no ClickHouse in this process");
+    return null;
+  }
+  return serveClickHouseHttp({ path: clickhouseFolder(home), database, port, telemetry });
 }

@@ -1,4 +1,5 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import { limits } from "../core/limits.ts";
 
 export interface ClickHouseAddress {
   /** `http://…` or `https://…`, without credentials. */
@@ -11,6 +12,7 @@ export interface ClickHouseAddress {
 export interface ClickHouseServer {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
+  readonly exporter: ClickHouseClient;
   close(): Promise<void>;
 }
 
@@ -23,11 +25,13 @@ const READER_SOCKETS_MAX = 16;
 export function connectClickHouse(address: ClickHouseAddress): ClickHouseServer {
   const writer = connect(address, WRITER_SOCKETS_MAX);
   const reader = connect(address, READER_SOCKETS_MAX);
+  const exporter = connect(address, limits.exportsMax + 1);
   return {
     writer,
     reader,
+    exporter,
     async close() {
-      await Promise.all([writer.close(), reader.close()]);
+      await Promise.all([writer.close(), reader.close(), exporter.close()]);
     },
   };
 }

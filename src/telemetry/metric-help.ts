@@ -42,6 +42,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],
   ["redis_child_exits", "Times that the embedded Redis ended by itself and was started again."],
   ["redis_tails_cut", "Times that a tail of zero bytes was cut off the append-only file."],
+  ["analyst_query_seconds", "Time until an analyst's request was answered or its result began, in seconds, by status."],
   ["ledger_write_seconds", "Time that an insert into the ledger took, in seconds."],
   ["recorder_journal_calls_failed", "Journal calls of the recorder that failed and were repeated."],
   ["registry_polls_failed", "Looks for changes of the registry that got no answer."],

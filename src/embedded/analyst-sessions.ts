@@ -1,0 +1,230 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Session, type StreamChunk } from "chdb";
+import { limits } from "../core/limits.ts";
+import { becomeAnalyst, type Delivery } from "./analyst-access.ts";
+import { EngineError } from "./engine-error.ts";
+import type { ReadStatement } from "./read-statement.ts";
+
+export interface AnalystQuery {
+  readonly statement: ReadStatement;
+  readonly delivery: Delivery;
+  /** The format of a text that names none. */
+  readonly format: string;
+  readonly database: string;
+  /** Settings, checked. */
+  readonly settings: ReadonlyMap<string, string>;
+  /** Values of placeholders by name, as they came: escaped as in TSV. */
+  readonly params: ReadonlyMap<string, string>;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Rows on their way out. Keeps one of the few turns until it has given its last chunk or is closed. */
+export interface AnalystResult {
+  /** The next bytes; null: there are no more. Rejects with `EngineError`. */
+  next(): Promise<Uint8Array | null>;
+  /** Safe to repeat. */
+  close(): void;
+  readonly rowsRead: number;
+  readonly bytesRead: number;
+}
+
+/**
+ * Runs analysts' statements on the engine of this process, a few at a time.
+ *
+ * Invariants:
+ * A1. A statement has a session of its own, made for it and closed after it (0.4 ms): no setting, parameter or role of one
+ *     is ever another's.
+ * A2. A session is an analyst's before its first statement of an analyst's.
+ * A3. A session is closed when the engine is done with its statement, not before: the engine aborts the process otherwise.
+ *     What nobody waits for is killed, so that this is soon.
+ * A4. At most `analystQueriesMax` statements are under way, `analystQueriesWaitingMax` wait, each for `analystWaitMs`.
+ */
+export class AnalystSessions {
+  private readonly keeper: Session;
+  private readonly running = new Map<string, Run>();
+  private readonly waiting: ((go: boolean) => void)[] = [];
+  private turns: number = limits.analystQueriesMax;
+  private stopped: Promise<void> | null = null;
+
+  /** `keeper` may do anything, and does nothing but kill statements. */
+  constructor(private readonly path: string) {
+    this.keeper = new Session(path);
+  }
+
+  /** Answers when the first bytes are there, so that a statement that fails at once has a status. */
+  async run(query: AnalystQuery): Promise<AnalystResult> {
+    await this.turn(query.signal);
+    const id = crypto.randomUUID();
+    const abort = () => void this.abort(id);
+    const run = new Run(this.path, query, abort, () => {
+      query.signal.removeEventListener("abort", abort);
+      this.running.delete(id);
+      this.giveTurn();
+    });
+    this.running.set(id, run);
+    query.signal.addEventListener("abort", abort, { once: true });
+    await run.start(preparation(query, id));
+    return run;
+  }
+
+  /** Kills what is under way and waits for it. Safe to repeat. */
+  stop(): Promise<void> {
+    this.stopped ??= this.stopAll();
+    return this.stopped;
+  }
+
+  private async stopAll(): Promise<void> {
+    for (const refuse of this.waiting.splice(0)) refuse(false);
+    await Promise.all([...this.running.keys()].map((id) => this.abort(id)));
+    this.keeper.close();
+  }
+
+  /** Until it is over: a kill finds nothing where its statement has not begun. */
+  private async abort(id: string): Promise<void> {
+    for (let run = this.running.get(id); run !== undefined; run = this.running.get(id)) {
+      run.close();
+      await this.keeper.queryAsync(`KILL QUERY WHERE Settings['log_comment'] = '${id}'`).catch(() => undefined);
+      await Promise.race([run.over, delay(KILL_AGAIN_MS)]);
+    }
+  }
+
+  private async turn(signal: AbortSignal): Promise<void> {
+    if (this.stopped !== null) throw STOPPING;
+    if (this.turns > 0) {
+      this.turns -= 1;
+      return;
+    }
+    if (this.waiting.length >= limits.analystQueriesWaitingMax) throw BUSY;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.waiting.push(resolve);
+    const leave = () => {
+      const at = this.waiting.indexOf(resolve);
+      if (at === -1) return;
+      this.waiting.splice(at, 1);
+      resolve(false);
+    };
+    const timer = setTimeout(leave, limits.analystWaitMs);
+    signal.addEventListener("abort", leave, { once: true });
+    const isOurs = await promise;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", leave);
+    if (!isOurs) throw this.stopped === null ? BUSY : STOPPING;
+  }
+
+  private giveTurn(): void {
+    const next = this.waiting.shift();
+    if (next === undefined) this.turns += 1;
+    else next(true);
+  }
+}
+
+const KILL_AGAIN_MS = 100;
+const GONE = new EngineError(394, "QUERY_WAS_CANCELLED", "Query was cancelled");
+const BUSY = new EngineError(202, "TOO_MANY_SIMULTANEOUS_QUERIES", "Too many simultaneous queries: try again soon");
+const STOPPING = new EngineError(236, "ABORTED", "The server is shutting down");
+
+/** One string of statements, so that making a session an analyst's is one call to the engine. */
+function preparation({ database, delivery, settings, params }: AnalystQuery, id: string): string {
+  const assignments = [
+    ...[...settings].map(([name, value]) => `${name} = ${literal(value)}`),
+    ...[...params].map(([name, value]) => `param_${name} = ${literal(value)}`),
+    `log_comment = '${id}'`,
+  ];
+  return `USE \`${database.replaceAll(/[\\`]/g, "\\$&")}\`; ${becomeAnalyst(delivery, assignments)}`;
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}
+
+/** One statement, from its session to its last chunk. */
+class Run implements AnalystResult {
+  rowsRead = 0;
+  bytesRead = 0;
+  /** Resolves when the engine is done with the statement and its session is closed. */
+  readonly over: Promise<void>;
+  private readonly onOver: () => void;
+  private readonly session: Session;
+  private source: AsyncIterator<StreamChunk> | null = null;
+  private first: Uint8Array | null = null;
+  /** Set while the engine works for us; the session must not be closed then. */
+  private isBusy = false;
+  private isClosed = false;
+  private isOver = false;
+  private stall: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    path: string,
+    private readonly query: AnalystQuery,
+    private readonly abort: () => void,
+    onEnd: () => void,
+  ) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.over = promise.then(onEnd);
+    this.onOver = resolve;
+    this.session = new Session(path);
+  }
+
+  async start(preparation: string): Promise<void> {
+    const { statement, delivery, format } = this.query;
+    await this.busy(() => this.session.queryAsync(preparation));
+    if (delivery === "stream") {
+      this.first = await this.busy(() => {
+        this.source = this.session.queryStream(statement.sql, { format })[Symbol.asyncIterator]();
+        return this.fetch(this.source);
+      });
+      return;
+    }
+    const result = await this.busy(() => this.session.queryAsync(statement.sql, { format }));
+    this.rowsRead = result.rowsRead;
+    this.bytesRead = result.bytesRead;
+    this.first = result.bytes();
+    this.close();
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    clearTimeout(this.stall);
+    const { first, source } = this;
+    this.first = null;
+    if (first !== null) return this.handed(first);
+    if (source === null) return null;
+    return this.handed(await this.busy(() => this.fetch(source)));
+  }
+
+  close(): void {
+    this.isClosed = true;
+    clearTimeout(this.stall);
+    if (this.isBusy || this.isOver) return;
+    this.isOver = true;
+    // Cancels a stream that is open, too.
+    this.session.close();
+    this.onOver();
+  }
+
+  private handed(chunk: Uint8Array | null): Uint8Array | null {
+    if (chunk === null) this.close();
+    else if (this.source !== null) this.stall = setTimeout(this.abort, limits.analystStallMs);
+    return chunk;
+  }
+
+  private async fetch(source: AsyncIterator<StreamChunk>): Promise<Uint8Array | null> {
+    const { done, value } = await source.next();
+    return done === true ? null : value.raw();
+  }
+
+  /** What the engine does for us; whoever closed meanwhile, or an error, ends it all behind it. */
+  private async busy<T>(work: () => Promise<T>): Promise<T> {
+    if (this.isClosed) throw GONE;
+    this.isBusy = true;
+    try {
+      return await work();
+    } catch (error) {
+      this.isClosed = true;
+      throw EngineError.from(error);
+    } finally {
+      this.isBusy = false;
+      if (this.isClosed) this.close();
+    }
+  }
+}
