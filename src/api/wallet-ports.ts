@@ -13,6 +13,8 @@ export interface WalletPorts {
   readonly saveLinks: SaveLinks;
   /** Why credentials for Apple's passes cannot be used, or why devices will not take what they sign, for the operator. */
   checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };
+  /** The tenant's credentials were stored: from now on the metrics say how long they last. Never rejects. */
+  noteSigner(signer: AppleSigner, tenantId: string): Promise<void>;
   /** Where tenants' webhooks may go. */
   readonly outbound: OutboundGuard;
 }

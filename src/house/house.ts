@@ -109,7 +109,10 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     telemetry,
     passKit,
     wallet,
-    metricsText: () => telemetry.metricsText(),
+    metricsText: () => {
+      wallet.measure();
+      return telemetry.metricsText();
+    },
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,
     platform: providers.platform,

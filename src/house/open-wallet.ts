@@ -6,6 +6,7 @@ import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { Config } from "../config.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { Telemetry } from "../core/telemetry.ts";
+import type { AppleSigner } from "../core/wallet.ts";
 import type { OpenRegistry } from "../registry/open-registry.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { outboundGuard } from "./outbound-guard.ts";
@@ -23,9 +24,11 @@ export interface WalletSurroundings {
 /** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
 export interface OpenWallet extends WalletPorts {
   readonly bundles: AppleBundles;
+  /** Sets the metrics that go on with the time. */
+  measure(): void;
 }
 
-/** Starts nothing. */
+/** Starts nothing but a look at the platform's certificate. */
 export function openWallet({
   config,
   registry,
@@ -47,6 +50,13 @@ export function openWallet({
       return publicUrl();
     },
   });
+  const note = (signer: AppleSigner, owner: string) =>
+    // Why it cannot be used is said to whoever uses it.
+    signers.open(signer, owner).then(
+      () => undefined,
+      () => undefined,
+    );
+  if (platform.apple !== null) void note(platform.apple, "-");
   return {
     passes,
     devices,
@@ -55,6 +65,8 @@ export function openWallet({
     classes: google.classes,
     saveLinks: google,
     checkSigner: (signer) => checkAppleSigner(signer, nowMs()),
+    noteSigner: note,
+    measure: () => signers.measure(),
     outbound: outboundGuard(config),
   };
 }

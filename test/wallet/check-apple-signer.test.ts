@@ -148,6 +148,22 @@ test("without an intermediate a certificate of an unknown issuer signs alone, an
   expect(telemetry.lines).toEqual(["warn: no device of Apple's will accept what these credentials sign"]);
 });
 
+test("the metric of a certificate's end goes on with the time, also where nobody uses the certificate", async () => {
+  let nowMs = Date.now();
+  const gauges: unknown[] = [];
+  const telemetry = Object.assign(new QuietTelemetry(), { gauge: (...set: unknown[]) => void gauges.push(set) });
+  const signers = new PassSigners({ telemetry, nowMs: () => nowMs });
+  await signers.open(good, "acme");
+  signers.measure();
+  nowMs += 30 * DAY_MS;
+  signers.measure();
+  const labels = { tenant: "acme", pass_type: PASS_TYPE };
+  expect(gauges).toEqual([
+    ["apple_certificate_expiry_days", 364, labels],
+    ["apple_certificate_expiry_days", 334, labels],
+  ]);
+});
+
 test("hostile PEM texts are refused, in a sentence that holds nothing of the key", () => {
   const body = good.certificatePem.replace(/-----[^-]+-----|\s/g, "");
   const wrapped = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;

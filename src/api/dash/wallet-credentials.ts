@@ -27,6 +27,7 @@ export function walletCredentialRoutes(app: Elysia, door: FrontDoor): void {
       const { problem, warnings } = wallet.checkSigner(signer);
       if (problem !== null) throw new ApiError(400, problem);
       await registry.putAppleCredentials(tenantId, signer);
+      await wallet.noteSigner(signer, tenantId);
       return warnings.length === 0 ? noContent(exchange) : exchange.json(200, { warnings });
     }),
   );

@@ -28,5 +28,6 @@ export const NO_WALLET: WalletPorts = {
     },
   },
   checkSigner: () => ({ problem: null, warnings: [] }),
+  noteSigner: async () => undefined,
   outbound: { routeTo: async () => ({ kind: "refused", why: "is not reached from here" }) },
 };

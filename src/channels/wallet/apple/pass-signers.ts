@@ -31,10 +31,13 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  *
  * Invariants:
  * G1. A signer is handed out only while its certificates are valid.
- * G2. There are never more than `SIGNERS_MAX`; the least recently used one makes room.
+ * G2. There are never more than `SIGNERS_MAX`; the least recently used one makes room. So it is with what is known of
+ *     their ends.
  */
 export class PassSigners {
   private readonly signers = new Map<string, Promise<PassSigner>>();
+  /** When the certificate ends that an owner used last, Unix ms, by owner. */
+  private readonly ends = new Map<string, { readonly passTypeId: string; readonly notAfterMs: number }>();
 
   constructor(private readonly options: PassSignersOptions) {}
 
@@ -45,27 +48,25 @@ export class PassSigners {
   async open(credentials: AppleSigner, owner: string): Promise<PassSigner> {
     const id = fingerprintOf(credentials);
     const known = this.signers.get(id);
-    // Put back at the end: the first key is the least recently used.
-    this.signers.delete(id);
     const opening = known ?? this.read(credentials, id);
-    this.signers.set(id, opening);
-    for (const oldest of this.signers.keys()) {
-      if (this.signers.size <= SIGNERS_MAX) break;
-      this.signers.delete(oldest);
-    }
+    put(this.signers, id, opening);
     try {
       const signer = await opening;
-      const leftMs = signer.notAfterMs - this.options.nowMs();
-      this.options.telemetry.gauge("apple_certificate_expiry_days", Math.floor(leftMs / DAY_MS), {
-        tenant: owner,
-        pass_type: signer.passTypeId,
-      });
-      if (leftMs <= 0) throw refused("the certificate expired");
+      put(this.ends, owner, signer);
+      if (signer.notAfterMs <= this.options.nowMs()) throw refused("the certificate expired");
       return signer;
     } catch (error) {
       // Read again the next time: what is wrong may be a matter of the clock.
       if (this.signers.get(id) === opening) this.signers.delete(id);
       throw error;
+    }
+  }
+
+  /** Has the metrics say how long the certificates last that were used here: by now, and not when they were used. */
+  measure(): void {
+    for (const [tenant, { passTypeId, notAfterMs }] of this.ends) {
+      const days = Math.floor((notAfterMs - this.options.nowMs()) / DAY_MS);
+      this.options.telemetry.gauge("apple_certificate_expiry_days", days, { tenant, pass_type: passTypeId });
     }
   }
 
@@ -89,6 +90,16 @@ export class PassSigners {
         key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
       },
     };
+  }
+}
+
+/** At the end: the first key is the least recently used, and makes room. */
+function put<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= SIGNERS_MAX) return;
+    map.delete(oldest);
   }
 }
 
