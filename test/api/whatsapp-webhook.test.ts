@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import fc from "fast-check";
 import { TransportError } from "../../src/core/errors.ts";
 import { limits } from "../../src/core/limits.ts";
+import { eventually } from "../support/eventually.ts";
 import { signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
 import { type Answer, Front, WEBHOOK_SECRETS } from "./support/front.ts";
+import { RawConnection } from "./support/raw-connection.ts";
 
 const PATH = "/webhook/whatsapp";
 const [SECRET, OLD_SECRET] = WEBHOOK_SECRETS;
@@ -252,6 +254,37 @@ describe("bodies of another form", () => {
     expect((await post(" ".repeat(limits.webhookBodyBytesMax + 1))).status).toBe(413);
     expect((await postJson({})).status).toBe(200);
   });
+
+  test("that strangers send slowly, large ones, take bounded memory and keep no usual call out", async () => {
+    const head = [
+      `POST ${PATH} HTTP/1.1`,
+      "Host: waybill.test",
+      `X-Hub-Signature-256: sha256=${"0".repeat(64)}`,
+      `Content-Length: ${limits.webhookBodyBytesMax}`,
+    ].join("\r\n");
+    const slow: RawConnection[] = [];
+    const refused: number[] = [];
+    const fitting = Math.floor(limits.unprovenBytesMax / limits.webhookBodyBytesMax);
+    const rest = limits.unprovenBytesMax - fitting * limits.webhookBodyBytesMax;
+    try {
+      for (let i = 0; i < fitting + 5; i += 1) {
+        const connection = await RawConnection.open(front.port);
+        slow.push(connection);
+        connection.answer().then(
+          ({ status: code }) => refused.push(code),
+          () => {},
+        );
+        await connection.write(`${head}\r\n\r\n{`);
+      }
+      await eventually("those that do not fit are refused", () => refused.length === 5);
+      expect(new Set(refused)).toEqual(new Set([503]));
+      expect((await post(" ".repeat(rest + 1))).status).toBe(503);
+      expect((await postJson({})).status).toBe(200);
+    } finally {
+      for (const connection of slow) connection.close();
+    }
+    await eventually("there is room again", async () => (await post(" ".repeat(rest + 1))).status === 400);
+  }, 20_000);
 
   test("of whatever kind, signed, are never an error of ours", async () => {
     const anything = fc.jsonValue({ maxDepth: 4 });

@@ -114,6 +114,11 @@ export const responses: JsonObject = {
     traced,
   ),
   WebhookTooLarge: failure("The body is larger than 3 MiB.", "the body is larger than 3145728 bytes", traced),
+  WebhookCrowded: failure(
+    "More large calls arrive at one time than there is room for.",
+    "too many large calls arrive at the moment: try again",
+    traced,
+  ),
   OperatorBadRequest: failure("The request is malformed.", "unknown field: colour", traced),
   OperatorUnknown: failure(
     "The operator token is missing or wrong.",
@@ -130,6 +135,11 @@ export const responses: JsonObject = {
     traced,
   ),
   OperatorTooLarge: failure("The body is larger than 10 MiB.", "the body is larger than 10485760 bytes", traced),
+  ExportUnderWay: failure(
+    "Another export is under way.",
+    "an export is under way already: try again when it has ended",
+    traced,
+  ),
   OperatorInternalError: failure("Something failed on this side.", "internal error", traced),
 };
 

@@ -148,6 +148,7 @@ export const chatPaths: JsonObject = {
           "401": "WebhookUnsigned",
           "413": "WebhookTooLarge",
           "500": "PublicInternalError",
+          "503": "WebhookCrowded",
         }),
       },
     },

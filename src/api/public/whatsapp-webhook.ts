@@ -3,9 +3,10 @@ import { ApiError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import { readWhatsappWebhook } from "../../intake/whatsapp-webhook.ts";
+import { BodyRoom } from "../body-room.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
-import { parseJson, readBytes } from "../request-body.ts";
+import { parseJson } from "../request-body.ts";
 import { WebhookGate } from "./webhook-gate.ts";
 
 /**
@@ -13,13 +14,14 @@ import { WebhookGate } from "./webhook-gate.ts";
  * messages and with messages that came in. The secrets alone decide; no key is asked for and no rate window counts.
  *
  * A POST is answered 200 once everything in it is on disk. The provider repeats for days what is answered otherwise, so
- * only these are: what it did not sign (401), what it never sends (no JSON object: 400; longer than it sends: 413), and
- * what could not be written down (500). Parts of another form are accepted and counted.
+ * only these are: what it did not sign (401), what it never sends (no JSON object: 400; longer than it sends: 413), what
+ * there is no room for (503), and what could not be written down (500). Parts of another form are accepted and counted.
  */
 export function whatsappWebhookRoutes(app: Elysia, door: FrontDoor): void {
   const gate = new WebhookGate(door.ports.whatsapp.webhookSecrets);
+  const room = new BodyRoom();
   const challenge = (exchange: Exchange) => answerChallenge(gate, exchange);
-  const receive = (exchange: Exchange) => receiveWebhook(door, gate, exchange);
+  const receive = (exchange: Exchange) => receiveWebhook(door, { gate, room }, exchange);
   app.get("/webhook/whatsapp", ({ request }) => door.serve("webhook_challenge", request, challenge));
   app.post("/webhook/whatsapp", ({ request }) => door.serve("webhook", request, receive));
 }
@@ -34,12 +36,17 @@ function answerChallenge(gate: WebhookGate, exchange: Exchange): Response {
   return exchange.body(200, challenge, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" });
 }
 
-async function receiveWebhook(door: FrontDoor, gate: WebhookGate, exchange: Exchange): Promise<Response> {
+interface Reception {
+  readonly gate: WebhookGate;
+  readonly room: BodyRoom;
+}
+
+async function receiveWebhook(door: FrontDoor, { gate, room }: Reception, exchange: Exchange): Promise<Response> {
   exchange.challenge = 'Signature realm="waybill webhook", header="X-Hub-Signature-256"';
   const signature = exchange.request.headers.get("x-hub-signature-256");
   // A stranger's body is not even read.
   if (!gate.isSignature(signature)) throw unsigned();
-  const bytes = await readBytes(exchange.request, limits.webhookBodyBytesMax);
+  const bytes = await room.read(exchange.request, limits.webhookBodyBytesMax);
   if (!gate.signed(bytes, signature)) throw unsigned();
   const body = parseJson(bytes);
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
