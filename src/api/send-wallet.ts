@@ -10,7 +10,7 @@ import type { GoogleKind, PassType, WalletPayload } from "../core/wallet.ts";
 import { type AcceptedPass, acceptPass } from "../intake/wallet/accept-pass.ts";
 import type { Exchange } from "./exchange.ts";
 import { type FrontDoor, overLimit } from "./front-door.ts";
-import { acceptJob, keyConflict, pendingJob, readSend, replay, replayed } from "./send.ts";
+import { acceptJob, keyConflict, pendingJob, readSend, replay } from "./send.ts";
 
 interface PassRoute {
   /** Part of what an Idempotency-Key stands for. */
@@ -41,12 +41,15 @@ async function servePass(door: FrontDoor, exchange: Exchange, { scope, kind }: P
   const tenant = await door.authenticate(exchange);
   await door.admit(exchange, tenant);
   const { body, idempotency } = await readSend(exchange, tenant, { channel: "wallet", scope });
-  const first = await replayed(door, exchange, { tenant, idempotency });
-  if (first !== null) return first;
-  const { platform } = door.ports;
+  const { journal, platform } = door.ports;
+  const first = idempotency === null ? null : await journal.queuedUnder(tenant, idempotency);
+  // What was taken before is answered as before, also when it would not be taken any more.
+  if (first?.isSame === true) return replay(exchange, first.jobId);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
   const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
   await requireClass(door, tenant, accepted);
+  // Before anything is looked at that costs tokens or a serial.
+  if (first !== null) throw keyConflict();
   await requireCredentials(door, tenant, accepted.content.type);
   const pass = newPass(door, tenant, accepted);
   const twin = await storeOnce(door, tenant, { pass, idempotency });
@@ -114,8 +117,8 @@ async function storeOnce(door: FrontDoor, tenant: Tenant, { pass, idempotency }:
       if (!(error instanceof ApiError) || error.status !== 400 || idempotency === null) throw error;
       // The holder first: a job that it had by then is found in what follows.
       const holder = await wallet.passes.holder(pass);
-      const jobId = await journal.queuedUnder(tenant, idempotency);
-      if (jobId !== null) return jobId;
+      const queued = await journal.queuedUnder(tenant, idempotency);
+      if (queued?.isSame === true) return queued.jobId;
       if (holder !== null && !(holder.state === "creating" && Bun.deepEquals(holder.content, pass.content)))
         throw error;
     }

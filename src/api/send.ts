@@ -80,13 +80,13 @@ export function requireChannel(tenant: Tenant, channel: ChannelName): void {
  * The first answer to this very request, or null. What was taken before is answered as before, also when it would not be
  * taken any more: a template may be gone.
  */
-export async function replayed(
+async function replayed(
   door: FrontDoor,
   exchange: Exchange,
   { tenant, idempotency }: { readonly tenant: Tenant; readonly idempotency: Idempotency | null },
 ): Promise<Response | null> {
-  const jobId = idempotency === null ? null : await door.ports.journal.queuedUnder(tenant, idempotency);
-  return jobId === null ? null : replay(exchange, jobId);
+  const queued = idempotency === null ? null : await door.ports.journal.queuedUnder(tenant, idempotency);
+  return queued?.isSame === true ? replay(exchange, queued.jobId) : null;
 }
 
 export function replay(exchange: Exchange, jobId: string): Response {

@@ -52,8 +52,14 @@ export type AcceptResult =
 
 /** The keys that requests were queued under, for as long as they are kept. */
 export interface IdempotencyKeys {
-  /** The job that this very request queued, or null. */
-  queuedUnder(tenant: TenantRef, idempotency: Idempotency): Promise<string | null>;
+  /** What was queued under the key; null: nothing. */
+  queuedUnder(tenant: TenantRef, idempotency: Idempotency): Promise<QueuedUnder | null>;
+}
+
+export interface QueuedUnder {
+  readonly jobId: string;
+  /** False: it was another request, and the key must not be used for this one. */
+  readonly isSame: boolean;
 }
 
 /**

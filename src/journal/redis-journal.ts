@@ -21,6 +21,7 @@ import type {
   ProviderReferences,
   PullRequest,
   PullResult,
+  QueuedUnder,
   RateState,
   RecordBatch,
   Settlement,
@@ -153,12 +154,12 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     return job.tenantId === tenant.tenantId ? job : null;
   }
 
-  async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<string | null> {
+  async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
     const known = await this.front
       .get(`${shardPrefix(shard)}:idem:${tenantId}:${key}`)
       .catch((error: unknown) => Promise.reject(redisFailure(error)));
     // "<job id> <fingerprint>", as accept.lua writes it.
-    return known?.slice(37) === fingerprint ? known.slice(0, 36) : null;
+    return known === null ? null : { jobId: known.slice(0, 36), isSame: known.slice(37) === fingerprint };
   }
 
   jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {

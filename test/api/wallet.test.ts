@@ -189,11 +189,20 @@ describe("an Idempotency-Key", () => {
     SLOW_MS,
   );
 
-  test("with another body is 422, and gives back what was taken", async () => {
+  test("with another body is 422, and takes nothing", async () => {
     await create(apple(), { "Idempotency-Key": "reused" });
     const before = await world.balance();
     expect((await create(apple(), { "Idempotency-Key": "reused" })).status).toBe(422);
     expect(await world.balance()).toBe(before);
+  });
+
+  test("with another body is 422 before the serial that it has in common and the token that is missing", async () => {
+    const headers = { ...asKey(await tenant("reuser", 1)), "Idempotency-Key": "reused" };
+    const first = apple();
+    expect((await create(first, headers)).status).toBe(202);
+    const other = { ...first, pass_data: { ...first.pass_data, description: "Another" } };
+    expect((await create(other, headers)).status).toBe(422);
+    expect((await create({ ...other, pass_type: "none" }, headers)).status).toBe(400);
   });
 });
 

@@ -80,8 +80,9 @@ describe("accept", () => {
     const jobId = await accept(tenant, { idempotency });
     const again = await journal.accept(tenant, PER_MINUTE, newJob({ idempotency }));
     expect(again).toMatchObject({ kind: "replayed", jobId });
-    expect(await journal.queuedUnder(tenant, idempotency)).toBe(jobId);
-    expect(await journal.queuedUnder(tenant, { key: "order 7", fingerprint: "bb" })).toBeNull();
+    expect(await journal.queuedUnder(tenant, idempotency)).toEqual({ jobId, isSame: true });
+    const altered = { key: "order 7", fingerprint: "bb" };
+    expect(await journal.queuedUnder(tenant, altered)).toEqual({ jobId, isSame: false });
     expect(await journal.queuedUnder(tenant, { key: "order 8", fingerprint: "aa" })).toBeNull();
     const other = newJob({ idempotency: { key: "order 7", fingerprint: "bb" } });
     expect(await journal.accept(tenant, PER_MINUTE, other)).toMatchObject({ kind: "conflict" });

@@ -7,6 +7,7 @@ import type {
   IdempotencyKeys,
   NewJob,
   ObserveResult,
+  QueuedUnder,
   RateState,
 } from "../../../src/core/journal.ts";
 import type { SuppressionIndex } from "../../../src/core/suppressions.ts";
@@ -56,10 +57,10 @@ export class FakeJournal implements FrontJournal, IdempotencyKeys, SuppressionIn
     return { kind: "accepted", jobId: job.jobId, rate };
   }
 
-  async queuedUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<string | null> {
+  async queuedUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
     await this.answer();
     const first = this.keys.get(`${tenant.tenantId} ${key}`);
-    return first?.fingerprint === fingerprint ? first.jobId : null;
+    return first === undefined ? null : { jobId: first.jobId, isSame: first.fingerprint === fingerprint };
   }
 
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
