@@ -4,6 +4,7 @@ import type { JobIds } from "../core/ids.ts";
 import type { IncomingMessages } from "../core/incoming-messages.ts";
 import type { FrontJournal, IdempotencyKeys } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
+import type { LedgerExport } from "../core/ledger-export.ts";
 import type { LinkReader } from "../core/links.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { Random } from "../core/random.ts";
@@ -25,6 +26,7 @@ export interface ApiPorts {
   readonly registry: Registry;
   readonly domains: Domains;
   readonly ledger: LedgerReader;
+  readonly exports: LedgerExport;
   readonly clock: Clock;
   readonly random: Random;
   readonly jobIds: JobIds;

@@ -1,9 +1,10 @@
 import type { Elysia } from "elysia";
 import { ApiError } from "../core/errors.ts";
-import { EVENT_TYPES, firstEventIdAt } from "../core/event.ts";
+import { EVENT_TYPES } from "../core/event.ts";
 import { CHANNELS } from "../core/job.ts";
 import type { EventPage, EventQuery } from "../core/ledger.ts";
 import { limits } from "../core/limits.ts";
+import { DAY_MS, eventIdsOf, readDayRange } from "./day-range.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { eventCreatedAt } from "./jobs.ts";
@@ -27,42 +28,23 @@ async function listEvents(door: FrontDoor, exchange: Exchange): Promise<Response
 
 const NOTHING: EventPage = { events: [], hasMore: false };
 const PARAMETERS = ["from", "to", "channel", "event_type", "limit", "cursor"] as const;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Throws an `ApiError` 400 that names the parameter. */
 function parseQuery(tenantId: string, request: Request): EventQuery {
   const query = readQuery(request, PARAMETERS);
-  const fromMs = parseDay("from", query.from);
-  const toMs = parseDay("to", query.to);
-  if (toMs < fromMs) throw new ApiError(400, "to must not be before from");
-  if (toMs - fromMs > limits.eventWindowDaysMax * DAY_MS) {
+  const days = readDayRange(query);
+  if (days.toMs - days.fromMs > limits.eventWindowDaysMax * DAY_MS) {
     throw new ApiError(400, `to must be at most ${limits.eventWindowDaysMax} days after from: split a longer export`);
   }
-  const end = eventIdAt(toMs + DAY_MS);
+  const { fromEventId, toEventId: end } = eventIdsOf(days);
   return {
     tenantId,
-    fromEventId: eventIdAt(fromMs),
+    fromEventId,
     toEventId: Math.min(end, parseCursor(query.cursor ?? "0") ?? end),
     channel: query.channel === undefined ? null : oneOf("channel", CHANNELS, query.channel),
     type: query.event_type === undefined ? null : oneOf("event_type", EVENT_TYPES, query.event_type),
     limit: query.limit === undefined ? limits.eventPageDefault : parseLimit(query.limit),
   };
-}
-
-/** Ids begin at 1 and are exact up to 2^53: days beyond either end are cut there. */
-function eventIdAt(unixMs: number): number {
-  return Math.min(Math.max(firstEventIdAt(unixMs), 1), Number.MAX_SAFE_INTEGER);
-}
-
-/** Unix milliseconds at which the UTC day begins. */
-function parseDay(name: string, text: string | undefined): number {
-  if (text === undefined) throw new ApiError(400, `${name} is required: a date as YYYY-MM-DD`);
-  const unixMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  // The round trip refuses days that no calendar has, such as 30 February.
-  if (Number.isNaN(unixMs) || !new Date(unixMs).toISOString().startsWith(text)) {
-    throw new ApiError(400, `${name} must be a calendar date as YYYY-MM-DD`);
-  }
-  return unixMs;
 }
 
 function parseLimit(text: string): number {

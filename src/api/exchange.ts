@@ -60,6 +60,6 @@ export class Exchange {
   }
 }
 
-export type AnswerBody = string | Uint8Array<ArrayBuffer> | Bun.BunFile | null;
+export type AnswerBody = string | Uint8Array<ArrayBuffer> | Bun.BunFile | ReadableStream<Uint8Array> | null;
 
 export type AnswerHeaders = Readonly<Record<string, string>>;

@@ -6,6 +6,7 @@ import type { ApiPorts } from "./api-ports.ts";
 import { aliasRoutes } from "./dash/aliases.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
 import { operatorDomainRoutes } from "./dash/domains.ts";
+import { EXPORT_PATH, exportRoutes } from "./dash/export.ts";
 import { incomingMessageRoutes } from "./dash/incoming-messages.ts";
 import { keyRoutes } from "./dash/keys.ts";
 import { mailReportRoutes } from "./dash/mail-reports.ts";
@@ -101,6 +102,7 @@ const ROUTE_GROUPS: readonly ((app: Elysia, door: FrontDoor) => void)[] = [
   planRoutes,
   sandboxRoutes,
   mailReportRoutes,
+  exportRoutes,
 ];
 
 /** The socket in front of the routes. */
@@ -120,7 +122,11 @@ class Listener {
     const server = Bun.serve({
       hostname: at.host,
       port: at.port,
-      fetch: (request) => this.answerCounted(request),
+      fetch: (request, listening) => {
+        // Nothing is sent while its file is being written.
+        if (request.url.includes(EXPORT_PATH)) listening.timeout(request, EXPORT_IDLE_SECONDS);
+        return this.answerCounted(request);
+      },
       // Bun answers its own 413 without a body and closes the connection; the routes keep the limit themselves.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
@@ -183,4 +189,6 @@ class Listener {
 }
 
 const IDLE_TIMEOUT_SECONDS = 60;
+/** Beyond the deadline of the file; 255 is the most that the socket takes. */
+const EXPORT_IDLE_SECONDS = limits.exportFileMsMax / 1000 + 10;
 const LAST_ANSWERS_MS = 250;

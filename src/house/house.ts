@@ -103,6 +103,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     registry: registry.registry,
     domains: openDomains(config, registry.domains, directory),
     ledger: ledger.reader,
+    exports: ledger.exports,
     clock,
     random,
     jobIds,
@@ -237,6 +238,7 @@ const NO_LEDGER = {
     page: () => Promise.reject(new UnavailableError("this process has no ledger")),
     job: () => Promise.resolve(null),
   },
+  exports: { open: () => Promise.reject(new UnavailableError("this process has no ledger")) },
 };
 
 async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {

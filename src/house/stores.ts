@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { type AnalystAccess, openChdb } from "../embedded/chdb.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../embedded/clickhouse-http.ts";
@@ -8,10 +9,12 @@ import { openPglite } from "../embedded/pglite.ts";
 import { startRedisChild } from "../embedded/redis-child.ts";
 import type { RedisAddress } from "../journal/connection.ts";
 import { ClickHouse } from "../ledger/clickhouse.ts";
+import { ClickHouseLedgerExport } from "../ledger/clickhouse-ledger-export.ts";
 import { ClickHouseLedgerReader } from "../ledger/clickhouse-ledger-reader.ts";
 import { ClickHouseLedgerWriter } from "../ledger/clickhouse-ledger-writer.ts";
 import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
 import { migrateLedger } from "../ledger/migrate-ledger.ts";
+import { ParquetFiles } from "../ledger/parquet-files.ts";
 import { applyRetention } from "../ledger/retention.ts";
 import { connectPostgres } from "../registry/connect-postgres.ts";
 import type { OpenDatabase } from "../registry/database.ts";
@@ -20,6 +23,8 @@ import { migrate } from "../registry/migrate.ts";
 const STATEMENT_TIMEOUT_MS = 20_000;
 /** A step of the schema may have to go over all that is there. */
 const MIGRATION_TIMEOUT_MS = 30 * 60_000;
+/** Beyond the deadline that the engine keeps itself, which says what was wrong. */
+const EXPORT_TIMEOUT_MS = limits.exportFileMsMax + 5_000;
 
 /** Whether any store of this process is in the data folder. */
 export function hasEmbeddedStore(config: Config): boolean {
@@ -63,6 +68,7 @@ export async function openDatabase(config: Config, schema: Schema): Promise<Open
 export interface OpenLedger {
   readonly writer: ClickHouseLedgerWriter;
   readonly reader: ClickHouseLedgerReader;
+  readonly exports: ClickHouseLedgerExport;
   close(): Promise<void>;
 }
 
@@ -74,6 +80,9 @@ export async function openLedger(config: Config, clock: Clock, schema: Schema): 
     new ClickHouse({ client, clock, timeoutMs });
   const [writing, reading] = [over(server.writer), over(server.reader)];
   const migrating = over(server.writer, MIGRATION_TIMEOUT_MS);
+  const exporting = over(server.exporter, EXPORT_TIMEOUT_MS);
+  const engine = { writing: exporting, beside: reading };
+  const files = config.clickhouseUrl === null ? new ParquetFiles(engine, join(config.home, "export")) : null;
   try {
     if (config.clickhouseUrl === null || schema === "migrate") {
       await migrateLedger(migrating, target);
@@ -89,6 +98,7 @@ export async function openLedger(config: Config, clock: Clock, schema: Schema): 
   return {
     writer: new ClickHouseLedgerWriter(writing, target),
     reader: new ClickHouseLedgerReader(reading, target),
+    exports: new ClickHouseLedgerExport(exporting, target, files),
     close: () => server.close(),
   };
 }

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Clock } from "../core/clock.ts";
@@ -67,8 +68,46 @@ export class ClickHouse {
         const { data } = await result.json<readonly unknown[]>();
         return data;
       },
-      (cause) => new UnavailableError(`clickhouse did not answer: ${String(cause)}`, { cause }),
+      notAnswered,
     );
+  }
+
+  /** The whole answer of a statement that names its own format, as it came. Rejects with `UnavailableError`. */
+  bytes(sql: string): Promise<Buffer> {
+    return this.answer(
+      Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
+      async (signal) => {
+        const { stream } = await this.options.client.exec({ query: sql, abort_signal: signal });
+        return buffer(stream);
+      },
+      notAnswered,
+    );
+  }
+
+  /**
+   * The same in chunks, as they come, each within the deadline of a statement. Throws `UnavailableError`. Ending the
+   * iteration, and `signal`, break the answer off.
+   */
+  async *stream(sql: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { timeoutMs } = this.options;
+    const begin = async (deadline: AbortSignal) => {
+      const abort_signal = AbortSignal.any([signal, deadline]);
+      return (await this.options.client.exec({ query: sql, abort_signal })).stream;
+    };
+    const stream = await this.answer(timeoutMs, begin, notAnswered);
+    const giveUp = () => stream.destroy(new Error("given up"));
+    signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      const chunks = stream[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value } = await this.answer(timeoutMs, () => chunks.next(), notAnswered);
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+      stream.destroy();
+    }
   }
 
   /** The call's answer. A call that ignores its signal is left behind at the deadline. */
@@ -95,4 +134,8 @@ export class ClickHouse {
       );
     });
   }
+}
+
+function notAnswered(cause: unknown): UnavailableError {
+  return new UnavailableError(`clickhouse did not answer: ${String(cause)}`, { cause });
 }

@@ -16,6 +16,7 @@ export interface TestLedger {
   readonly target: LedgerTarget;
   readonly writing: ClickHouse;
   readonly reading: ClickHouse;
+  readonly exporting: ClickHouse;
   readonly writer: ClickHouseLedgerWriter;
   readonly reader: ClickHouseLedgerReader;
 }
@@ -32,7 +33,7 @@ export async function startChdb() {
   return {
     chdb,
     async ledger(database: string, by: "process" | "http"): Promise<TestLedger> {
-      const { writer, reader } = by === "http" ? server : chdb;
+      const { writer, reader, exporter } = by === "http" ? server : chdb;
       const target = { database, cluster: null };
       const [writing, reading] = [over(writer), over(reader)];
       await migrateLedger(writing, target);
@@ -40,6 +41,7 @@ export async function startChdb() {
         target,
         writing,
         reading,
+        exporting: over(exporter),
         writer: new ClickHouseLedgerWriter(writing, target),
         reader: new ClickHouseLedgerReader(reading, target),
       };

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import type { ClickHouseClient, ClickHouseError } from "@clickhouse/client";
 
 /** Serves an engine over as much of ClickHouse's HTTP protocol as the client speaks, on a loopback port of its own. */
@@ -20,7 +20,7 @@ export function serveClickHouse(engine: ClickHouseClient) {
           inUrl === null
             ? await engine.exec({ query: body, query_params: params })
             : await engine.exec({ query: inUrl, values: Readable.from([Buffer.from(body)], { objectMode: false }) });
-        return new Response(await text(stream));
+        return new Response(await buffer(stream));
       } catch (error) {
         // The driver has a copy of the client's error class of its own, with the same members.
         const { code, message, type } = error as ClickHouseError;

@@ -5,6 +5,7 @@ import { chatPaths } from "./chat-paths.ts";
 import { chatSchemas } from "./chat-schemas.ts";
 import { domainPaths } from "./domain-paths.ts";
 import { domainSchemas } from "./domain-schemas.ts";
+import { exportPaths } from "./export-paths.ts";
 import { googleClassPaths, googleClassSchemas } from "./google-class-paths.ts";
 import { mailReportPaths } from "./mail-report-paths.ts";
 import { operatorPaths } from "./operator-paths.ts";
@@ -36,6 +37,7 @@ export function buildApiDocument(options: { readonly version: string; readonly p
       ...domainPaths,
       ...operatorPaths,
       ...mailReportPaths,
+      ...exportPaths,
       ...publicPaths,
       ...passKitPaths,
       ...servicePaths,
@@ -70,6 +72,7 @@ const TAGS: readonly JsonObject[] = [
   { name: "Events", description: "The delivery history of a tenant." },
   { name: "Domains", description: "The domains that a tenant sends from." },
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
+  { name: "Analysis", description: "Operators: events in bulk." },
   { name: "Plans", description: "Operators: how much a tenant may ask for." },
   { name: "Mail reports", description: "Operators: bounces and complaints that come by mail." },
   { name: "Chat", description: "What comes from the chat provider." },

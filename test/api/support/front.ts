@@ -86,6 +86,7 @@ export class Front {
       registry,
       domains: new FakeDomains(),
       ledger,
+      exports: { open: async () => (async function* () {})() },
       clock,
       random,
       jobIds: new JobIds(clock, random),
