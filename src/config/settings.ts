@@ -243,7 +243,7 @@ export const SETTINGS = {
     name: "WHATSAPP_API_URL",
     default: null,
     unset: "the sandbox; with `PROVIDERS=live` the provider's public one",
-    meaning: "address of the WhatsApp Cloud API",
+    meaning: "address of the WhatsApp Cloud API; a version at its end goes before `WHATSAPP_API_VERSION`",
     ...webUrl("https://graph.example.com"),
   },
   whatsappApiVersion: {

@@ -89,6 +89,12 @@ test("a message is sent as the provider documents it, and its id comes back", as
   });
 });
 
+test("an address that names its version is called as it is", async () => {
+  const { url, calls } = provider(() => Response.json(ACCEPTED));
+  await channelTo(`${url}/graph/v21.0`).deliver(chatJob({}), chatTenant(), LIVE);
+  expect(calls.map(({ path }) => path)).toEqual(["/graph/v21.0/555/messages"]);
+});
+
 test("a template without variables is sent without components", async () => {
   expect(await sentBody({})).toHaveProperty("template", { name: "order_update", language: { code: "es" } });
 });

@@ -14,7 +14,7 @@ export type GraphReply =
   | { readonly kind: "unreachable" };
 
 export interface GraphClientOptions {
-  /** Without a slash at its end. */
+  /** Without a slash at its end. Where it ends with a version, that one is called. */
   readonly baseUrl: string;
   /** `v25.0` */
   readonly version: string;
@@ -28,15 +28,20 @@ export interface GraphClientOptions {
  * is sent once: the runtime does not repeat one whose connection was lost.
  */
 export class GraphClient {
-  constructor(private readonly options: GraphClientOptions) {}
+  private readonly root: string;
+
+  constructor(private readonly options: GraphClientOptions) {
+    const { baseUrl, version } = options;
+    this.root = VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
+  }
 
   /** Never rejects. An abort of `signal` is like a time-out. */
   async send(sender: WhatsappSender, message: JsonObject, signal: AbortSignal): Promise<GraphReply> {
-    const { baseUrl, version, timeoutMs } = this.options;
+    const { timeoutMs } = this.options;
     if (signal.aborted) return { kind: "unreachable" };
     let response: Response;
     try {
-      response = await fetch(`${baseUrl}/${version}/${sender.phoneNumberId}/messages`, {
+      response = await fetch(`${this.root}/${sender.phoneNumberId}/messages`, {
         method: "POST",
         headers: { authorization: `Bearer ${sender.accessToken}`, "content-type": "application/json" },
         body: JSON.stringify(message),
@@ -61,6 +66,8 @@ export class GraphClient {
     return messageId === null ? { kind: "unanswered" } : { kind: "accepted", messageId, waitMs };
   }
 }
+
+const VERSIONED = /\/v\d{1,3}\.\d$/;
 
 /** What the system, the resolver and TLS call it when there is no connection to send over. */
 const BEFORE_THE_REQUEST = new Set([
