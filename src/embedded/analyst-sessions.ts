@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { Session, type StreamChunk } from "chdb";
 import { limits } from "../core/limits.ts";
@@ -38,13 +39,14 @@ export interface AnalystResult {
  * A2. A session is an analyst's before its first statement of an analyst's.
  * A3. A session is closed when the engine is done with its statement, not before: the engine aborts the process otherwise.
  *     What nobody waits for is killed, so that this is soon.
- * A4. At most `analystQueriesMax` statements are under way, `analystQueriesWaitingMax` wait, each for `analystWaitMs`.
+ * A4. At most `analystQueriesMax` statements are under way, and always one fewer than the process has threads for the
+ *     engine, so that recorder and API have one. `analystQueriesWaitingMax` wait, each for `analystWaitMs`.
  */
 export class AnalystSessions {
   private readonly keeper: Session;
   private readonly running = new Map<string, Run>();
   private readonly waiting: ((go: boolean) => void)[] = [];
-  private turns: number = limits.analystQueriesMax;
+  private turns = turnsMax();
   private stopped: Promise<void> | null = null;
 
   /** `keeper` may do anything, and does nothing but kill statements. */
@@ -84,7 +86,8 @@ export class AnalystSessions {
   private async abort(id: string): Promise<void> {
     for (let run = this.running.get(id); run !== undefined; run = this.running.get(id)) {
       run.close();
-      await this.keeper.queryAsync(`KILL QUERY WHERE Settings['log_comment'] = '${id}'`).catch(() => undefined);
+      // On this thread (3 ms): all those of the pool may be taken, by the very statement that is to end.
+      this.keeper.query(`KILL QUERY WHERE Settings['log_comment'] = '${id}'`);
       await Promise.race([run.over, delay(KILL_AGAIN_MS)]);
     }
   }
@@ -117,6 +120,12 @@ export class AnalystSessions {
     if (next === undefined) this.turns += 1;
     else next(true);
   }
+}
+
+/** Bun's thread pool has as many threads as the machine has cores, or as this variable said when the process started. */
+function turnsMax(): number {
+  const threads = Number(process.env["UV_THREADPOOL_SIZE"]) || availableParallelism();
+  return Math.max(1, Math.min(threads - 1, limits.analystQueriesMax));
 }
 
 const KILL_AGAIN_MS = 100;
@@ -204,7 +213,7 @@ class Run implements AnalystResult {
 
   private handed(chunk: Uint8Array | null): Uint8Array | null {
     if (chunk === null) this.close();
-    else if (this.source !== null) this.stall = setTimeout(this.abort, limits.analystStallMs);
+    else if (this.source !== null && !this.isClosed) this.stall = setTimeout(this.abort, limits.analystStallMs);
     return chunk;
   }
 

@@ -105,7 +105,6 @@ async function answer(query: ClickHouseHttpQuery, result: AnalystResult): Promis
       total_rows_to_read: "0",
       result_rows: String(result.rowsRead),
       result_bytes: String(result.bytesRead),
-      elapsed_ns: "0",
     }),
   });
   if (query.isGzipped) headers.set("content-encoding", "gzip");
@@ -114,17 +113,13 @@ async function answer(query: ClickHouseHttpQuery, result: AnalystResult): Promis
 
 /** Bytes at the pace of whoever reads them. */
 function plain(result: AnalystResult, tag: string): ReadableStream<Uint8Array> {
+  const chunks = chunksOf(result, tag);
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        try {
-          const chunk = await result.next();
-          if (chunk === null) controller.close();
-          else controller.enqueue(chunk);
-        } catch (error) {
-          controller.enqueue(lateFailure(error, tag));
-          controller.close();
-        }
+        const { done, value } = await chunks.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
       },
       cancel: () => result.close(),
     },

@@ -37,7 +37,7 @@ export function readStatement(text: string): ReadStatement {
   const selects = own.filter((token) => isWord(token, "select")).length;
   return {
     sql: text.slice(0, last.end),
-    format: formatOf(own),
+    format: formatOf(text, own),
     isStreamable: selects === 1 && isWord(own[0], "select"),
   };
 }
@@ -105,11 +105,11 @@ function afterValue(tokens: readonly Token[], from: number): number {
 }
 
 /** The word behind the last FORMAT, where nothing but settings follows it. */
-function formatOf(tokens: readonly Token[]): string | null {
+function formatOf(text: string, tokens: readonly Token[]): string | null {
   const at = tokens.findLastIndex((token) => isWord(token, "format"));
   const [name, behind] = at === -1 ? [] : tokens.slice(at + 1, at + 3);
   if (name?.kind !== "word" || (behind !== undefined && !isWord(behind, "settings"))) return null;
-  return name.text;
+  return text.slice(name.end - name.text.length, name.end);
 }
 
 const isWord = (token: Token | undefined, word: string) => token?.kind === "word" && token.text === word;
