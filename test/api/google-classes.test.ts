@@ -81,6 +81,7 @@ describe("a class", () => {
     expect(await call("POST", "", body)).toEqual([201, { status: "created", class_id: id }]);
     expect(world.sandbox.resources.data("eventTicketClass", id)).toEqual({
       ...body.class_data,
+      hexBackgroundColor: "#1A56DB",
       reviewStatus: "UNDER_REVIEW",
     });
     const [status, held] = await call("GET", `/${id}?class_type=eventTicket`);

@@ -65,6 +65,24 @@ describe("a pass", () => {
     expect((await world.lastPass()).content).toMatchObject({ kind: "generic" });
   });
 
+  test("wears the platform's colours where it brings none", async () => {
+    const colours = async () => {
+      const { content } = await world.lastPass();
+      return content.type === "apple" ? content.pass : content.object;
+    };
+    await create(apple());
+    const white = "rgb(255, 255, 255)";
+    const design = { backgroundColor: "rgb(11, 31, 58)", foregroundColor: white, labelColor: white };
+    expect(await colours()).toMatchObject(design);
+    await world.front.post("/v1/send/wallet", google());
+    expect(await colours()).toMatchObject({ hexBackgroundColor: "#1A56DB" });
+    await world.front.post("/v1/send/wallet", google({ object_data: { hexBackgroundColor: "#22C55E" } }));
+    expect(await colours()).toMatchObject({ hexBackgroundColor: "#22C55E" });
+    // That of an event ticket is its class's.
+    await create(google());
+    expect(await colours()).not.toHaveProperty("hexBackgroundColor");
+  });
+
   test("shows its file or link in its job's result, although the job holds neither", async () => {
     const { body } = await create(apple());
     const pass = await world.deliverLast();

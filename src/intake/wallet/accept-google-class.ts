@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../core/wallet.ts";
 import { fault } from "./fault.ts";
+import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
 import { checkJson, oneOf, type Reader, readFilledText, readLocalized } from "./readers.ts";
 
 const ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
@@ -21,7 +22,7 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   eventName: readLocalized,
   venue: readVenue,
   dateTime: readDateTime,
-  hexBackgroundColor: readColour,
+  hexBackgroundColor: readGoogleColour,
   logo: readImage,
   heroImage: readImage,
 };
@@ -36,7 +37,8 @@ export function acceptGoogleClass(body: unknown): GoogleClass {
   const data = readMembers(given);
   const missing = REQUIRED[kind].find((name) => data[name] === undefined || data[name] === null);
   if (missing !== undefined) throw fault(`class_data.${missing}`, "is required");
-  return { kind, classId, data: { ...data, id: classId, ...reviewOf(kind, given, "new") } };
+  const design = kind === "eventTicket" ? { hexBackgroundColor: data["hexBackgroundColor"] ?? GOOGLE_ACCENT } : {};
+  return { kind, classId, data: { ...data, ...design, id: classId, ...reviewOf(kind, given, "new") } };
 }
 
 /** From the parsed body of `PUT /v1/google/classes/{class_id}` to what changes. Throws an `ApiError` 400. */
@@ -121,11 +123,6 @@ function readDateTime(value: Json, field: string): Json {
     }
   }
   return value;
-}
-
-function readColour(value: Json, field: string): Json {
-  if (typeof value === "string" && /^#[0-9a-f]{6}$/i.test(value)) return value;
-  throw fault(field, "must be a colour such as #0B1F3A");
 }
 
 function readImage(value: Json, field: string): Json {

@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../core/wallet.ts";
 import { fault } from "./fault.ts";
+import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
 import { MemberNames } from "./member-names.ts";
 import { checkJson, checkSize, oneOf, type Reader, readFilledText, readLocalized, readText } from "./readers.ts";
 
@@ -36,10 +37,7 @@ const OBJECT: Readonly<Record<string, Reader>> = {
   cardTitle: readLocalized,
   header: readLocalized,
   subheader: readLocalized,
-  hexBackgroundColor: (value, field) => {
-    if (typeof value === "string" && /^#[0-9a-f]{6}$/i.test(value)) return value;
-    throw fault(field, "must be a colour such as #0B1F3A");
-  },
+  hexBackgroundColor: readGoogleColour,
   barcode: readBarcode,
   textModulesData: (value, field) => readModules(value, field),
 };
@@ -80,8 +78,8 @@ function readObject(given: JsonObject, { kind, title }: Omit<GoogleSurroundings,
     const read = Object.hasOwn(OBJECT, name) ? OBJECT[name] : undefined;
     return [[name, read === undefined ? value : read(value, field)] as const];
   });
-  const titled = kind === "generic" ? { cardTitle: localized(title), header: localized(title) } : {};
-  return { state: "ACTIVE", ...titled, ...Object.fromEntries(members) };
+  const generic = { cardTitle: localized(title), header: localized(title), hexBackgroundColor: GOOGLE_ACCENT };
+  return { state: "ACTIVE", ...(kind === "generic" ? generic : {}), ...Object.fromEntries(members) };
 }
 
 function readId(value: Json | undefined, field: string, issuerId: string | null): string {
