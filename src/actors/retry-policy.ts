@@ -28,7 +28,7 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
   const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
   const ageThenMs = clock.nowMs() + delayMs - jobTimeMs(job.jobId);
   const waitedMs = Math.min(ageThenMs, delayMs * (isCounted ? attempts : (job.waits ?? 0) + 1));
-  const isSpent = isCounted && attempts >= limits.attemptsMax;
+  const isSpent = isCounted && attempts >= (outcome.attemptsMax ?? limits.attemptsMax);
   if (isSpent || waitedMs > limits.retryWaitedMsMax) {
     return {
       kind: "give_up",

@@ -180,6 +180,8 @@ export const limits = {
    * and is tried again with growing gaps. Ten minutes outlast those, and most messages are still of use afterwards.
    */
   ambiguousWaitMs: 10 * 60_000,
+  /** Each try that nobody answers can be a message that the recipient gets. */
+  ambiguousAttemptsMax: 3,
   /** A number that too many people reported rests for this long: the provider looks at days, so sooner is of no use. */
   chatSpamPauseMs: 6 * 60 * 60_000,
   /** A locked or restricted account is asked again after this: people have to act first, and may have acted. */

@@ -7,10 +7,12 @@ export type Outcome =
   /** The next try may succeed. `afterMs`: the provider asked for at least this wait. */
   /** `isUncounted`: nothing was tried with the provider, so the wait costs the job no attempt, only its time. */
   /** `isUnsent`: the provider surely has not taken the message, so it is not one of those that were sent today. */
+  /** `attemptsMax`: fewer attempts than other failures have. */
   | {
       readonly kind: "retry";
       readonly why: string;
       readonly afterMs?: number;
+      readonly attemptsMax?: number;
       readonly isUncounted?: true;
       readonly isUnsent?: true;
     }

@@ -57,6 +57,12 @@ test("gives up after the last attempt, and says why it failed", () => {
   expect(decision).toEqual({ kind: "give_up", error: "gave up after 12 attempts: 451 busy" });
 });
 
+test("gives up earlier where an outcome allows fewer attempts", () => {
+  const unanswered = { kind: "retry", why: "no answer", attemptsMax: 3 } as const;
+  const kinds = [0, 1, 2].map((attempts) => decideRetry(job(attempts), unanswered, clock, random).kind);
+  expect(kinds).toEqual(["wait", "wait", "give_up"]);
+});
+
 test("gives up when the next attempt would come after a day of waiting", () => {
   const outcome = { kind: "retry", why: "busy", afterMs: limits.retryWaitedMsMax + 1 } as const;
   expect(decideRetry(job(0), outcome, clock, random)).toEqual({

@@ -158,7 +158,7 @@ test("one connection carries message after message, also after errors and long b
 });
 
 // What became of the message is unknown: it may have been sent.
-const UNKNOWN = { kind: "retry", afterMs: limits.ambiguousWaitMs };
+const UNKNOWN = { kind: "retry", afterMs: limits.ambiguousWaitMs, attemptsMax: limits.ambiguousAttemptsMax };
 
 test("a provider that does not answer in time leaves a message's fate unknown", async () => {
   const telemetry = new CountingTelemetry();

@@ -156,7 +156,7 @@ export class WhatsappChannel implements Channel {
   private ofUnknownFate(): Outcome {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
-    return { kind: "retry", why, afterMs: limits.ambiguousWaitMs };
+    return { kind: "retry", why, afterMs: limits.ambiguousWaitMs, attemptsMax: limits.ambiguousAttemptsMax };
   }
 }
 
