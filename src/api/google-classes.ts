@@ -12,7 +12,7 @@ import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { readJson } from "./request-body.ts";
 import { readQuery } from "./request-query.ts";
-import { requireChannel } from "./send.ts";
+import { admittedTenant } from "./send.ts";
 import { missingCredentials } from "./send-wallet.ts";
 
 /** `/v1/google/classes`: what passes of Google's wallet have in common. Google is asked while the caller waits. */
@@ -29,7 +29,7 @@ export function googleClassRoutes(app: Elysia, door: FrontDoor): void {
 }
 
 async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
-  const tenant = await admittedTenant(door, exchange);
+  const tenant = await admittedTenant(door, exchange, "wallet");
   const googleClass = acceptGoogleClass((await readJson(exchange.request)).value);
   const { classId } = googleClass;
   const issuer = issuerPrefixOf(door, tenant);
@@ -39,25 +39,17 @@ async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
 }
 
 async function change(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
-  const tenant = await admittedTenant(door, exchange);
+  const tenant = await admittedTenant(door, exchange, "wallet");
   const googleClass = acceptGoogleClassChange((await readJson(exchange.request)).value, id ?? "");
   await door.ports.wallet.classes.change(tenant, { ...googleClass, classId: classOf(door, tenant, id) });
   return exchange.json(200, { status: "updated", class_id: googleClass.classId });
 }
 
 async function read(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
-  const tenant = await admittedTenant(door, exchange);
+  const tenant = await admittedTenant(door, exchange, "wallet");
   const kind = readClassType(readQuery(exchange.request, ["class_type"]).class_type);
   const classId = classOf(door, tenant, id);
   return exchange.json(200, await door.ports.wallet.classes.read(tenant, kind, classId));
-}
-
-/** Counts the request before its work begins: a limited tenant must not make the service ask around. */
-async function admittedTenant(door: FrontDoor, exchange: Exchange): Promise<Tenant> {
-  const tenant = await door.authenticate(exchange);
-  await door.admit(exchange, tenant);
-  requireChannel(tenant, "wallet");
-  return tenant;
 }
 
 /** Throws 404 for what cannot be a class of the tenant's issuer. */

@@ -9,7 +9,7 @@ import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "../intake/wall
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { readJson } from "./request-body.ts";
-import { acceptJob, requireChannel } from "./send.ts";
+import { acceptJob, admittedTenant } from "./send.ts";
 import { missingCredentials } from "./send-wallet.ts";
 
 /** `/v1/passes/{pass_id}`: a tenant's passes, after their creation. */
@@ -22,7 +22,7 @@ export function passRoutes(app: Elysia, door: FrontDoor): void {
   );
   app.get("/v1/passes/:id/status", ({ request, params: { id } }) =>
     door.serve("pass_status", request, async (exchange) => {
-      const tenant = await admittedTenant(door, exchange);
+      const tenant = await admittedTenant(door, exchange, "wallet");
       return exchange.json(200, await statusOf(door, tenant, await find(door, tenant, id)));
     }),
   );
@@ -34,7 +34,7 @@ export function passRoutes(app: Elysia, door: FrontDoor): void {
  */
 async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
   const { jobIds, platform, wallet } = door.ports;
-  const tenant = await admittedTenant(door, exchange);
+  const tenant = await admittedTenant(door, exchange, "wallet");
   const accepted = acceptPassUpdate((await readJson(exchange.request)).value);
   const found = await find(door, tenant, id);
   const { passId } = found;
@@ -59,7 +59,7 @@ async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null
 
 /** A bundle that is older than the pass is signed anew first. */
 async function downloadPass(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
-  const tenant = await admittedTenant(door, exchange);
+  const tenant = await admittedTenant(door, exchange, "wallet");
   const pass = await find(door, tenant, id);
   if (pass.content.type !== "apple") throw new ApiError(404, "a pass of type google has no file: use its save_link");
   const { bytes, modifiedAt } = await door.ports.wallet.bundles.bundleOf(pass, tenant);
@@ -88,14 +88,6 @@ function appleStatus({ pass }: AppleContent, nowMs: number): "active" | "expired
   const { voided, expirationDate } = pass;
   if (voided === true) return "voided";
   return typeof expirationDate === "string" && Date.parse(expirationDate) <= nowMs ? "expired" : "active";
-}
-
-/** Counts the request before its work begins, and looks whether the tenant has passes. Throws 401, 429 or 403. */
-async function admittedTenant(door: FrontDoor, exchange: Exchange): Promise<Tenant> {
-  const tenant = await door.authenticate(exchange);
-  await door.admit(exchange, tenant);
-  requireChannel(tenant, "wallet");
-  return tenant;
 }
 
 /** Throws 404 for what is no pass of this tenant's, without telling a stranger's from none. */

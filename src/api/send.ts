@@ -70,8 +70,19 @@ export async function readSend(
   return { body: value, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
 }
 
+/**
+ * The tenant of a request that queues nothing by itself, counted before its work begins: a limited tenant must not make
+ * the service ask around. Throws 401, 429 or 403.
+ */
+export async function admittedTenant(door: FrontDoor, exchange: Exchange, channel: ChannelName): Promise<Tenant> {
+  const tenant = await door.authenticate(exchange);
+  await door.admit(exchange, tenant);
+  requireChannel(tenant, channel);
+  return tenant;
+}
+
 /** Throws 403 unless the tenant has the channel. */
-export function requireChannel(tenant: Tenant, channel: ChannelName): void {
+function requireChannel(tenant: Tenant, channel: ChannelName): void {
   if (tenant.channels.has(channel)) return;
   throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
 }

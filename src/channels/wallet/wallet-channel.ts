@@ -10,6 +10,7 @@ import type { Tenant } from "../../core/tenant.ts";
 import type { WalletPayload } from "../../core/wallet.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
+import { remember } from "./remember.ts";
 import { Turns } from "./turns.ts";
 
 /** Brings passes to Google's wallet. Rejects only where the registry cannot be reached. */
@@ -106,16 +107,7 @@ export class WalletChannel implements Channel {
       if (isOutage(error)) throw error;
       telemetry.log("warn", "devices were not told of an update", { pass: pass.passId, error: String(error) });
     }
-    this.remember(pass.passId, version);
-  }
-
-  private remember(passId: string, version: number): void {
-    this.pushed.delete(passId);
-    this.pushed.set(passId, version);
-    for (const oldest of this.pushed.keys()) {
-      if (this.pushed.size <= limits.pushedVersionsRememberedMax) break;
-      this.pushed.delete(oldest);
-    }
+    remember(this.pushed, { key: pass.passId, value: version, max: limits.pushedVersionsRememberedMax });
   }
 }
 

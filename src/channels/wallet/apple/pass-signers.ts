@@ -2,6 +2,7 @@ import { createHash, type KeyObject } from "node:crypto";
 import { ApiError } from "../../../core/errors.ts";
 import type { Telemetry } from "../../../core/telemetry.ts";
 import type { AppleSigner } from "../../../core/wallet.ts";
+import { remember } from "../remember.ts";
 import { checkedSigner } from "./check-apple-signer.ts";
 import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
 
@@ -49,11 +50,12 @@ export class PassSigners {
     const id = fingerprintOf(credentials);
     const known = this.signers.get(id);
     const opening = known ?? this.read(credentials, id);
-    put(this.signers, id, opening);
+    remember(this.signers, { key: id, value: opening, max: SIGNERS_MAX });
     try {
       const signer = await opening;
-      put(this.ends, owner, signer);
-      if (signer.notAfterMs <= this.options.nowMs()) throw refused("the certificate expired");
+      const { passTypeId, notAfterMs } = signer;
+      remember(this.ends, { key: owner, value: { passTypeId, notAfterMs }, max: SIGNERS_MAX });
+      if (notAfterMs <= this.options.nowMs()) throw refused("the certificate expired");
       return signer;
     } catch (error) {
       // Read again the next time: what is wrong may be a matter of the clock.
@@ -90,16 +92,6 @@ export class PassSigners {
         key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
       },
     };
-  }
-}
-
-/** At the end: the first key is the least recently used, and makes room. */
-function put<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= SIGNERS_MAX) return;
-    map.delete(oldest);
   }
 }
 

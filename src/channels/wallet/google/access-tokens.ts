@@ -2,6 +2,7 @@ import type { JWT } from "google-auth-library";
 import { TransportError } from "../../../core/errors.ts";
 import { limits } from "../../../core/limits.ts";
 import type { GoogleIssuer } from "../../../core/wallet.ts";
+import { remember } from "../remember.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 
 export type TokenAnswer =
@@ -50,12 +51,7 @@ export class AccessTokens {
     const known = this.clients.get(key) ?? (await this.newClient(issuer));
     // Another caller may have made one meanwhile.
     const client = this.clients.get(key) ?? known;
-    this.clients.delete(key);
-    this.clients.set(key, client);
-    for (const oldest of this.clients.keys()) {
-      if (this.clients.size <= limits.googleAccountsMax) break;
-      this.clients.delete(oldest);
-    }
+    remember(this.clients, { key, value: client, max: limits.googleAccountsMax });
     return client;
   }
 

@@ -5,6 +5,7 @@ import type { Pass } from "../../../core/passes.ts";
 import type { Telemetry } from "../../../core/telemetry.ts";
 import type { Tenant } from "../../../core/tenant.ts";
 import type { GoogleContent, WalletPayload } from "../../../core/wallet.ts";
+import { remember } from "../remember.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { parseJson } from "./google-replies.ts";
@@ -272,20 +273,4 @@ function failed(error: string): Outcome {
 
 function retry(why: string): Outcome {
   return { kind: "retry", why };
-}
-
-interface Memory<T> {
-  readonly key: string;
-  readonly value: T;
-  readonly max: number;
-}
-
-/** Forgets what was put in longest ago. */
-function remember<T>(map: Map<string, T>, { key, value, max }: Memory<T>): void {
-  map.delete(key);
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= max) return;
-    map.delete(oldest);
-  }
 }
