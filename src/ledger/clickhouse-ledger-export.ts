@@ -81,6 +81,11 @@ ORDER BY tenant_id, event_id`;
       // The range is one of the columns, not of the text that is made of them.
       "prefer_column_name_to_alias = 1",
       "output_format_parquet_string_as_string = 1",
+      // A group of rows is in memory until it is written: a million of them, as is usual, would be a gigabyte.
+      "output_format_parquet_row_group_size = 100000",
+      `output_format_parquet_row_group_size_bytes = ${16 * 1024 * 1024}`,
+      "output_format_parquet_parallel_encoding = 0",
+      `max_memory_usage = ${512 * 1024 * 1024}`,
     ].join(", ");
   }
 
