@@ -146,13 +146,14 @@ export const SETTINGS = {
     name: "EVENTS_KEPT_MONTHS",
     default: "13",
     meaning: "how long the ledger keeps events; sums by hour and day stay",
-    ...wholeNumber(1, 1_200),
+    // Fifty years: ClickHouse's DateTime ends in 2106, and a time beyond it counts as long past.
+    ...wholeNumber(1, 600),
   },
   jobsKeptDays: {
     name: "JOBS_KEPT_DAYS",
     default: "90",
     meaning: "how long the ledger keeps finished jobs with their results",
-    ...wholeNumber(1, 36_500),
+    ...wholeNumber(1, 18_250),
   },
   clickhouseHttpPort: {
     name: "CLICKHOUSE_HTTP_PORT",

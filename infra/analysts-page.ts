@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openChdb } from "../src/embedded/chdb.ts";
+import { type ClickHouseHttp, serveClickHouseHttp } from "../src/embedded/clickhouse-http.ts";
+import { ClickHouse } from "../src/ledger/clickhouse.ts";
+import { ClickHouseLedgerWriter } from "../src/ledger/clickhouse-ledger-writer.ts";
+import { migrateLedger } from "../src/ledger/migrate-ledger.ts";
+import { applyRetention } from "../src/ledger/retention.ts";
+import { systemClock } from "../src/runtime/system-clock.ts";
+import { analystsData } from "./analysts-data.ts";
+
+/*
+ * `bun infra/analysts-page.ts` runs every query of docs/analysts.md as an analyst's tool would, on the data set beside
+ * this file, and writes what it gave below it; a test holds the two equal.
+ */
+
+/** The page, with what is below each query. */
+export const ANALYSTS_PAGE = new URL("../docs/analysts.md", import.meta.url).pathname;
+
+/** A query of the page with what the page says that it gives. */
+const QUERY = /```sql\n(?<sql>[^`]+)```\n\n```text\n(?<output>[^`]*)```/g;
+
+export interface PageQuery {
+  readonly sql: string;
+  readonly output: string;
+}
+
+export function queriesOf(page: string): readonly PageQuery[] {
+  return [...page.matchAll(QUERY)].map(({ groups }) => ({
+    sql: groups?.["sql"] ?? "",
+    output: groups?.["output"] ?? "",
+  }));
+}
+
+/** A ledger with the page's data set, and the face that analysts have of it. */
+export async function openExampleLedger() {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-analysts-page-"));
+  const path = join(folder, "clickhouse");
+  const target = { database: "waybill", cluster: null };
+  const chdb = openChdb(path, { folder: join(folder, "access"), database: target.database });
+  const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
+  await migrateLedger(clickhouse, target);
+  // The data set stays where it is, and today does not.
+  await applyRetention(clickhouse, target, { eventsMonths: 600, jobsDays: 18_000 });
+  await new ClickHouseLedgerWriter(clickhouse, target).write("example", analystsData());
+  const quiet = { count() {}, gauge() {}, time() {}, log() {} };
+  const face = serveClickHouseHttp({ path, database: target.database, port: 0, telemetry: quiet });
+  return {
+    face,
+    async close() {
+      await face.stop();
+      await chdb.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What a query gives, as a table to read. Throws with the engine's words where it fails. */
+export async function outputOf({ url }: ClickHouseHttp, sql: string): Promise<string> {
+  const members = new URLSearchParams({
+    default_format: "PrettyCompactMonoBlock",
+    output_format_pretty_row_numbers: "0",
+    output_format_pretty_color: "0",
+    output_format_pretty_highlight_digit_groups: "0",
+    output_format_pretty_single_large_number_tip_threshold: "0",
+  });
+  const answer = await fetch(`${url}/?${members}`, { method: "POST", body: sql });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${sql}\n${text}`);
+  return text;
+}
+
+if (import.meta.main) {
+  const example = await openExampleLedger();
+  let page = await Bun.file(ANALYSTS_PAGE).text();
+  for (const { sql, output } of queriesOf(page)) {
+    const now = await outputOf(example.face, sql);
+    page = page.replace(
+      `\`\`\`sql\n${sql}\`\`\`\n\n\`\`\`text\n${output}\`\`\``,
+      () => `\`\`\`sql\n${sql}\`\`\`\n\n\`\`\`text\n${now}\`\`\``,
+    );
+  }
+  await Bun.write(ANALYSTS_PAGE, page);
+  await example.close();
+}

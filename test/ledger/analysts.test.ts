@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { ANALYSTS_PAGE, openExampleLedger, outputOf, queriesOf } from "../../infra/analysts-page.ts";
+
+let example: Awaited<ReturnType<typeof openExampleLedger>>;
+
+beforeAll(async () => {
+  example = await openExampleLedger();
+}, 30_000);
+afterAll(() => example.close());
+
+test("every query of the analysts' page gives what the page says, as an analyst", async () => {
+  const queries = queriesOf(await Bun.file(ANALYSTS_PAGE).text());
+  expect(queries.length).toBeGreaterThanOrEqual(12);
+  // `bun infra/analysts-page.ts` writes the outputs anew.
+  for (const { sql, output } of queries)
+    expect({ sql, output: await outputOf(example.face, sql) }).toEqual({ sql, output });
+}, 30_000);
+
+test("the analysts' page names every table, view and column that analysts find", async () => {
+  const page = await Bun.file(ANALYSTS_PAGE).text();
+  const found = await outputOf(
+    example.face,
+    `SELECT arrayJoin([table, name]) AS word FROM system.columns
+     WHERE database = 'waybill' AND table NOT LIKE '%\\_mv' AND table != 'migrations' GROUP BY word FORMAT TSV`,
+  );
+  const missing = found.split("\n").filter((word) => word !== "" && !page.includes(`\`${word}\``));
+  expect(missing).toEqual([]);
+}, 30_000);
