@@ -28,7 +28,7 @@ import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit, type PassKit } from "./open-pass-kit.ts";
-import { openWallet } from "./open-wallet.ts";
+import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
@@ -94,7 +94,6 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const jobIds = new JobIds(clock, random);
-  const passKit = openPassKit({ config, registry, jobIds, telemetry });
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const url = await startApi(config, shutdown, {
@@ -108,12 +107,9 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     random,
     jobIds,
     telemetry,
-    passKit,
+    passKit: openPassKit({ config, registry, jobIds, telemetry }),
     wallet,
-    metricsText: () => {
-      wallet.measure();
-      return telemetry.metricsText();
-    },
+    metricsText: () => metricsText(telemetry, wallet),
     probes: [journal.probe, registry.probe, ledger.reader],
     sandbox: providers.mailbox,
     platform: providers.platform,
@@ -134,6 +130,12 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   const clickhouseUrl = analysts?.url ?? null;
   return { url, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+}
+
+/** What goes on with the time is measured first. */
+function metricsText(telemetry: ProcessTelemetry, wallet: OpenWallet): Promise<string> {
+  wallet.measure();
+  return telemetry.metricsText();
 }
 
 async function startRegistry(

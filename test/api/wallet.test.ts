@@ -86,12 +86,12 @@ describe("a pass", () => {
   test("shows its file or link in its job's result, although the job holds neither", async () => {
     const { body } = await create(apple());
     const pass = await world.deliverLast();
-    const job = await world.front.request("GET", `/v1/jobs/${body["job_id"]}`);
+    const job = await world.front.request("GET", `/v1/jobs/${String(body["job_id"])}`);
     const pkpass_base64 = Buffer.from("bundle 1").toString("base64");
     expect(job.body).toMatchObject({ status: "success", result: { pass_id: pass.passId, pkpass_base64 } });
     const second = await create(google());
     const other = await world.deliverLast();
-    const result = (await world.front.request("GET", `/v1/jobs/${second.body["job_id"]}`)).body["result"];
+    const result = (await world.front.request("GET", `/v1/jobs/${String(second.body["job_id"])}`)).body["result"];
     expect(result).toEqual({ pass_id: other.passId, save_link: `https://save.test/${other.serial}` });
   });
 });

@@ -48,7 +48,7 @@ async function redisPid(): Promise<number> {
   for (const pid of children) {
     if ((await Bun.file(`/proc/${pid}/comm`).text()).trim() === "redis-server") return Number(pid);
   }
-  throw new Error(`no redis-server among ${children}`);
+  throw new Error(`no redis-server among ${children.join(" ")}`);
 }
 
 /**

@@ -97,7 +97,7 @@ export const readUrl: Reader = (value, field) => {
 export function checkJson(value: Json, field: string): void {
   if (typeof value === "string") checkText(value, field);
   else if (typeof value === "number" && !Number.isFinite(value)) throw fault(field, "must be a smaller number");
-  else if (Array.isArray(value)) value.forEach((item: Json, i) => void checkJson(item, `${field}[${i}]`));
+  else if (Array.isArray(value)) value.forEach((item: Json, i) => checkJson(item, `${field}[${i}]`));
   else if (isJsonObject(value)) {
     for (const [name, member] of Object.entries(value)) {
       checkText(name, `the name of a field in ${field}`);
