@@ -1,0 +1,24 @@
+import { expect } from "bun:test";
+import type { ClickHouse } from "../../src/ledger/clickhouse.ts";
+import { SPARSE_TYPES } from "../../src/ledger/rollups.ts";
+
+/** Expects that no event is stored twice, and that what ClickHouse derives from the events says the same as they do. */
+export async function expectBalance(clickhouse: Pick<ClickHouse, "rows">, database: string): Promise<void> {
+  const rows = (sql: string) => clickhouse.rows(sql);
+  const twice = `SELECT tenant_id, event_id FROM ${database}.events GROUP BY ALL HAVING count() > 1`;
+  expect(await rows(twice)).toEqual([]);
+  const spans = [
+    ["hour", "toStartOfHour"],
+    ["day", "toDate"],
+  ] as const;
+  for (const [span, of] of spans) {
+    const sums = `SELECT tenant_id, toString(${span}), channel, event_type, sum(events) FROM ${database}.events_${span === "day" ? "daily" : "hourly"} GROUP BY ALL ORDER BY ALL`;
+    const counted = `SELECT tenant_id, toString(${of}(toDateTime(created_at, 'UTC'))) AS t, channel, event_type, count() FROM ${database}.events GROUP BY ALL ORDER BY ALL`;
+    expect(await rows(sums)).toEqual(await rows(counted));
+  }
+  const types = SPARSE_TYPES.map((type) => `'${type}'`).join(", ");
+  const sparse = (table: string) =>
+    rows(`SELECT tenant_id, event_id, job_id, channel, event_type, result FROM ${database}.${table}
+WHERE event_type IN (${types}) ORDER BY tenant_id, event_id`);
+  expect(await sparse("events_by_type")).toEqual(await sparse("events"));
+}
