@@ -65,7 +65,7 @@ export async function outputOf({ url }: ClickHouseHttp, sql: string): Promise<st
     output_format_pretty_highlight_digit_groups: "0",
     output_format_pretty_single_large_number_tip_threshold: "0",
   });
-  const answer = await fetch(`${url}/?${members}`, { method: "POST", body: sql });
+  const answer = await fetch(`${url}/?${members.toString()}`, { method: "POST", body: sql });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${sql}\n${text}`);
   return text;

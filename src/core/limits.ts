@@ -324,8 +324,8 @@ export const limits = {
   /** Of a result that is handed out in one piece, as columns in the engine's memory; what is streamed has no bound. */
   analystResultBytesMax: 32 * 1024 * 1024,
   analystResultRowsMax: 1_000_000,
-  /** Of a request, after it is unpacked. */
-  analystRequestBytesMax: 1024 * 1024,
+  /** Of a request, after it is unpacked: the engine takes no longer statement. */
+  analystRequestBytesMax: 256 * 1024,
   /** A client that takes nothing of its result for so long is cut off: it keeps one of the few turns. */
   analystStallMs: 30_000,
 } as const;

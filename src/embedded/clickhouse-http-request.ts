@@ -160,7 +160,7 @@ function unpacked(bytes: Uint8Array, encoding: string | null): Uint8Array {
   throw new EngineError(48, "NOT_IMPLEMENTED", "Content-Encoding can be gzip or deflate");
 }
 
-const TOO_LARGE = new EngineError(307, "TOO_MANY_BYTES", "The request is longer than 1 MiB");
+const TOO_LARGE = new EngineError(307, "TOO_MANY_BYTES", "The request is longer than 256 KiB");
 
 function accepts(request: Request, encoding: string): boolean {
   const offered = request.headers.get("accept-encoding")?.toLowerCase() ?? "";

@@ -36,10 +36,12 @@ export function serveClickHouseHttp({ path, database, port, telemetry }: ClickHo
     port,
     maxRequestBodySize: limits.analystRequestBytesMax + 1,
     async fetch(request, self) {
-      // A statement may think for longer than any idle connection is kept.
-      self.timeout(request, 0);
       const startedMs = performance.now();
-      const answer = await answerTo(request, database, sessions);
+      const answer = await answerTo(request, database, (query) => {
+        // It may think for longer than an idle connection is kept; until here, a slow request is one too many.
+        self.timeout(request, 0);
+        return sessions.run({ ...query, signal: request.signal });
+      });
       telemetry.time("analyst_query_seconds", (performance.now() - startedMs) / 1000, {
         status: String(answer.status),
       });
@@ -59,7 +61,11 @@ export function serveClickHouseHttp({ path, database, port, telemetry }: ClickHo
 
 const OK = "Ok.\n";
 
-async function answerTo(request: Request, database: string, sessions: AnalystSessions): Promise<Response> {
+async function answerTo(
+  request: Request,
+  database: string,
+  run: (query: ClickHouseHttpQuery) => Promise<AnalystResult>,
+): Promise<Response> {
   const refused = refusal(request);
   if (refused !== null) return refused;
   const { pathname, searchParams } = new URL(request.url);
@@ -68,8 +74,7 @@ async function answerTo(request: Request, database: string, sessions: AnalystSes
   if (request.method !== "POST" && !searchParams.has("query")) return new Response(OK);
   try {
     const query = await clickHouseHttpQuery(request, database);
-    const result = await sessions.run({ ...query, signal: request.signal });
-    return await answer(query, result);
+    return answer(query, await run(query));
   } catch (error) {
     return failure(error);
   }
@@ -87,7 +92,7 @@ function refusal(request: Request): Response | null {
 /** As names: another one may point to this address all the same, and be somebody's web page. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
-async function answer(query: ClickHouseHttpQuery, result: AnalystResult): Promise<Response> {
+function answer(query: ClickHouseHttpQuery, result: AnalystResult): Response {
   const tag = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   const format = query.statement.format ?? query.format;
   const headers = new Headers({
@@ -135,8 +140,7 @@ function zipped(result: AnalystResult, tag: string): ReadableStream<Uint8Array> 
     source.destroy();
     result.close();
   });
-  // Node's declaration of the same stream.
-  return Readable.toWeb(source.pipe(gzip)) as unknown as ReadableStream<Uint8Array>;
+  return Readable.toWeb(source.pipe(gzip));
 }
 
 async function* chunksOf(result: AnalystResult, tag: string): AsyncGenerator<Uint8Array> {

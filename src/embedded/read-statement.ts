@@ -9,7 +9,8 @@ export interface ReadStatement {
   readonly format: string | null;
   /**
    * Whether its rows can be handed out as they come. Only a lone SELECT: the engine evaluates sub-selects that stand for a
-   * value before it gives the stream, and does so on the thread that asks for it, which would be the event loop's.
+   * value before it gives the stream, and does so on the thread that asks for it, which would be the event loop's. And only
+   * where its format is surely known: most formats repeat their head in each piece.
    */
   readonly isStreamable: boolean;
 }
@@ -34,11 +35,12 @@ export function readStatement(text: string): ReadStatement {
   checkStart(own);
   own.forEach((token, at) => checkToken(token, own.slice(at + 1, at + 3)));
   checkSettings(own);
-  const selects = own.filter((token) => isWord(token, "select")).length;
+  const format = formatOf(text, own);
+  const has = (word: string) => own.filter((token) => isWord(token, word)).length;
   return {
     sql: text.slice(0, last.end),
-    format: formatOf(text, own),
-    isStreamable: selects === 1 && isWord(own[0], "select"),
+    format,
+    isStreamable: isWord(own[0], "select") && has("select") === 1 && (format !== null || has("format") === 0),
   };
 }
 
@@ -95,6 +97,8 @@ function afterValue(tokens: readonly Token[], from: number): number {
   let depth = 0;
   for (let i = from; i < tokens.length; i += 1) {
     const { kind, text } = tokens[i] ?? { kind: "sign", text: "" };
+    // A list of its own, which is looked at on its own: each token is passed once.
+    if (kind === "word" && text === "settings") return tokens.length;
     if (kind !== "sign") continue;
     if ("([{".includes(text)) depth += 1;
     if (")]}".includes(text)) depth -= 1;

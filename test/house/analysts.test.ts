@@ -1,0 +1,73 @@
+import { afterEach, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
+import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
+const servers: Waybill[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.kill();
+  for (const home of homes.splice(0)) await home.remove();
+});
+
+async function start(home: string, environment: Record<string, string>): Promise<Waybill> {
+  const server = await startWaybill(home, environment);
+  servers.push(server);
+  return server;
+}
+
+async function newHome(): Promise<string> {
+  const home = await temporaryHome();
+  homes.push(home);
+  return home.path;
+}
+
+const EMAIL = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
+const ENDLESS = "SELECT max(cityHash64(number)) FROM numbers(1000000000000)";
+
+test("an analyst's tool reads what became of a message, while statements that never end stay busy, and a stop is clean", async () => {
+  const home = await newHome();
+  const port = String(await freePort());
+  const waybill = await start(home, { CLICKHOUSE_HTTP_PORT: port });
+  const clickhouse = `http://127.0.0.1:${port}`;
+  expect(waybill.screen).toContain(clickhouse);
+  const ask = (body: string) => fetch(clickhouse, { method: "POST", body });
+
+  const gone = new AbortController();
+  const endless = Array.from({ length: 3 }, () =>
+    fetch(clickhouse, { method: "POST", body: ENDLESS, signal: gone.signal }).catch(() => null),
+  );
+  const sent = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", EMAIL);
+  await finalJob(waybill, waybill.demoKey, sent.body.job_id);
+  await eventually("the API shows the event in the ledger", async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/events?from=${today}&to=${today}`);
+    return body.events?.length > 0;
+  });
+  gone.abort();
+  await Promise.all(endless);
+  const seen = await ask(`SELECT tenant_id, status FROM jobs_v WHERE job_id = '${sent.body.job_id}'`);
+  expect(await seen.text()).toBe("demo\tsuccess\n");
+  expect((await ask("TRUNCATE TABLE events")).status).toBe(403);
+
+  const cut = ask(ENDLESS).then(
+    ({ status }) => status,
+    () => "cut off",
+  );
+  expect(await waybill.stop()).toBe(0);
+  expect(await cut).not.toBe(200);
+}, 90_000);
+
+test("without the setting nothing is served, and one start with it changes nothing for the next without", async () => {
+  const home = await newHome();
+  const port = String(await freePort());
+  const open = await start(home, { CLICKHOUSE_HTTP_PORT: port });
+  expect(await open.stop()).toBe(0);
+  const closed = await start(home, {});
+  expect(closed.screen).not.toContain("ClickHouse");
+  await expect(fetch(`http://127.0.0.1:${port}/ping`)).rejects.toThrow();
+  const sent = await closed.request(open.demoKey, "POST", "/v1/send/email", EMAIL);
+  expect((await finalJob(closed, open.demoKey, sent.body.job_id)).status).toBe("success");
+  expect(await closed.stop()).toBe(0);
+}, 90_000);
