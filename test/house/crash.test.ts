@@ -1,4 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { openChdb } from "../../src/embedded/chdb.ts";
+import { ClickHouse } from "../../src/ledger/clickhouse.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { expectBalance } from "../support/ledger-books.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -73,4 +78,16 @@ test("whatever is answered with 202 is sent and recorded once, however often the
   process.stderr.write(`${count} accepted, ${sink.received.size} sent, ${repeats} repeats over ${KILLS} kills\n`);
   expect(sink.received.size).toBeGreaterThanOrEqual(count);
   expect(repeats).toBeLessThanOrEqual(KILLS * IN_FLIGHT_MAX);
+
+  // The folder is open in one process at a time.
+  await waybill.kill();
+  const chdb = openChdb(join(home.path, "clickhouse"));
+  const clickhouse = new ClickHouse({ client: chdb.reader, clock: systemClock, timeoutMs: 20_000 });
+  try {
+    const totals = "SELECT count() FROM waybill.events WHERE event_type = 'sent' AND tenant_id LIKE 'load-%'";
+    expect(Number((await clickhouse.rows(totals))[0]?.[0])).toBeGreaterThanOrEqual(count);
+    await expectBalance(clickhouse, "waybill");
+  } finally {
+    await chdb.close();
+  }
 }, 240_000);
