@@ -29,7 +29,7 @@ export class EngineError extends Error {
 
 /** An error that passed several layers carries the code and the version of each. */
 function repeated(reason: string): string {
-  return reason.replace(/^(Code: \d+\. DB::Exception: )+/, "").replace(/( \([A-Z0-9_]+\) \(version [^)]*\))+$/, "");
+  return reason.replace(/^(Code: \d+\. DB::Exception: )+/, "").replace(/( \([A-Z0-9_]+\) \(version [^)]*\)\.?)+$/, "");
 }
 
 const STATUSES: readonly (readonly [number, ReadonlySet<number>])[] = [

@@ -40,7 +40,8 @@ export function readStatement(text: string): ReadStatement {
   return {
     sql: text.slice(0, last.end),
     format,
-    isStreamable: isWord(own[0], "select") && has("select") === 1 && (format !== null || has("format") === 0),
+    isStreamable:
+      isWord(own[0], "select") && has("select") === 1 && has("from") > 0 && (format !== null || has("format") === 0),
   };
 }
 
