@@ -17,6 +17,7 @@ import { dispatch } from "./sections/dispatch.ts";
 import { ledger } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
 import { micro } from "./sections/micro.ts";
+import { recorder } from "./sections/recorder.ts";
 import type { Section } from "./sections/section.ts";
 import { sign } from "./sections/sign.ts";
 import { webhook } from "./sections/webhook.ts";
@@ -31,6 +32,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   chat,
   sign,
   webhook,
+  recorder,
   ledger,
 };
 const ONLY_WHEN_NAMED: readonly string[] = ["ledger"];

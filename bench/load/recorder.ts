@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { UnavailableError } from "../../src/core/errors.ts";
+import { eventTimeMs } from "../../src/core/event.ts";
+import { JobIds } from "../../src/core/ids.ts";
+import type { QueuedJob } from "../../src/core/job.ts";
+import { FENCED, type Journal, type Lease, type LeaseRole, type Settlement } from "../../src/core/journal.ts";
+import { openChdb } from "../../src/embedded/chdb.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { ClickHouse } from "../../src/ledger/clickhouse.ts";
+import { ClickHouseLedgerWriter } from "../../src/ledger/clickhouse-ledger-writer.ts";
+import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
+import { Recorder } from "../../src/ledger/recorder.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { startBenchRedis } from "./bench-redis.ts";
+import { noTelemetry } from "./bench-world.ts";
+import { type LatencySummary, round, summarise } from "./latency.ts";
+
+const SHARDS = 16;
+const TARGET = { database: "bench", cluster: null } as const;
+const LEASE_MS = 600_000;
+
+export interface RecorderReport {
+  readonly visibility: readonly { readonly perSecond: number; readonly events: number; readonly ms: LatencySummary }[];
+  readonly catchUp: { readonly events: number; readonly perSecond: number };
+}
+
+/** The recorder of the embedded default, with jobs that end at a given rate: nothing else runs in its process. */
+export async function measureRecorder(options: {
+  readonly rates: readonly number[];
+  readonly seconds: number;
+  readonly backlog: number;
+}): Promise<RecorderReport> {
+  const redis = await startBenchRedis();
+  const folder = await mkdtemp(join(tmpdir(), "waybill-bench-recorder-"));
+  const chdb = openChdb(folder);
+  const address = { kind: "url", url: redis.url } as const;
+  const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
+  const journal = new RedisJournal({ address, ...ports });
+  await journal.start();
+  const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
+  await migrateLedger(watched, TARGET);
+  const writer = new ClickHouseLedgerWriter(watched, TARGET);
+  let isAway = false;
+  const ledger: Pick<ClickHouseLedgerWriter, "write"> = {
+    async write(token, rows) {
+      if (isAway) throw new UnavailableError("away");
+      await writer.write(token, rows);
+    },
+  };
+  const recorder = new Recorder({ journal, ledger, ...ports, owner: "bench", shards: SHARDS });
+  recorder.start();
+  const jobs = await EndingJobs.queue(journal);
+  try {
+    const visibility = [];
+    for (const perSecond of options.rates) {
+      watched.latenciesMs.length = 0;
+      const events = Math.max(20, perSecond * options.seconds);
+      await jobs.end(events, perSecond);
+      await until(() => watched.latenciesMs.length >= events);
+      visibility.push({ perSecond, events, ms: summarise(watched.latenciesMs) });
+    }
+    isAway = true;
+    watched.latenciesMs.length = 0;
+    await jobs.end(options.backlog, Number.POSITIVE_INFINITY);
+    const begunMs = performance.now();
+    isAway = false;
+    await until(() => watched.latenciesMs.length >= options.backlog);
+    const perSecond = round((options.backlog * 1000) / (performance.now() - begunMs), 0);
+    return { visibility, catchUp: { events: options.backlog, perSecond } };
+  } finally {
+    await recorder.stop();
+    await journal.stop();
+    await redis.stop();
+    await chdb.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Tells how old each event is when it can be read. */
+class WatchedClickHouse extends ClickHouse {
+  readonly latenciesMs: number[] = [];
+
+  override async insert(sql: string, body: string): Promise<void> {
+    await super.insert(sql, body);
+    if (!sql.includes(".events ")) return;
+    const nowMs = Date.now();
+    for (const [, id] of body.matchAll(/^\["[^"]+",(\d+),/gm)) this.latenciesMs.push(nowMs - eventTimeMs(Number(id)));
+  }
+}
+
+/** Jobs of one tenant a shard that are handed out and end when they are told to. */
+class EndingJobs {
+  private readonly ids = new JobIds(systemClock, systemRandom);
+  private turn = 0;
+
+  private constructor(
+    private readonly journal: Journal,
+    private readonly leases: readonly Lease[],
+  ) {}
+
+  static async queue(journal: Journal): Promise<EndingJobs> {
+    const role: LeaseRole = "dispatcher";
+    const leases = await Promise.all(
+      Array.from({ length: SHARDS }, (_, shard) => journal.acquire(shard, role, "bench", LEASE_MS)),
+    );
+    return new EndingJobs(
+      journal,
+      leases.flatMap((lease) => lease ?? []),
+    );
+  }
+
+  /** Ends so many jobs, one shard after the other, in steps of at least 20 ms. */
+  async end(count: number, perSecond: number): Promise<void> {
+    const step = Math.min(count, Math.max(1, Math.round(Math.min(perSecond, 25_000) / 50)));
+    const begunMs = performance.now();
+    for (let done = 0; done < count; done += step) {
+      await this.endSome(Math.min(step, count - done));
+      const dueMs = begunMs + ((done + step) * 1000) / perSecond;
+      await Bun.sleep(Math.max(0, dueMs - performance.now()));
+    }
+  }
+
+  private async endSome(count: number): Promise<void> {
+    const lease = this.leases[this.turn % SHARDS];
+    if (lease === undefined) throw new Error("a shard is taken");
+    this.turn += 1;
+    const tenant = { tenantId: `t${lease.shard}`, shard: lease.shard };
+    const job = {
+      channel: "email",
+      recipient: "a@b.test",
+      payload: "{}",
+      template: "welcome",
+      idempotency: null,
+    } as const;
+    await Promise.all(
+      Array.from({ length: count }, () => this.journal.accept(tenant, null, { ...job, jobId: this.ids.next() })),
+    );
+    const box = { tenantId: tenant.tenantId, channel: "email" } as const;
+    const pulled = await this.journal.pull(lease, {
+      boxes: [{ box, after: null, entriesMax: count }],
+      survey: false,
+    });
+    if (pulled === FENCED) throw new Error("the shard is lost");
+    await this.journal.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent));
+  }
+}
+
+function sent(job: QueuedJob): Settlement {
+  return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} } };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await Bun.sleep(5);
+}
