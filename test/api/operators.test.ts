@@ -185,11 +185,7 @@ describe("templates", () => {
   });
 
   test.each<[string, unknown, string]>([
-    [
-      "x",
-      { channel: "wallet", pass_type: "samsung", pass_data: {} },
-      "pass_type must be apple or google",
-    ],
+    ["x", { channel: "wallet", pass_type: "samsung", pass_data: {} }, "pass_type must be apple or google"],
     ["x", { ...TEMPLATE, html: "" }, "html must be HTML of 1 to 524288 characters"],
     ["x", { ...TEMPLATE, subject: "a\r\nb" }, "subject must be at most 998 characters without control characters"],
     ["x", { ...TEMPLATE, text: 5 }, "text must be plain text of at most 524288 characters, or null"],
