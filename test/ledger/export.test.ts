@@ -85,6 +85,8 @@ function parsedLines(bytes: Buffer): readonly (readonly unknown[])[] {
   });
 }
 
+const keyOf = ([tenantId, eventId]: readonly unknown[]) => `${String(tenantId)} ${String(eventId)}`;
+
 describe("lines", () => {
   test("are the table's events, each once, by tenant and id", async () => {
     const rows = parsedLines(await read("embedded", { ...ALL, format: "ndjson" }));
@@ -127,10 +129,10 @@ describe("lines", () => {
       const rows = ["a", "big", "zed"].map((tenantId) => ledgerRow(eventIdAt(300_000 + n), { tenantId }));
       await ledger.writer.write(`s1:meanwhile-${n}`, rows);
     }
-    const ids = parsedLines(Buffer.concat(read)).map(([tenantId, eventId]) => `${tenantId} ${eventId}`);
+    const ids = parsedLines(Buffer.concat(read)).map(keyOf);
     expect(new Set(ids).size).toBe(ids.length);
     const known = new Set(ids);
-    expect(before.filter(([tenantId, eventId]) => !known.has(`${tenantId} ${eventId}`))).toEqual([]);
+    expect(before.filter((row) => !known.has(keyOf(row)))).toEqual([]);
     await ledger.writing.command(
       `ALTER TABLE exported.events DELETE WHERE event_id >= ${eventIdAt(300_000)} SETTINGS mutations_sync = 1`,
     );
