@@ -97,7 +97,7 @@ export async function openLedger(config: Config, clock: Clock, schema: Schema): 
   }
   return {
     writer: new ClickHouseLedgerWriter(writing, target),
-    reader: new ClickHouseLedgerReader(reading, target),
+    reader: new ClickHouseLedgerReader(reading, target, clock),
     exports: new ClickHouseLedgerExport(exporting, target, files),
     close: () => server.close(),
   };

@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import { assert } from "../core/errors.ts";
 import { type DeliveryEvent, EVENT_TYPES, type EventType, firstEventIdAt } from "../core/event.ts";
 import { isJobId, jobTimeMs } from "../core/ids.ts";
@@ -8,6 +9,7 @@ import { limits } from "../core/limits.ts";
 import type { ReadinessProbe } from "../core/report.ts";
 import { TENANT_ID } from "../core/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { PageSpans } from "./page-spans.ts";
 import { SPARSE_TYPES } from "./rollups.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { LedgerTarget } from "./table.ts";
@@ -22,10 +24,12 @@ const CLOCK_SKEW_MS = 600_000;
 export class ClickHouseLedgerReader implements LedgerReader, ReadinessProbe {
   readonly name = "clickhouse";
   private readonly settings: string;
+  private readonly spans = new PageSpans();
 
   constructor(
     private readonly clickhouse: ClickHouse,
     private readonly target: LedgerTarget,
+    private readonly clock: Clock,
   ) {
     this.settings = selectSettings(target, limits.ledgerReadTimeoutMs);
   }
@@ -38,9 +42,25 @@ export class ClickHouseLedgerReader implements LedgerReader, ReadinessProbe {
     const from = eventIdBound(query.fromEventId);
     const to = eventIdBound(query.toEventId);
     if (from >= to) return { events: [], hasMore: false };
-    const { table, order } = orderFor(query.type);
-    const { channel, type } = query;
-    const rows = await this.clickhouse.rows(
+    // Nothing is above this, so that no span is spent on days that have not begun.
+    const top = Math.min(to, firstEventIdAt(this.clock.nowMs() + CLOCK_SKEW_MS));
+    const near = Math.max(from, Math.floor(top - this.spans.of(query)));
+    const rows = [...(await this.range(query, { from: near, to, rows: limit + 1 }))];
+    if (rows.length <= limit && near > from) {
+      rows.push(...(await this.range(query, { from, to: near, rows: limit + 1 - rows.length })));
+    }
+    const last = rows[limit];
+    this.spans.learn(query, last === undefined ? Number.POSITIVE_INFINITY : top - readInteger(last[0]));
+    return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
+  }
+
+  /** Newest first, at most so many. */
+  private range(
+    { tenantId, channel, type }: EventQuery,
+    { from, to, rows }: { readonly from: number; readonly to: number; readonly rows: number },
+  ): Promise<readonly (readonly unknown[])[]> {
+    const { table, order } = orderFor(type);
+    return this.clickhouse.rows(
       `SELECT event_id, event_type, result, job_id, channel
 FROM ${this.target.database}.${table}
 WHERE tenant_id = {tenant:String} AND event_id >= {from:UInt64} AND event_id < {to:UInt64}
@@ -53,12 +73,11 @@ SETTINGS ${this.settings}`,
         tenant: tenantId,
         from,
         to,
-        rows: limit + 1,
+        rows,
         ...(channel === null ? {} : { channel }),
         ...(type === null ? {} : { type }),
       },
     );
-    return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
   }
 
   /** Rejects with `UnavailableError`. */

@@ -43,7 +43,7 @@ export async function startChdb() {
         reading,
         exporting: over(exporter),
         writer: new ClickHouseLedgerWriter(writing, target),
-        reader: new ClickHouseLedgerReader(reading, target),
+        reader: new ClickHouseLedgerReader(reading, target, systemClock),
       };
     },
     async stop() {
