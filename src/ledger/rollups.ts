@@ -18,6 +18,7 @@ export function rollups(target: LedgerTarget): readonly string[] {
       : [
           `ALTER TABLE ${database}.jobs${onCluster(cluster)} ADD COLUMN IF NOT EXISTS template LowCardinality(String) DEFAULT ''`,
         ]),
+    `ALTER TABLE ${database}.${localName(target, "events")}${onCluster(cluster)} MODIFY SETTING ${MERGED_WHEN_OVER.join(", ")}`,
     ...DERIVED.flatMap((derived) => derivedTable(target, derived)),
     ...views(target),
   ];
@@ -25,6 +26,12 @@ export function rollups(target: LedgerTarget): readonly string[] {
 
 /** Types that a page may be asked for and that can be rare: every job has a `sent`, and most have a `delivered`. */
 export const SPARSE_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => type !== "sent" && type !== "delivered");
+
+/** A month that is over becomes one part: a page that looks through it opens one, not what was left of a month's inserts. */
+const MERGED_WHEN_OVER = [
+  "min_age_to_force_merge_seconds = 86400",
+  "min_age_to_force_merge_on_partition_only = 1",
+] as const;
 
 interface Derived {
   readonly table: Table;
@@ -54,7 +61,7 @@ const EVENTS_BY_TYPE: Derived = {
     partitionBy: `toYYYYMM(${eventTime("event_id")})`,
     orderBy: "(tenant_id, event_type, event_id)",
     ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
-    settings: [],
+    settings: MERGED_WHEN_OVER,
     isSynced: true,
   },
   columns: "tenant_id, event_id, job_id, channel, event_type, result",

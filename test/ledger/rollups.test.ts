@@ -5,7 +5,7 @@ import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
 import { applyRetention } from "../../src/ledger/retention.ts";
 import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
-import { eventIdAt, ledgerRow } from "./ledger-rows.ts";
+import { eventIdAt, ledgerRow, NOON_MS } from "./ledger-rows.ts";
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 let ledger: TestLedger;
@@ -95,7 +95,7 @@ test("a ledger of the first schema gets its sums when it is brought to the curre
 }, 20_000);
 
 test("analysts' views answer from the sums and the events", async () => {
-  const day = "2026-11-01";
+  const day = new Date(NOON_MS).toISOString().slice(0, 10);
   const start = (Date.parse(`${day}T08:00:00Z`) - 1_735_689_600_000) * 4096;
   const at = (seconds: number) => start + seconds * 4_096_000;
   const [a, b] = [ledgerRow(at(0), { tenantId: "eve" }), ledgerRow(at(1), { tenantId: "eve" })];
