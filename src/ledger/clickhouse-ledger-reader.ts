@@ -44,10 +44,13 @@ export class ClickHouseLedgerReader implements LedgerReader, ReadinessProbe {
     if (from >= to) return { events: [], hasMore: false };
     // Nothing is above this, so that no span is spent on days that have not begun.
     const top = Math.min(to, firstEventIdAt(this.clock.nowMs() + CLOCK_SKEW_MS));
-    const near = Math.max(from, Math.floor(top - this.spans.of(query)));
-    const rows = [...(await this.range(query, { from: near, to, rows: limit + 1 }))];
-    if (rows.length <= limit && near > from) {
-      rows.push(...(await this.range(query, { from, to: near, rows: limit + 1 - rows.length })));
+    const rows: (readonly unknown[])[] = [];
+    let [span, high] = [this.spans.of(query), to];
+    for (let step = 0; high > from && rows.length <= limit; step += 1) {
+      const low = step < NEAR_STEPS ? Math.max(from, Math.floor(top - span)) : from;
+      rows.push(...(await this.range(query, { from: low, to: high, rows: limit + 1 - rows.length })));
+      span *= widening(rows.length, limit + 1);
+      high = low;
     }
     const last = rows[limit];
     this.spans.learn(query, last === undefined ? Number.POSITIVE_INFINITY : top - readInteger(last[0]));
@@ -121,6 +124,14 @@ SETTINGS ${this.settings}`,
   async check(): Promise<void> {
     await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
   }
+}
+
+/** Slices that are tried before all that is left is read at once. */
+const NEAR_STEPS = 2;
+
+/** By how much a span is too short that held some of the rows that were wanted. */
+function widening(found: number, wanted: number): number {
+  return found === 0 ? 8 : Math.max(2, (2 * wanted) / found);
 }
 
 /** The table whose order makes a page of this type a range, and that order. */
