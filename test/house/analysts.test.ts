@@ -47,8 +47,11 @@ test("an analyst's tool reads what became of a message, while statements that ne
   });
   gone.abort();
   await Promise.all(endless);
-  const seen = await ask(`SELECT tenant_id, status FROM jobs_v WHERE job_id = '${sent.body.job_id}'`);
-  expect(await seen.text()).toBe("demo\tsuccess\n");
+  // A batch's events are stored before its jobs.
+  await eventually("the job is in the ledger", async () => {
+    const seen = await ask(`SELECT tenant_id, status FROM jobs_v WHERE job_id = '${sent.body.job_id}'`);
+    return (await seen.text()) === "demo\tsuccess\n";
+  });
   expect((await ask("TRUNCATE TABLE events")).status).toBe(403);
 
   const cut = ask(ENDLESS).then(
