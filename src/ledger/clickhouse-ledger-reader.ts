@@ -53,7 +53,10 @@ export class ClickHouseLedgerReader implements LedgerReader, ReadinessProbe {
       high = low;
     }
     const last = rows[limit];
-    this.spans.learn(query, last === undefined ? Number.POSITIVE_INFINITY : top - readInteger(last[0]));
+    // A range that was too short for a page says how long one would have been.
+    const reached =
+      last === undefined ? (top - from) * ((limit + 1) / Math.max(1, rows.length)) : top - readInteger(last[0]);
+    this.spans.learn(query, reached);
     return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
   }
 

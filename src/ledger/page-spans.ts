@@ -23,12 +23,12 @@ export class PageSpans {
   /** In the order of their last use. */
   private readonly spans = new Map<string, number>();
 
-  /** Event ids below the upper end that hold a page of this kind, most likely; `Infinity`: all there are do not. */
+  /** Event ids below the upper end that hold a page of this kind, most likely. */
   of(kind: PageKind): number {
     return this.spans.get(keyOf(kind)) ?? FIRST_SPAN;
   }
 
-  /** A page reached this far below its upper end; `Infinity`: to the end of all there was. */
+  /** A page reached this far below its upper end, or would have. */
   learn(kind: PageKind, reached: number): void {
     const key = keyOf(kind);
     this.spans.delete(key);
