@@ -149,7 +149,8 @@ class Run {
       const nowMs = performance.now();
       if (nowMs >= this.endMs) return;
       for (; this.dueAt(sent, rate) <= nowMs && this.free.length > 0; sent += 1) {
-        const connection = this.free.pop();
+        // The one that has been idle longest, or the server would close it in the end.
+        const connection = this.free.shift();
         if (connection !== undefined) this.sendOn(connection, this.dueAt(sent, rate));
       }
       await Bun.sleep(1);
