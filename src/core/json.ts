@@ -4,6 +4,18 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** The JSON object that the text is, or null where it is something else or no JSON. */
+export function parseJsonObject(text: string): JsonObject | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  return isJsonObject(parsed) ? parsed : null;
+}
+
 /** Whether a parsed JSON value is an object (neither null nor an array). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,18 +1,12 @@
 import { gunzipSync, inflateSync } from "node:zlib";
 import { limits } from "../core/limits.ts";
-import type { Delivery } from "./analyst-access.ts";
+import type { AnalystQuery } from "./analyst-sessions.ts";
 import { EngineError } from "./engine-error.ts";
 import { isReadSetting } from "./read-settings.ts";
-import { type ReadStatement, readStatement } from "./read-statement.ts";
+import { readStatement } from "./read-statement.ts";
 
 /** What a request of ClickHouse's HTTP protocol asks for. */
-export interface ClickHouseHttpQuery {
-  readonly statement: ReadStatement;
-  readonly delivery: Delivery;
-  readonly format: string;
-  readonly database: string;
-  readonly settings: ReadonlyMap<string, string>;
-  readonly params: ReadonlyMap<string, string>;
+export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {
   readonly queryId: string;
   readonly isGzipped: boolean;
 }

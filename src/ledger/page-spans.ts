@@ -1,5 +1,6 @@
 import { EVENT_IDS_PER_MS, type EventType } from "../core/event.ts";
 import type { ChannelName } from "../core/job.ts";
+import { remember } from "../core/remember.ts";
 
 /** Which pages are alike: the same tenant's, with the same filter. */
 export interface PageKind {
@@ -30,14 +31,7 @@ export class PageSpans {
 
   /** A page reached this far below its upper end, or would have. */
   learn(kind: PageKind, reached: number): void {
-    const key = keyOf(kind);
-    this.spans.delete(key);
-    this.spans.set(key, Math.max(SHORTEST_SPAN, 2 * reached));
-    if (this.spans.size <= KINDS_MAX) return;
-    for (const oldest of this.spans.keys()) {
-      this.spans.delete(oldest);
-      return;
-    }
+    remember(this.spans, { key: keyOf(kind), value: Math.max(SHORTEST_SPAN, 2 * reached), max: KINDS_MAX });
   }
 }
 

@@ -10,6 +10,7 @@ import type { Clock } from "../core/clock.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
+import { FirstTries } from "./first-tries.ts";
 import { MessageRing } from "./message-ring.ts";
 
 /** A push that was taken. */
@@ -87,7 +88,7 @@ class Sandbox {
   readonly mailbox = new MessageRing(PUSHES_MAX, BYTES_MAX);
   private readonly server: Http2SecureServer;
   private readonly sessions = new Set<ServerHttp2Session>();
-  private readonly refusals = new Map<string, number>();
+  private readonly refusals = new FirstTries(REFUSED_MAX);
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: ApnsSandboxOptions) {
@@ -158,19 +159,7 @@ class Sandbox {
     if (token === null) return { status: 404, reason: "BadPath" };
     if (headers["apns-topic"] !== passType) return { status: 400, reason: "TopicDisallowed" };
     const fate = FATES[token.slice(-4)];
-    return fate === undefined || (fate.times !== undefined && !this.isRefusedAgain(token, fate.times)) ? null : fate;
-  }
-
-  private isRefusedAgain(token: string, times: number): boolean {
-    const count = (this.refusals.get(token) ?? 0) + 1;
-    this.refusals.delete(token);
-    if (count > times) return false;
-    this.refusals.set(token, count);
-    for (const oldest of this.refusals.keys()) {
-      if (this.refusals.size <= REFUSED_MAX) break;
-      this.refusals.delete(oldest);
-    }
-    return true;
+    return fate === undefined || (fate.times !== undefined && !this.refusals.take(token, fate.times)) ? null : fate;
   }
 
   private take(headers: IncomingHttpHeaders, payload: Buffer): void {

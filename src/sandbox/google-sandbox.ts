@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Clock } from "../core/clock.ts";
-import { isJsonObject, type JsonObject } from "../core/json.ts";
+import { type JsonObject, parseJsonObject } from "../core/json.ts";
+import { remember } from "../core/remember.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import { failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
@@ -142,7 +143,7 @@ class Sandbox {
     if (!pathname.startsWith(`${BASE_PATH}/`) || !this.resources.isKind(kind) || rest.length > 0) {
       return failure(404, "notFound", "Not Found");
     }
-    const body = parse(source);
+    const body = parseJsonObject(source);
     if (method !== "GET" && body === null) return failure(400, "parseError", "Parse Error");
     return this.decide({ method, kind, id, action, account, source }, body ?? {});
   }
@@ -176,12 +177,7 @@ class Sandbox {
   /** Counts this meeting. Whether the fate still holds. */
   private meets(fate: GoogleFate, id: string): boolean {
     const met = this.meetings.get(id) ?? 0;
-    this.meetings.delete(id);
-    this.meetings.set(id, met + 1);
-    for (const oldest of this.meetings.keys()) {
-      if (this.meetings.size <= MEETINGS_MAX) break;
-      this.meetings.delete(oldest);
-    }
+    remember(this.meetings, { key: id, value: met + 1, max: MEETINGS_MAX });
     return met < TIMES[fate];
   }
 
@@ -229,16 +225,6 @@ function unescaped(path: string): string {
     return decodeURIComponent(path);
   } catch (error) {
     if (error instanceof URIError) return "";
-    throw error;
-  }
-}
-
-function parse(source: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(source);
-    return isJsonObject(value) ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { createPublicKey, randomBytes, verify } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
-import { isJsonObject, type JsonObject } from "../core/json.ts";
+import { type JsonObject, parseJsonObject } from "../core/json.ts";
+import { remember } from "../core/remember.ts";
 
 export interface TokenReply {
   readonly status: number;
@@ -39,11 +40,8 @@ export class GoogleTokens {
     if (account === null) return refusal("invalid_grant", "Invalid JWT Signature.");
     const token = `ya29.${randomBytes(32).toString("base64url")}`;
     this.granted += 1;
-    this.issued.set(token, { account, endsMs: this.clock.nowMs() + TOKEN_SECONDS * 1000 });
-    for (const oldest of this.issued.keys()) {
-      if (this.issued.size <= TOKENS_MAX) break;
-      this.issued.delete(oldest);
-    }
+    const value = { account, endsMs: this.clock.nowMs() + TOKEN_SECONDS * 1000 };
+    remember(this.issued, { key: token, value, max: TOKENS_MAX });
     return { status: 200, body: { access_token: token, expires_in: TOKEN_SECONDS, token_type: "Bearer" } };
   }
 
@@ -76,13 +74,7 @@ export class GoogleTokens {
 }
 
 function decode(part: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
-    return isJsonObject(value) ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  return parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
 }
 
 function refusal(error: string, description: string): TokenReply {

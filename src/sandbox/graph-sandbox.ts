@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from "../core/json.ts";
 import type { Random } from "../core/random.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
+import { FirstTries } from "./first-tries.ts";
 import { type GraphRefusal, readTemplateRequest, type TemplateRequest } from "./graph-request.ts";
 import { MessageRing } from "./message-ring.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
@@ -82,7 +83,7 @@ export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
 class Sandbox {
   readonly mailbox = new MessageRing(MESSAGES_MAX, BYTES_MAX);
   readonly callbacks: StatusCallbacks;
-  private readonly refusals = new Map<string, number>();
+  private readonly refusals = new FirstTries(REFUSED_MAX);
 
   constructor(private readonly options: GraphSandboxOptions) {
     const { webhookSecret: secret, shuffled = false, doubled = false, clock, random, telemetry } = options;
@@ -132,15 +133,7 @@ class Sandbox {
   /** Counts this try. A message is known by its opaque data, which stays the same when it is tried again. */
   private isRefused({ to, template, opaque }: TemplateRequest): boolean {
     const key = opaque ?? JSON.stringify([to, template]);
-    const tries = (this.refusals.get(key) ?? 0) + 1;
-    this.refusals.delete(key);
-    if (tries > REFUSALS) return false;
-    this.refusals.set(key, tries);
-    for (const oldest of this.refusals.keys()) {
-      if (this.refusals.size <= REFUSED_MAX) break;
-      this.refusals.delete(oldest);
-    }
-    return true;
+    return this.refusals.take(key, REFUSALS);
   }
 }
 

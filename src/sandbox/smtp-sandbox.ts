@@ -5,6 +5,7 @@ import { normaliseAddress } from "../core/email.ts";
 import { parseMessageId } from "../core/message-id.ts";
 import type { DeliveryReport, SandboxMailbox, SandboxMessage } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
+import { FirstTries } from "./first-tries.ts";
 import { messageIdIn, subjectIn } from "./mail-headers.ts";
 import { MessageRing } from "./message-ring.ts";
 
@@ -69,7 +70,7 @@ class Sandbox {
   private readonly server: SMTPServer;
   /** By the client's port, which a session knows. */
   private readonly sockets = new Map<number, Socket>();
-  private readonly deferrals = new Map<string, number>();
+  private readonly deferrals = new FirstTries(DEFERRED_MAX);
   private readonly timers = new Set<Timer>();
   private reports: DeliveryReport[] = [];
   private accepted = 0;
@@ -157,15 +158,7 @@ class Sandbox {
   /** Counts this try. A message is known by its Message-ID, which stays the same when it is tried again. */
   private isDeferred({ source, from, recipients }: Mail): boolean {
     const key = messageIdIn(source) ?? JSON.stringify([from, recipients]);
-    const tries = (this.deferrals.get(key) ?? 0) + 1;
-    this.deferrals.delete(key);
-    if (tries > DEFERRALS) return false;
-    this.deferrals.set(key, tries);
-    for (const oldest of this.deferrals.keys()) {
-      if (this.deferrals.size <= DEFERRED_MAX) break;
-      this.deferrals.delete(oldest);
-    }
-    return true;
+    return this.deferrals.take(key, DEFERRALS);
   }
 
   private accept({ source, from, recipients }: Mail, answer: Answer): void {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { remember } from "../../core/remember.ts";
 
 /** A step of slowness: how many messages go at once, and how far apart they start. */
 interface Step {
@@ -121,13 +122,7 @@ export class DestinationPace {
 
   private remember(name: string, destination: Destination, nowMs: number): void {
     destination.refusedMs = nowMs;
-    this.destinations.delete(name);
-    this.destinations.set(name, destination);
-    if (this.destinations.size <= DESTINATIONS_MAX) return;
-    for (const oldest of this.destinations.keys()) {
-      this.destinations.delete(oldest);
-      return;
-    }
+    remember(this.destinations, { key: name, value: destination, max: DESTINATIONS_MAX });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Channel } from "../../core/channel.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { EmailPayload } from "../../core/email.ts";
 import type { QueuedJob } from "../../core/job.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject, parseJsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import type { LinkSigner } from "../../core/links.ts";
 import { messageIdOf } from "../../core/message-id.ts";
@@ -269,14 +269,8 @@ function asciiDomain(domain: string): string {
 
 /** What intake wrote, or null where it was not intake that wrote it. */
 function parsePayload(payload: string): EmailPayload | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(payload);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-  if (!isJsonObject(parsed) || typeof parsed["to"] !== "string") return null;
+  const parsed = parseJsonObject(payload);
+  if (parsed === null || typeof parsed["to"] !== "string") return null;
   const { to, toName, subject, template, html, data } = parsed;
   return {
     to,

@@ -1,16 +1,16 @@
 import type { Channel } from "../../core/channel.ts";
 import { ApiError, isOutage } from "../../core/errors.ts";
 import type { QueuedJob } from "../../core/job.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { parseJsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import type { Outcome } from "../../core/outcome.ts";
 import type { Pass, PassStore } from "../../core/passes.ts";
+import { remember } from "../../core/remember.ts";
 import type { Telemetry } from "../../core/telemetry.ts";
 import type { Tenant } from "../../core/tenant.ts";
 import type { WalletPayload } from "../../core/wallet.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
-import { remember } from "./remember.ts";
 import { Turns } from "./turns.ts";
 
 /** Brings passes to Google's wallet. Rejects only where the registry cannot be reached. */
@@ -113,14 +113,8 @@ export class WalletChannel implements Channel {
 
 /** What intake wrote, or null where it was not intake that wrote it. */
 function parsePayload(text: string): WalletPayload | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-  if (!isJsonObject(parsed)) return null;
+  const parsed = parseJsonObject(text);
+  if (parsed === null) return null;
   const { action, passId, version, notifyMessage } = parsed;
   if (action !== "create" && action !== "update") return null;
   if (typeof passId !== "string" || typeof version !== "number") return null;

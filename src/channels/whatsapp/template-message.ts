@@ -1,17 +1,11 @@
 import type { QueuedJob } from "../../core/job.ts";
-import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../core/json.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../core/whatsapp.ts";
 
 /** What intake wrote, or null where it was not intake that wrote it. */
 export function parsePayload(text: string): WhatsappPayload | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-  if (!isJsonObject(parsed)) return null;
+  const parsed = parseJsonObject(text);
+  if (parsed === null) return null;
   const { to, template, language, params } = parsed;
   const header = parsed["header"] === undefined ? undefined : headerOf(parsed["header"]);
   if (typeof to !== "string" || typeof template !== "string" || typeof language !== "string") return null;

@@ -1,12 +1,12 @@
 import type { Clock } from "../../../core/clock.ts";
 import { TransportError } from "../../../core/errors.ts";
-import { isJsonObject, type JsonObject } from "../../../core/json.ts";
+import { type JsonObject, parseJsonObject } from "../../../core/json.ts";
 import { limits } from "../../../core/limits.ts";
 import type { Telemetry } from "../../../core/telemetry.ts";
 import type { GoogleIssuer } from "../../../core/wallet.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { type Answer, boundedFetch } from "./bounded-fetch.ts";
-import { type Cause, parseJson, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
+import { type Cause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
 export interface GoogleApiOptions {
@@ -125,8 +125,7 @@ export class GoogleApi {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
       return { kind: "refused", ...refusalOf(status, text), afterMs };
     }
-    const body = parseJson(text);
-    return { kind: "done", body: isJsonObject(body) ? body : {} };
+    return { kind: "done", body: parseJsonObject(text) ?? {} };
   }
 
   private paceOf({ issuerId }: GoogleIssuer): IssuerPace {

@@ -1,14 +1,13 @@
-import { isJsonObject, type JsonObject } from "../../../core/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../../core/json.ts";
 import { limits } from "../../../core/limits.ts";
 import type { Outcome } from "../../../core/outcome.ts";
 import type { Pass } from "../../../core/passes.ts";
+import { remember } from "../../../core/remember.ts";
 import type { Telemetry } from "../../../core/telemetry.ts";
 import type { Tenant } from "../../../core/tenant.ts";
 import type { GoogleContent, WalletPayload } from "../../../core/wallet.ts";
-import { remember } from "../remember.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
-import { parseJson } from "./google-replies.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
 
 /** One delivery of a pass, and whose. */
@@ -97,9 +96,9 @@ export class GoogleObjects {
       if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
       return outcomeOf(held);
     }
-    const sent = parseJson(this.inserts.get(pass.passId) ?? "");
+    const sent = parseJsonObject(this.inserts.get(pass.passId) ?? "");
     const isAsWanted = isSameObject(content.object, held.body);
-    const isOurs = isAsWanted || (isJsonObject(sent) && isSameObject(sent, held.body));
+    const isOurs = isAsWanted || (sent !== null && isSameObject(sent, held.body));
     // Nobody can save a pass before its job has answered with the link.
     const isOtherPass = held.body["hasUsers"] === true || !isOurs;
     if (pass.state !== "ready" && isOtherPass) return failed(`the object_id ${pass.serial} is already used`);

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../core/json.ts";
 
 /** Why a call of the wallet's REST API did not do what it should. */
 export type Cause =
@@ -77,19 +77,8 @@ export function quotable(text: string): string {
 }
 
 function errorIn(text: string): JsonObject {
-  const body = parseJson(text);
-  const error = isJsonObject(body) ? body["error"] : null;
+  const error = parseJsonObject(text)?.["error"];
   return isJsonObject(error) ? error : {};
-}
-
-/** Null for what is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 function textOf(value: Json | undefined): string {
