@@ -2,40 +2,30 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { limits } from "../../src/core/limits.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
-import { migrate } from "../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { passDevices, passes, passRegistrations } from "../../src/registry/schema.ts";
-import { openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
+import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
 
 const TYPE = "pass.test.event";
 
 /** What the registry guarantees of devices and their passes on every PostgreSQL. */
 export function deviceConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
-    let database: TestDatabase;
+    let processes: TwoProcesses;
     let here: OpenDatabase;
-    let there: OpenDatabase;
     let first: OpenRegistry;
     let second: OpenRegistry;
     let made = 0;
 
     beforeAll(async () => {
-      database = await create();
-      here = await database.connect();
-      there = await database.connect();
-      await migrate(here.db);
-      first = await openTestRegistry(here);
-      second = await openTestRegistry(there);
+      processes = await openTwoProcesses(create);
+      ({ here, first, second } = processes);
       for (const id of ["acme", "globex"]) await first.registry.createTenant({ id, name: id });
     }, 60_000);
 
     afterAll(async () => {
-      await first?.stop();
-      await second?.stop();
-      await here?.close();
-      await there?.close();
-      await database?.remove();
+      await processes?.close();
     });
 
     interface PassRow {

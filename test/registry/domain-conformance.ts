@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { NewDomain } from "../../src/core/domain.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
-import { migrate } from "../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { eventually } from "../support/eventually.ts";
 import { openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
+import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
 
 const STALE_MS_MAX = 1_000;
 const PASSED = { check: "dkim", result: "passed", why: null } as const;
@@ -13,30 +13,21 @@ const PASSED = { check: "dkim", result: "passed", why: null } as const;
 /** What the registry guarantees of domains on every PostgreSQL. */
 export function domainConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
-    let database: TestDatabase;
+    let processes: TwoProcesses;
     let here: OpenDatabase;
-    let there: OpenDatabase;
     let first: OpenRegistry;
     /** Another process on the same database, which hears of nothing. */
     let second: OpenRegistry;
 
     beforeAll(async () => {
-      database = await create();
-      here = await database.connect();
-      there = await database.connect();
-      await migrate(here.db);
-      first = await openTestRegistry(here);
-      second = await openTestRegistry(there);
+      processes = await openTwoProcesses(create);
+      ({ here, first, second } = processes);
       second.start();
       for (const id of ["acme", "globex"]) await first.registry.createTenant({ id, name: id });
     }, 60_000);
 
     afterAll(async () => {
-      await first?.stop();
-      await second?.stop();
-      await here?.close();
-      await there?.close();
-      await database?.remove();
+      await processes?.close();
     });
 
     const aDomain = (domain: string, tenantId = "acme"): NewDomain => ({

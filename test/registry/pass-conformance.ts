@@ -3,11 +3,9 @@ import { ApiError } from "../../src/core/errors.ts";
 import type { GoogleClassOwners } from "../../src/core/google-classes.ts";
 import type { NewPass, PassStore, PassUpdate } from "../../src/core/passes.ts";
 import type { AppleContent, GoogleContent } from "../../src/core/wallet.ts";
-import type { OpenDatabase } from "../../src/registry/database.ts";
-import { migrate } from "../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
-import { openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
+import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
 
 const IN_TIME_MS = 60_000;
 const TOKEN = "an-authentication-token-of-32-ch";
@@ -22,9 +20,7 @@ const google: GoogleContent = { type: "google", kind: "generic", classId: "33.c"
 /** What the registry guarantees of passes and their tokens on every PostgreSQL. */
 export function passConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
-    let database: TestDatabase;
-    let here: OpenDatabase;
-    let there: OpenDatabase;
+    let processes: TwoProcesses;
     let first: OpenRegistry;
     let passes: PassStore;
     /** The same in another process. */
@@ -32,13 +28,10 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     let otherOwners: GoogleClassOwners;
 
     beforeAll(async () => {
-      database = await create();
-      here = await database.connect();
-      there = await database.connect();
-      await migrate(here.db);
-      first = await openTestRegistry(here);
+      processes = await openTwoProcesses(create);
+      ({ first } = processes);
       passes = first.passes;
-      const second = await openTestRegistry(there);
+      const { second } = processes;
       others = second.passes;
       otherOwners = second.googleClasses;
       await first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 });
@@ -46,10 +39,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     }, IN_TIME_MS);
 
     afterAll(async () => {
-      await first?.stop();
-      await here?.close();
-      await there?.close();
-      await database?.remove();
+      await processes?.close();
     }, IN_TIME_MS);
 
     let made = 0;
