@@ -34,6 +34,8 @@ export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clo
       const result = { reason: outcome.reason };
       return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result } };
     }
+    case "away":
+      return { kind: "retry", job, delayMs: 1_000, status: wasStarted ? "running" : "pending", isUncounted: true };
     case "retry": {
       const { isUncounted } = outcome;
       const decision = decideRetry(job, outcome, clock, random);

@@ -10,7 +10,7 @@ import type { GoogleKind, PassType, WalletPayload } from "../core/wallet.ts";
 import { type AcceptedPass, acceptPass } from "../intake/wallet/accept-pass.ts";
 import type { Exchange } from "./exchange.ts";
 import { type FrontDoor, overLimit } from "./front-door.ts";
-import { acceptJob, keyConflict, pendingJob, readSend, replay } from "./send.ts";
+import { acceptJob, keyConflict, pendingJob, queueFull, readSend, replay } from "./send.ts";
 
 interface PassRoute {
   /** Part of what an Idempotency-Key stands for. */
@@ -158,6 +158,8 @@ async function queue(
       throw keyConflict();
     case "limited":
       throw overLimit();
+    case "queue_full":
+      throw queueFull(answer.what);
   }
 }
 

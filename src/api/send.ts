@@ -49,6 +49,8 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
       throw keyConflict();
     case "limited":
       throw overLimit();
+    case "queue_full":
+      throw queueFull(accepted.what);
   }
 }
 
@@ -145,6 +147,11 @@ export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
     throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
   }
+}
+
+export function queueFull(what: "jobs" | "bytes"): ApiError {
+  const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
+  return new ApiError(429, `your share of the queue is used up: it holds ${share} as your plan allows`);
 }
 
 export function keyConflict(): ApiError {

@@ -2,6 +2,16 @@ import type { ChannelName, QueuedJob } from "./job.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Tenant } from "./tenant.ts";
 
+/** Where a channel hands its jobs over. */
+export interface Relay {
+  /** Equal for all jobs that go the same way; not shown to anybody, may hold credentials. */
+  readonly key: string;
+  /** For logs, metrics and readiness: names it without a secret, for example `smtp.example.com:587`. */
+  readonly name: string;
+  /** Whether it is a tenant's own: then only that tenant's mail depends on it. */
+  readonly isOwn: boolean;
+}
+
 /**
  * One provider behind one interface: turns one job into one outcome. No queue, no retry loop, no store. It may pool
  * connections inside. An abort of `signal` ends the call; what the provider then has is unknown, and the outcome `retry`.
@@ -22,6 +32,11 @@ export interface Channel {
    */
   paceMs?(tenant: Tenant): number;
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
+  /**
+   * The relay or provider that the tenant's jobs go to: what is known of its being away holds for all tenants that share
+   * it. Absent or null: the channel has nothing that can be away as a whole.
+   */
+  relayOf?(tenant: Tenant): Relay | null;
   /**
    * Gives back what accepting the job took, because it failed for good. Called before that is written down, again and
    * again until it resolves, and perhaps once more in another process.

@@ -62,8 +62,17 @@ export interface QueuedJob {
   readonly needsScreening?: true;
   /** What its tenant calls the template that it is made from; absent: none. */
   readonly template?: string;
-  /** The channel's payload, JSON text. */
+  /** The channel's payload, JSON text; "" where it is `stored` and has not been fetched. */
   readonly payload: string;
+  /** Its payload waits outside the queue. */
+  readonly stored?: StoredPayload;
+}
+
+/** Names a payload that waits outside the queue, because it is large. */
+export interface StoredPayload {
+  /** SHA-256 of the payload's UTF-8 text, lower-case hexadecimal. */
+  readonly sha256: string;
+  readonly bytes: number;
 }
 
 export const SUPPRESSION_REASONS = ["unsubscribed", "bounced", "complained", "manual"] as const;

@@ -1,5 +1,5 @@
 import type { EventType } from "./event.ts";
-import type { ChannelName, FinalStatus, JobRecord, QueuedJob, SuppressionReason } from "./job.ts";
+import type { ChannelName, FinalStatus, JobRecord, QueuedJob, StoredPayload, SuppressionReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import type { LedgerRow } from "./ledger.ts";
 import type { TenantRef } from "./tenant.ts";
@@ -30,9 +30,19 @@ export interface NewJob {
   readonly needsScreening?: true;
   /** What its tenant calls the template that it is made from, for the ledger; absent: none. */
   readonly template?: string;
-  /** JSON text. */
+  /** JSON text; "" where it is `stored`. */
   readonly payload: string;
+  /** Where the payload waits outside the queue, because it is large. */
+  readonly stored?: StoredPayload;
+  /** The tenant's share of the queue: at most so many unfinished jobs, with payloads of so many bytes together. */
+  readonly quota?: QueueQuota;
   readonly idempotency: Idempotency | null;
+}
+
+/** What a tenant may have unfinished at one time. */
+export interface QueueQuota {
+  readonly jobs: number;
+  readonly bytes: number;
 }
 
 /** A caller's key for a request, and what the request was. */
@@ -48,7 +58,9 @@ export type AcceptResult =
   | { readonly kind: "replayed"; readonly jobId: string; readonly rate: RateState }
   /** The idempotency key was used before with another body. */
   | { readonly kind: "conflict"; readonly rate: RateState }
-  | { readonly kind: "limited"; readonly rate: RateState };
+  | { readonly kind: "limited"; readonly rate: RateState }
+  /** The tenant's share of the queue is used up. */
+  | { readonly kind: "queue_full"; readonly what: "jobs" | "bytes"; readonly rate: RateState };
 
 /** The keys that requests were queued under, for as long as they are kept. */
 export interface IdempotencyKeys {

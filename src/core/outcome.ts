@@ -8,6 +8,7 @@ export type Outcome =
   /** `isUncounted`: nothing was tried with the provider, so the wait costs the job no attempt, only its time. */
   /** `isUnsent`: the provider surely has not taken the message, so it is not one of those that were sent today. */
   /** `attemptsMax`: fewer attempts than other failures have. */
+  /** `isSilence`: the relay stopped answering in the middle of the message: an attempt, and a strike against the relay. */
   | {
       readonly kind: "retry";
       readonly why: string;
@@ -15,7 +16,14 @@ export type Outcome =
       readonly attemptsMax?: number;
       readonly isUncounted?: true;
       readonly isUnsent?: true;
+      readonly isSilence?: true;
     }
+  /**
+   * The relay or provider as a whole is away: it refuses connections, stays silent, offers no TLS, greets with 421, or its
+   * API answers 5xx. That says nothing about the message, which was not offered: no attempt is spent, the job is held until
+   * the relay is back. `why` is shown to the tenant where the job is given up in the end.
+   */
+  | { readonly kind: "away"; readonly why: string }
   /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */
   | { readonly kind: "failed"; readonly error: string; readonly detail?: JsonObject }
   | { readonly kind: "suppressed"; readonly reason: SuppressionReason };

@@ -15,6 +15,11 @@ export interface Plan {
   readonly requestsPerMinute: number;
   /** Null: as fast as the provider takes them. */
   readonly deliveriesPerSecond: number | null;
+  /** Unfinished jobs that a tenant may have, and the bytes of their payloads together. */
+  readonly queuedJobsMax?: number;
+  readonly queuedBytesMax?: number;
+  /** How long, from its acceptance, a job is held while its relay is away. */
+  readonly holdMs?: number;
 }
 
 /** Where a tenant's part of the journal is. */

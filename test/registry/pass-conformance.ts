@@ -3,6 +3,7 @@ import { ApiError } from "../../src/core/errors.ts";
 import type { GoogleClassOwners } from "../../src/core/google-classes.ts";
 import type { NewPass, PassStore, PassUpdate } from "../../src/core/passes.ts";
 import type { AppleContent, GoogleContent } from "../../src/core/wallet.ts";
+import type { OpenDatabase } from "../../src/registry/database.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
@@ -21,6 +22,7 @@ const google: GoogleContent = { type: "google", kind: "generic", classId: "33.c"
 export function passConformance(name: string, create: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let processes: TwoProcesses;
+    let here: OpenDatabase;
     let first: OpenRegistry;
     let passes: PassStore;
     /** The same in another process. */
@@ -29,7 +31,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
 
     beforeAll(async () => {
       processes = await openTwoProcesses(create);
-      ({ first } = processes);
+      ({ here, first } = processes);
       passes = first.passes;
       const { second } = processes;
       others = second.passes;
