@@ -41,6 +41,10 @@ export const limits = {
   aliasesMax: 5_000,
   requestsPerMinuteMax: 1_000_000,
   deliveriesPerSecondMax: 100_000,
+  /** Of one tenant's share of the queue: unfinished jobs, and the bytes of their payloads. */
+  queuedJobsMax: 1_000_000_000,
+  queuedBytesMax: 1024 ** 4,
+  holdHoursMax: 7 * 24,
 
   // Accepting.
   acceptBatchJobsMax: 256,

@@ -10,7 +10,7 @@ import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import type { TenantDirectory } from "../core/tenant.ts";
+import { FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../core/tenant.ts";
 import { AliasRepository } from "./alias-repository.ts";
 import { CredentialRepository } from "./credential-repository.ts";
 import { type AnyDb, Database } from "./database.ts";
@@ -56,8 +56,8 @@ export interface OpenRegistry {
 }
 
 const FIRST_PLANS = [
-  { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null },
-  { name: "pro", requestsPerMinute: 1_000, deliveriesPerSecond: null },
+  { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null, ...FREE_QUEUE_SHARE },
+  { name: "pro", requestsPerMinute: 1_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
 ];
 
 /**

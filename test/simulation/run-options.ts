@@ -1,4 +1,4 @@
-import type { Tenant } from "../../src/core/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import type { Dice } from "./dice.ts";
 import { drawWeather, type Weather } from "./weather.ts";
@@ -34,6 +34,7 @@ export function drawOptions(dice: Dice, steps: number | null): RunOptions {
         name: "drawn",
         requestsPerMinute: 1_000_000,
         deliveriesPerSecond: isPaced && dice.chance(0.4) ? dice.between(2, 40) : null,
+        ...QUEUE_SHARE,
       },
     }),
   );
