@@ -243,10 +243,6 @@ export const limits = {
   // What the chat provider calls back with.
   /** Three megabytes are the most that it sends in one call. */
   webhookBodyBytesMax: 3 * 1024 * 1024,
-  /** Bodies that are in memory before their signature is known, all but the small ones together: twenty of the largest. */
-  unprovenBytesMax: 64 * 1024 * 1024,
-  /** A call with a few hundred statuses is shorter. */
-  unprovenSmallBytesMax: 64 * 1024,
   /** Statuses of a call that are worked on at one time. */
   webhookStatusesMax: 500,
   /** Statuses that are held because nobody knows their message yet; beyond it they are counted, and dropped. */

@@ -20,7 +20,7 @@ export function planRoutes(app: Elysia, door: FrontDoor): void {
     operatorRoute(door, request, async (exchange) => {
       // The router gives null for what is no valid percent-encoding, which is no slug either.
       if (!TENANT_ID.test(name ?? "")) throw new ApiError(400, "a plan's name must be a slug, such as pro");
-      return exchange.json(200, toRecord(await registry.putPlan(toPlan(name, await body.read(request)))));
+      return exchange.json(200, toRecord(await registry.putPlan(toPlan(name, await body.read(door, exchange)))));
     }),
   );
 }
