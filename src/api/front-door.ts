@@ -74,6 +74,11 @@ export class FrontDoor {
     return this.ports.directory.byApiKey(apiKey);
   }
 
+  /** Does work on a body of so many bytes: what takes long, when nobody else's is done. */
+  inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
+    return this.bodies.inTurn(bytes, work);
+  }
+
   /** Counts a request by itself. Throws 429. */
   async admit(exchange: Exchange, tenant: Tenant): Promise<void> {
     this.refuseOverLimit(exchange, tenant);

@@ -1,11 +1,11 @@
 import { type Clock, sleep } from "../core/clock.ts";
 
 /** Of each turn's time so many times as much is left to all other work before the next. */
-const REST_FACTOR = 2;
+const REST_FACTOR = 3;
 
 /**
- * Lets large bodies be parsed one at a time, each in a turn of the event loop of its own: together they take at most a
- * third of the process, and a small request waits for no more than one of them.
+ * Lets the work on large bodies (parsing, checking, writing) be done one piece at a time, each in a turn of the event loop
+ * of its own: together it takes at most a quarter of the process, and a small request waits for no more than one piece.
  */
 export class LargeBodies {
   private last: Promise<void> = Promise.resolve();

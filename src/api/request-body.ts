@@ -13,7 +13,7 @@ export interface JsonBody {
   readonly value: unknown;
 }
 
-/** Longer bodies are parsed one at a time. */
+/** Longer bodies are worked on one at a time. */
 const LARGE_BYTES = 1024 * 1024;
 
 /**
@@ -42,6 +42,11 @@ export class RequestBodies {
     const bytes = await this.bytes(exchange);
     if (bytes.length <= LARGE_BYTES) return { bytes, value: parseJson(bytes) };
     return { bytes, value: await this.large.inTurn(() => parseJson(bytes)) };
+  }
+
+  /** Does work on a body of so many bytes, where that is large in a turn of its own. */
+  inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
+    return bytes <= LARGE_BYTES ? work() : this.large.inTurn(work);
   }
 
   /**

@@ -33,7 +33,9 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   let acceptance: Acceptance;
   try {
     send = await readSend(door, exchange, tenant, kind);
-    acceptance = kind.accept(tenant, send.body);
+    const { body, bytes } = send;
+    const look = () => kind.accept(tenant, body);
+    acceptance = isCounted ? await door.inTurn(bytes, look) : look();
   } catch (error) {
     // 429 comes before every other refusal, and a refused request counts as well.
     if (!isCounted) await door.admit(exchange, tenant);
@@ -72,6 +74,8 @@ export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
 interface Send {
   /** Parsed. */
   readonly body: unknown;
+  /** Its length over the wire. */
+  readonly bytes: number;
   readonly idempotency: Idempotency | null;
 }
 
@@ -85,7 +89,7 @@ export async function readSend(
   requireChannel(tenant, channel);
   const key = readIdempotencyKey(exchange.request);
   const { bytes, value } = await door.json(exchange);
-  return { body: value, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
+  return { body: value, bytes: bytes.length, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
 }
 
 /**
