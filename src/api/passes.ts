@@ -6,9 +6,10 @@ import { appleSignerOf, googleIssuerOf } from "../core/platform.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { AppleContent, WalletPayload } from "../core/wallet.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "../intake/wallet/accept-pass-update.ts";
+import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { acceptJob, admittedTenant, quotaOf } from "./send.ts";
+import { admittedTenant, quotaOf } from "./send.ts";
 import { missingCredentials } from "./send-wallet.ts";
 
 /** `/v1/passes/{pass_id}`: a tenant's passes, after their creation. */

@@ -8,9 +8,10 @@ import { appleSignerOf, googleIssuerOf } from "../core/platform.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { GoogleKind, PassType, WalletPayload } from "../core/wallet.ts";
 import { type AcceptedPass, acceptPass } from "../intake/wallet/accept-pass.ts";
+import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { acceptJob, keyConflict, pendingJob, quotaOf, readSend, replay } from "./send.ts";
+import { keyConflict, pendingJob, quotaOf, readSend, replay } from "./send.ts";
 
 interface PassRoute {
   /** Part of what an Idempotency-Key stands for. */

@@ -1,10 +1,11 @@
-import { ApiError, isOutage, TransportError } from "../core/errors.ts";
+import { ApiError } from "../core/errors.ts";
 import type { ChannelName } from "../core/job.ts";
-import type { AcceptResult, Idempotency, NewJob, QueueQuota } from "../core/journal.ts";
+import type { Idempotency, QueueQuota } from "../core/journal.ts";
 import type { Json } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
 import type { Plan, Tenant } from "../core/tenant.ts";
 import type { Acceptance, Refusal } from "../intake/acceptance.ts";
+import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { isLargeBody } from "./request-body.ts";
@@ -89,7 +90,11 @@ export async function readSend(
   requireChannel(tenant, channel);
   const key = readIdempotencyKey(exchange.request);
   const { bytes, value } = await door.json(exchange);
-  return { body: value, bytes: bytes.length, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
+  return {
+    body: value,
+    bytes: bytes.length,
+    idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) },
+  };
 }
 
 /**
@@ -143,30 +148,6 @@ function readIdempotencyKey(request: Request): string | null {
 
 function fingerprintOf(scope: string, body: Uint8Array): string {
   return new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
-}
-
-interface Accepting {
-  readonly tenant: Tenant;
-  /** Null: the request was counted already. */
-  readonly requestsPerMinute: number | null;
-  readonly job: NewJob;
-  /** Takes back what was done for the job, where it certainly was not queued. */
-  onNotQueued?(): Promise<void>;
-}
-
-/** Queues the job. Throws an `ApiError` 500 that says whether it may be repeated where the journal is away. */
-export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
-  const { tenant, requestsPerMinute, job } = accepting;
-  try {
-    return await door.ports.journal.accept(tenant, requestsPerMinute, job);
-  } catch (error) {
-    if (!isOutage(error)) throw error;
-    if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
-    door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
-    const effect =
-      error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
-    throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
-  }
 }
 
 export function keyConflict(): ApiError {

@@ -28,6 +28,7 @@ import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit, type PassKit } from "./open-pass-kit.ts";
+import { openPayloads } from "./open-payloads.ts";
 import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
@@ -89,6 +90,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const analysts = openToAnalysts(config, telemetry);
   if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
+  const payloads = await openPayloads(options, shutdown, registry);
+  payloads.startSweep({ directory, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
   const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -98,6 +101,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const url = await startApi(config, shutdown, {
     journal,
+    payloads: payloads.store,
     directory,
     registry: registry.registry,
     domains: openDomains(config, registry.domains, directory),
@@ -126,7 +130,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   const { bundles } = wallet;
-  const channels = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
+  const open = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
+  const channels = open.map((channel) => payloads.stored.over(channel));
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   const clickhouseUrl = analysts?.url ?? null;
   return { url, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };

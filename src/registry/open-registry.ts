@@ -6,6 +6,7 @@ import type { DomainStore } from "../core/domain.ts";
 import { ConfigurationError } from "../core/errors.ts";
 import type { GoogleClassOwners } from "../core/google-classes.ts";
 import type { PassDevices, PassStore } from "../core/passes.ts";
+import type { PayloadStore } from "../core/payload-store.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe } from "../core/report.ts";
@@ -19,6 +20,7 @@ import { DomainRepository } from "./domain-repository.ts";
 import { GoogleClassRepository } from "./google-class-repository.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { PassRepository } from "./pass-repository.ts";
+import { PayloadRepository } from "./payload-repository.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import { RegistryChanges } from "./registry-changes.ts";
 import { credentials, domains, plans, registryState } from "./schema.ts";
@@ -48,6 +50,7 @@ export interface OpenRegistry {
   readonly passes: PassStore;
   readonly devices: PassDevices;
   readonly googleClasses: GoogleClassOwners;
+  readonly payloads: PayloadStore;
   readonly directory: TenantDirectory;
   readonly probe: ReadinessProbe;
   /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
@@ -83,6 +86,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     passes: new PassRepository({ database, vault, clock }),
     devices: new DeviceRepository(database, clock),
     googleClasses: new GoogleClassRepository(database, clock),
+    payloads: new PayloadRepository(database),
     directory: snapshots,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     start: () => snapshots.start(),
