@@ -1,5 +1,5 @@
-import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SMTPPoolOptions } from "nodemailer";
+import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SmtpServer } from "../../core/smtp-url.ts";
 import type { CompiledMail } from "./compiled-mail.ts";
 import type { SmtpFailure, SmtpStage } from "./smtp-replies.ts";
