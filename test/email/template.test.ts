@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { RenderTooLargeError, Template } from "../../src/channels/email/template.ts";
+import { RenderTooLargeError, Template } from "../../src/core/template.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 
 const CHARS_MAX = 1_000_000;
