@@ -125,19 +125,23 @@ function asText(value: Json | undefined, room: number): string | null {
 function isLongerThan(value: Json, chars: number): boolean {
   let least = 0;
   const left: Json[] = [value];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    least += typeof next === "string" ? next.length + 2 : 1;
-    if (typeof next === "object" && next !== null) {
+  for (let next = left.pop(); next !== undefined && least <= chars; next = left.pop()) {
+    if (typeof next === "string") least += next.length + 2;
+    else if (Array.isArray(next)) {
+      // Its brackets and commas; each item has a character at least.
+      least += next.length + 1;
+      if (least + next.length > chars) return true;
+      for (const item of next) left.push(item);
+    } else if (typeof next === "object" && next !== null) {
       for (const name in next) {
-        // Names of arrays are their indices, which are not written. Guaranteed by the loop to be there.
-        least += Array.isArray(next) ? 1 : name.length + 4;
-        left.push((next as JsonObject)[name] ?? null);
+        least += name.length + 4;
         if (least > chars) return true;
+        // Guaranteed by the loop to be there.
+        left.push((next as JsonObject)[name] ?? null);
       }
-    }
-    if (least > chars) return true;
+    } else least += 1;
   }
-  return false;
+  return least > chars;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -125,7 +125,10 @@ describe("a message", () => {
 
   test("that its data would blow up fails", async () => {
     const outcome = await deliver({ to: someone(), html: "{{.x}}".repeat(2_000), data: { x: "y".repeat(10_000) } });
-    expect(outcome).toMatchObject({ kind: "failed", error: "the message would be larger than 512 KB once its placeholders are filled" });
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      error: "the message would be larger than 512 KB once its placeholders are filled",
+    });
   });
 
   test("that nobody can read fails", async () => {

@@ -1,10 +1,10 @@
 import type { EmailPayload } from "../../core/email.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
+import { RenderTooLargeError, Template } from "../../core/template.ts";
 import type { Tenant } from "../../core/tenant.ts";
 import { headerText } from "./header-text.ts";
 import { htmlToText } from "./html-to-text.ts";
-import { RenderTooLargeError, Template } from "../../core/template.ts";
 import { TextCache } from "./text-cache.ts";
 
 /** The rendered content of one message. */
