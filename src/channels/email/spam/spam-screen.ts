@@ -1,22 +1,62 @@
+import { type Clock, sleep } from "../../../core/clock.ts";
 import { UnavailableError } from "../../../core/errors.ts";
+import { type Health, HealthWatch } from "../../../core/health.ts";
 import type { Outcome } from "../../../core/outcome.ts";
 import type { ScoredMessage, SpamFilter } from "../../../core/spam.ts";
+import type { Telemetry } from "../../../core/telemetry.ts";
 
 export interface SpamScreenOptions {
   readonly filter: SpamFilter;
   /** Above it a message is refused. */
   readonly threshold: number;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
 }
 
-/** Decides by its score whether a message may be handed over. */
+/**
+ * Decides by its score whether a message may be handed over.
+ *
+ * S1. While the filter is away messages wait: they are neither sent unscored nor lost. S2. Meanwhile one message at a time
+ * asks whether it is back, one a `PROBE_MS`; the others hold nobody up while they wait.
+ */
 export class SpamScreen {
-  constructor(private readonly options: SpamScreenOptions) {}
+  private readonly watch: HealthWatch;
+  private isProbed = false;
 
-  /** Null: it may. While the filter is away the message waits: it is neither sent unscored nor lost. */
+  constructor(private readonly options: SpamScreenOptions) {
+    const { clock, telemetry } = options;
+    const messages = {
+      down: "the spam filter does not answer: mail that it has to score waits",
+      up: "the spam filter answers again",
+    };
+    this.watch = new HealthWatch({ clock, telemetry, gauge: "spam_filter_up", messages, failuresMin: FAILURES_MIN });
+  }
+
+  health(): Health {
+    return this.watch.health;
+  }
+
+  /** Null: it may be handed over. */
   async check(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
+    if (this.watch.health.up) return this.score(message, signal);
+    if (this.isProbed) return WAITS;
+    this.isProbed = true;
+    const outcome = await this.score(message, signal);
+    // The next one asks a moment later, where this one found nobody.
+    if (!this.watch.health.up) void sleep(this.options.clock, PROBE_MS).then(() => this.probed());
+    else this.probed();
+    return outcome;
+  }
+
+  private probed(): void {
+    this.isProbed = false;
+  }
+
+  private async score(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
     const { filter, threshold } = this.options;
     try {
       const { score, rules } = await filter.score(message, signal);
+      this.watch.succeeded();
       if (score <= threshold) return null;
       return {
         kind: "failed",
@@ -25,7 +65,14 @@ export class SpamScreen {
       };
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      return { kind: "retry", why: "the spam filter does not answer", isUncounted: true };
+      // One that was called off says nothing of the filter.
+      if (!signal.aborted) this.watch.failed(error.message);
+      return WAITS;
     }
   }
 }
+
+/** Failures in a row that are an outage: a single message may be what the filter chokes on. */
+const FAILURES_MIN = 3;
+const PROBE_MS = 1_000;
+const WAITS: Outcome = { kind: "retry", why: "the spam filter does not answer", isUncounted: true, isUnsent: true };
