@@ -48,6 +48,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["ledger_write_seconds", "Time that an insert into the ledger took, in seconds."],
   ["recorder_journal_calls_failed", "Journal calls of the recorder that failed and were repeated."],
   ["registry_polls_failed", "Looks for changes of the registry that got no answer."],
+  ["google_wallet_up", "Whether Google's wallet answers at all: 1, or 0 while it does not and its passes wait."],
   ["google_calls", "Calls of Google's wallet API, by call and what came of it."],
   [
     "google_messages",

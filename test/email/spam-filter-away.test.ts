@@ -76,12 +76,16 @@ test("while it hangs one message at a time waits for it, and no other is held up
   await Promise.all(Array.from({ length: 5 }, () => check()));
   expect(screen.health().up).toBe(false);
   const before = asked;
+  const probes: Promise<unknown>[] = [];
+  await eventually("one looks whether it is back", () => {
+    probes.push(check());
+    return asked > before;
+  });
   const startMs = performance.now();
-  const probe = check();
   const others = await Promise.all(Array.from({ length: 1_000 }, () => check()));
-  expect(performance.now() - startMs).toBeLessThan(200);
+  expect(performance.now() - startMs).toBeLessThan(150);
   expect(others.every((outcome) => outcome?.kind === "retry")).toBe(true);
-  expect(await probe).toEqual(WAITS);
+  expect(new Set((await Promise.all(probes)).map((outcome) => JSON.stringify(outcome))).size).toBe(1);
   expect(asked - before).toBe(1);
 });
 

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../../core/clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import { UnavailableError } from "../../../core/errors.ts";
 import { type Health, HealthWatch } from "../../../core/health.ts";
 import type { Outcome } from "../../../core/outcome.ts";
@@ -17,11 +17,10 @@ export interface SpamScreenOptions {
  * Decides by its score whether a message may be handed over.
  *
  * S1. While the filter is away messages wait: they are neither sent unscored nor lost. S2. Meanwhile one message at a time
- * asks whether it is back, one a `PROBE_MS`; the others hold nobody up while they wait.
+ * asks whether it is back; the others hold nobody up while they wait.
  */
 export class SpamScreen {
   private readonly watch: HealthWatch;
-  private isProbed = false;
 
   constructor(private readonly options: SpamScreenOptions) {
     const { clock, telemetry } = options;
@@ -29,7 +28,8 @@ export class SpamScreen {
       down: "the spam filter does not answer: mail that it has to score waits",
       up: "the spam filter answers again",
     };
-    this.watch = new HealthWatch({ clock, telemetry, gauge: "spam_filter_up", messages, failuresMin: FAILURES_MIN });
+    const common = { clock, telemetry, messages, gauge: "spam_filter_up" };
+    this.watch = new HealthWatch({ ...common, failuresMin: FAILURES_MIN, tryMsMax: TRY_MS_MAX });
   }
 
   health(): Health {
@@ -38,21 +38,7 @@ export class SpamScreen {
 
   /** Null: it may be handed over. */
   async check(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
-    if (this.watch.health.up) return this.score(message, signal);
-    if (this.isProbed) return WAITS;
-    this.isProbed = true;
-    const outcome = await this.score(message, signal);
-    // The next one asks a moment later, where this one found nobody.
-    if (!this.watch.health.up) void sleep(this.options.clock, PROBE_MS).then(() => this.probed());
-    else this.probed();
-    return outcome;
-  }
-
-  private probed(): void {
-    this.isProbed = false;
-  }
-
-  private async score(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
+    if (!this.watch.mayTry()) return WAITS;
     const { filter, threshold } = this.options;
     try {
       const { score, rules } = await filter.score(message, signal);
@@ -66,7 +52,8 @@ export class SpamScreen {
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       // One that was called off says nothing of the filter.
-      if (!signal.aborted) this.watch.failed(error.message);
+      if (signal.aborted) this.watch.calledOff();
+      else this.watch.failed(error.message);
       return WAITS;
     }
   }
@@ -74,5 +61,5 @@ export class SpamScreen {
 
 /** Failures in a row that are an outage: a single message may be what the filter chokes on. */
 const FAILURES_MIN = 3;
-const PROBE_MS = 1_000;
+const TRY_MS_MAX = 5_000;
 const WAITS: Outcome = { kind: "retry", why: "the spam filter does not answer", isUncounted: true, isUnsent: true };
