@@ -237,9 +237,6 @@ export const limits = {
   /** Not before this age does a bucket expire. */
   bucketClosesMs: 30_000,
 
-  /** How long a provider's report waits for our own note that the message was handed over. */
-  reportHoldMs: 5_000,
-
   // What the chat provider calls back with.
   /** Three megabytes are the most that it sends in one call. */
   webhookBodyBytesMax: 3 * 1024 * 1024,

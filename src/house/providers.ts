@@ -68,7 +68,7 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
     ...common,
     mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox, google.mailbox, push.mailbox]),
     openChannels: (surroundings) => [
-      openEmail(smtp.url, surroundings, config, shutdown),
+      openEmail(smtp.url, surroundings, ports, shutdown),
       whatsapp.openChannel(surroundings.apiUrl, platform),
       openWalletChannel(surroundings, { push, google: google.wallet, telemetry }, shutdown),
     ],
@@ -98,12 +98,13 @@ async function startSmtp({ config, telemetry, reports }: ProvidersPorts, shutdow
 function openEmail(
   smtpUrl: string,
   { publicUrl, links }: Surroundings,
-  config: Config,
+  { config, telemetry }: Pick<ProvidersPorts, "config" | "telemetry">,
   shutdown: Shutdown,
 ): EmailChannel {
   const ownRelays = config.providers === "live";
   const filter = spamFilterFor(config.spamFilter);
-  const spam = filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold });
+  const spam =
+    filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
   const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
   const email = new EmailChannel({ ...common, ownRelays, spam });
   shutdown.add("providers", "e-mail connections", () => email.close());

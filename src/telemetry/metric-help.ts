@@ -38,6 +38,8 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ],
   ["mail_log_notes", "Times that the mail log was rotated, emptied, lost or unreadable."],
   ["mail_reports", "Messages that were handed over as bounces or complaints, by whether they reported anything."],
+  ["mail_log_up", "Whether the mail log can be read: 1, or 0 while it cannot."],
+  ["spam_filter_up", "Whether the spam filter answers: 1, or 0 while it does not and mail waits for it."],
   ["mail_log_lag_bytes", "What is written to the mail log and not read yet, in bytes."],
   ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],
   ["redis_child_exits", "Times that the embedded Redis ended by itself and was started again."],
@@ -46,6 +48,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["ledger_write_seconds", "Time that an insert into the ledger took, in seconds."],
   ["recorder_journal_calls_failed", "Journal calls of the recorder that failed and were repeated."],
   ["registry_polls_failed", "Looks for changes of the registry that got no answer."],
+  ["google_wallet_up", "Whether Google's wallet answers at all: 1, or 0 while it does not and its passes wait."],
   ["google_calls", "Calls of Google's wallet API, by call and what came of it."],
   [
     "google_messages",

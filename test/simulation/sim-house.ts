@@ -82,7 +82,7 @@ export class SimHouse {
   /** What the front door does with a report of a provider that calls again until it is answered. */
   webhook(report: DeliveryReport): Promise<ObserveResult> {
     const ports = { journal: this.journal, directory: this.directory(), ledger: this.ledger().reader };
-    return observeReport(ports, report, "keep");
+    return observeReport(ports, report);
   }
 
   /** What the front door does with a request; null where it refuses it. */
