@@ -74,11 +74,17 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const version = await prepare(database, shards);
   await checkMasterKeys(database, vault);
 
-  const source = new TenantSource(database, vault);
+  const source = new TenantSource(database, vault, clock);
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
-  const changes = new RegistryChanges(database, (tenantId) => {
-    snapshots.drop(tenantId);
-    feed.announce(tenantId);
+  const changes = new RegistryChanges(database, {
+    onTenant: (tenantId) => {
+      snapshots.drop(tenantId);
+      feed.announce(tenantId);
+    },
+    onPlans: async () => {
+      feed.announce(null);
+      await snapshots.takeNewPlans();
+    },
   });
   return {
     registry: registryOf(options, database, changes),

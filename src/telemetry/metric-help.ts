@@ -16,6 +16,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["http_request_seconds", "Time from a request to its answer, in seconds."],
   ["ledger_rows_recorded", "Events that were copied into the ledger."],
   ["ledger_batches_recorded", "Batches that were copied into the ledger."],
+  ["quarantined", "What could not be decoded or stored and was set aside, for a person to look at."],
   ["ledger_writes_failed", "Inserts into the ledger that failed and were repeated."],
   ["ledger_up", "Whether the ledger took the last insert: 1, or 0 while it is away."],
   ["recorder_lag_seconds", "Age of the oldest event that is not in the ledger yet, by shard."],
