@@ -1,0 +1,47 @@
+import { join } from "node:path";
+
+export interface Flood {
+  readonly url: string;
+  /** Requests take turns with them. */
+  readonly apiKeys: readonly string[];
+  /** A send with a long text in its data, or a body that is an array of empty objects: small to send, dear to read. */
+  readonly content: "text" | "objects";
+  readonly bytes: number;
+  readonly connections: number;
+  /** Of each connection, between an answer and its next request. */
+  readonly pauseMs: number;
+}
+
+export interface RunningFlood {
+  /** Ends it, and answers how often each status was answered; "broken": the server closed the connection. */
+  stop(): Promise<Readonly<Record<string, number>>>;
+}
+
+export async function startFlood(flood: Flood): Promise<RunningFlood> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "run-flood.ts"), JSON.stringify(flood)], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const reader = child.stdout.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  const read = async (isEnough: () => boolean) => {
+    while (!isEnough()) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += decoder.decode(value, { stream: true });
+    }
+  };
+  await read(() => text.includes("\n"));
+  let result: Promise<Readonly<Record<string, number>>> | null = null;
+  const end = async () => {
+    child.kill("SIGTERM");
+    const killer = setTimeout(() => child.kill("SIGKILL"), 5_000);
+    await read(() => false);
+    await child.exited;
+    clearTimeout(killer);
+    // The child prints an object of this form, or nothing when it was killed.
+    return JSON.parse(text.split("\n")[1] || "{}") as Record<string, number>;
+  };
+  return { stop: () => (result ??= end()) };
+}

@@ -1,0 +1,52 @@
+/**
+ * Sends large requests over and over, in a process of its own, so that it slows no measurement:
+ * `bun test/support/run-flood.ts '<Flood as JSON>'` prints `ready` when its first request is out, and on SIGTERM how
+ * often each status was answered, as JSON.
+ */
+import type { Flood } from "./flood.ts";
+
+// `startFlood` passes a flood of this form.
+const flood = JSON.parse(process.argv[2] ?? "{}") as Flood;
+const statuses: Record<string, number> = {};
+const body = new TextEncoder().encode(bodyOf(flood));
+let asked = 0;
+const stopped = new AbortController();
+
+process.on("SIGTERM", () => {
+  stopped.abort();
+  console.log(JSON.stringify(statuses));
+  process.exit(0);
+});
+
+function bodyOf({ content, bytes }: Flood): string {
+  if (content === "objects") {
+    const objects = Array.from({ length: Math.floor(bytes / 3) - 20 }, () => "{}").join(",");
+    return `{"data":[${objects}]}`;
+  }
+  const mail = { to_address: "flood@example.com", subject: "Hello", html: "<p>Hello</p>" };
+  return JSON.stringify({ ...mail, data: { text: "x".repeat(bytes - 200) } });
+}
+
+async function send(): Promise<void> {
+  const apiKey = flood.apiKeys[asked++ % flood.apiKeys.length] ?? "";
+  let status = "broken";
+  try {
+    const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+    const response = await fetch(flood.url, { method: "POST", headers, body, signal: stopped.signal });
+    await response.bytes();
+    status = String(response.status);
+  } catch {
+    // The server closed the connection: it wants no more of it.
+  }
+  statuses[status] = (statuses[status] ?? 0) + 1;
+}
+
+async function sendOn(): Promise<void> {
+  while (!stopped.signal.aborted) {
+    await send();
+    await Bun.sleep(flood.pauseMs);
+  }
+}
+
+console.log("ready");
+await Promise.all(Array.from({ length: flood.connections }, sendOn));
