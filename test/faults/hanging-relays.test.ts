@@ -35,10 +35,9 @@ test("tenants whose mail servers take ten seconds for a message do not slow anot
   recordProof({
     fault: `${TENANTS} tenants whose relay takes 10 s for a message`,
     accepted: beside.accepted,
-    lost: beside.missing,
     neighbourMs: beside.handOverMs.max,
     neighbourRatio: beside.handOverMs.p99 / alone.handOverMs.p99,
-    note: `p50 ${beside.handOverMs.p50} ms beside ${alone.handOverMs.p50} ms alone`,
+    note: `p50 ${beside.handOverMs.p50} ms beside ${alone.handOverMs.p50} ms alone; ${beside.missing} still waited at the end`,
   });
   expect(beside.accepted).toBe(beside.asked);
   expect(beside.handOverMs.max).toBeLessThan(NEIGHBOUR_MS_MAX);

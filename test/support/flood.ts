@@ -7,10 +7,13 @@ export interface Flood {
   /** A send with a long text in its data, or a body that is an array of empty objects: small to send, dear to read. */
   readonly content: "text" | "objects";
   readonly bytes: number;
-  readonly connections: number;
-  /** Of each connection, between an answer and its next request. */
-  readonly pauseMs: number;
+  readonly rate: FloodRate;
 }
+
+/** So many requests a second, however long an answer takes; or on so many connections, with a pause behind each answer. */
+export type FloodRate =
+  | { readonly perSecond: number }
+  | { readonly connections: number; readonly pauseMs: number };
 
 export interface RunningFlood {
   /** Ends it, and answers how often each status was answered; "broken": the server closed the connection. */

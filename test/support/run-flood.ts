@@ -41,12 +41,22 @@ async function send(): Promise<void> {
   statuses[status] = (statuses[status] ?? 0) + 1;
 }
 
-async function sendOn(): Promise<void> {
+async function sendOn(pauseMs: number): Promise<void> {
   while (!stopped.signal.aborted) {
     await send();
-    await Bun.sleep(flood.pauseMs);
+    await Bun.sleep(pauseMs);
+  }
+}
+
+async function sendAtRate(perSecond: number): Promise<void> {
+  const startedMs = performance.now();
+  for (let sent = 0; !stopped.signal.aborted; sent += 1) {
+    await Bun.sleep(Math.max(0, startedMs + (sent * 1000) / perSecond - performance.now()));
+    void send();
   }
 }
 
 console.log("ready");
-await Promise.all(Array.from({ length: flood.connections }, sendOn));
+const { rate } = flood;
+if ("perSecond" in rate) await sendAtRate(rate.perSecond);
+else await Promise.all(Array.from({ length: rate.connections }, () => sendOn(rate.pauseMs)));

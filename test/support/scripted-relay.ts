@@ -193,7 +193,7 @@ class Session {
       this.desk.refuse();
       return this.say(verdict);
     }
-    const messageId = /^message-id: <([^>]+)>/im.exec(head)?.[1] ?? "none";
+    const messageId = /^message-id:\s*<([^>]+)>/im.exec(head)?.[1] ?? "none";
     this.desk.take({ messageId, recipient });
     if (silentAt === "message") return;
     const waitMs = Number(/^takes-(\d+)-/.exec(recipient)?.[1] ?? answerMs);

@@ -62,7 +62,7 @@ export async function seedTenants(
       await db.insert(keys).values(part.map((tenant) => keyRow(tenant, createdAt)));
       const own = part.filter(({ smtpUrl }) => smtpUrl !== undefined);
       if (own.length === 0) continue;
-      await db.insert(domains).values(own.map((tenant) => domainRow(tenant, createdAt)));
+      await db.insert(domains).values(own.map((tenant) => domainRow(tenant, vault, createdAt)));
       await db.insert(credentials).values(own.map((tenant) => credentialRow(tenant, vault)));
     }
     return seeded.map(({ id, apiKey }) => ({ id, apiKey }));
@@ -92,17 +92,17 @@ function keyRow({ id, apiKey }: SeedTenant & { readonly apiKey: string }, create
 
 const domainNameOf = (id: string) => `${id}.example.test`;
 
-function domainRow({ id }: SeedTenant, createdAt: Date) {
+function domainRow({ id }: SeedTenant, vault: Vault, createdAt: Date) {
   return {
     domain: domainNameOf(id),
     tenantId: id,
-    // Its own mail server alone is verified: no DKIM key of ours is ever opened.
+    // Its own mail server alone is verified: no DKIM key of ours is ever used.
     relayEnabled: false,
     smtpEnabled: true,
     relayStatus: "pending" as const,
     smtpStatus: "verified" as const,
     selector: "wbseed",
-    privateKey: "none",
+    privateKey: vault.seal({ tenantId: id, kind: "dkim", field: domainNameOf(id) }, "none"),
     publicKey: "none",
     returnPathHost: `bounce.${domainNameOf(id)}`,
     createdAt,
