@@ -4,9 +4,12 @@ export interface Flood {
   readonly url: string;
   /** Requests take turns with them. */
   readonly apiKeys: readonly string[];
-  /** A send with a long text in its data, or a body that is an array of empty objects: small to send, dear to read. */
-  readonly content: "text" | "objects";
+  /** A small mail, one with a long text in its data, or a body of empty objects: small to send, dear to read. */
+  readonly content: "mail" | "text" | "objects";
+  /** Of the body; a small mail has its own size. */
   readonly bytes: number;
+  /** Requests, all together; absent: until it is stopped. */
+  readonly total?: number;
   readonly rate: FloodRate;
 }
 
@@ -16,12 +19,16 @@ export type FloodRate =
   | { readonly connections: number; readonly pauseMs: number };
 
 export interface RunningFlood {
+  /** Resolves when all its requests are answered. */
+  readonly done: Promise<void>;
   /** Ends it, and answers how often each status was answered; "broken": the server closed the connection. */
   stop(): Promise<Readonly<Record<string, number>>>;
 }
 
 export async function startFlood(flood: Flood): Promise<RunningFlood> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "run-flood.ts"), JSON.stringify(flood)], {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "run-flood.ts")], {
+    // Thousands of keys are more than an argument may have.
+    stdin: new Blob([JSON.stringify(flood)]),
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -46,5 +53,5 @@ export async function startFlood(flood: Flood): Promise<RunningFlood> {
     // The child prints an object of this form, or nothing when it was killed.
     return JSON.parse(text.split("\n")[1] || "{}") as Record<string, number>;
   };
-  return { stop: () => (result ??= end()) };
+  return { done: child.exited.then(() => undefined), stop: () => (result ??= end()) };
 }

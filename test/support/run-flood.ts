@@ -1,22 +1,27 @@
 /**
- * Sends large requests over and over, in a process of its own, so that it slows no measurement:
- * `bun test/support/run-flood.ts '<Flood as JSON>'` prints `ready` when its first request is out, and on SIGTERM how
- * often each status was answered, as JSON.
+ * Sends requests over and over, in a process of its own, so that it slows no measurement: `bun test/support/run-flood.ts`
+ * with a `Flood` as JSON on standard input prints `ready` when it begins, and how often each status was answered, as
+ * JSON, when it has sent all or on SIGTERM.
  */
 import type { Flood } from "./flood.ts";
 
 // `startFlood` passes a flood of this form.
-const flood = JSON.parse(process.argv[2] ?? "{}") as Flood;
+const flood = (await Bun.stdin.json()) as Flood;
 const statuses: Record<string, number> = {};
 const body = new TextEncoder().encode(bodyOf(flood));
+const total = flood.total ?? Number.POSITIVE_INFINITY;
 let asked = 0;
 const stopped = new AbortController();
 
 process.on("SIGTERM", () => {
   stopped.abort();
+  finish();
+});
+
+function finish(): never {
   console.log(JSON.stringify(statuses));
   process.exit(0);
-});
+}
 
 function bodyOf({ content, bytes }: Flood): string {
   if (content === "objects") {
@@ -24,6 +29,7 @@ function bodyOf({ content, bytes }: Flood): string {
     return `{"data":[${objects}]}`;
   }
   const mail = { to_address: "flood@example.com", subject: "Hello", html: "<p>Hello</p>" };
+  if (content === "mail") return JSON.stringify(mail);
   return JSON.stringify({ ...mail, data: { text: "x".repeat(bytes - 200) } });
 }
 
@@ -42,21 +48,24 @@ async function send(): Promise<void> {
 }
 
 async function sendOn(pauseMs: number): Promise<void> {
-  while (!stopped.signal.aborted) {
+  while (!stopped.signal.aborted && asked < total) {
     await send();
-    await Bun.sleep(pauseMs);
+    if (pauseMs > 0) await Bun.sleep(pauseMs);
   }
 }
 
 async function sendAtRate(perSecond: number): Promise<void> {
   const startedMs = performance.now();
-  for (let sent = 0; !stopped.signal.aborted; sent += 1) {
+  const answers: Promise<void>[] = [];
+  for (let sent = 0; !stopped.signal.aborted && sent < total; sent += 1) {
     await Bun.sleep(Math.max(0, startedMs + (sent * 1000) / perSecond - performance.now()));
-    void send();
+    answers.push(send());
   }
+  await Promise.all(answers);
 }
 
 console.log("ready");
 const { rate } = flood;
 if ("perSecond" in rate) await sendAtRate(rate.perSecond);
 else await Promise.all(Array.from({ length: rate.connections }, () => sendOn(rate.pauseMs)));
+finish();
