@@ -6,7 +6,7 @@ import { createPostgres, postgresMissing } from "../../test/support/postgres.ts"
 import type { RedisServer } from "../../test/support/redis.ts";
 import { ScriptedRelay } from "../../test/support/scripted-relay.ts";
 import { SEED_MASTER_KEY, type SeedTenant, seedTenants } from "../../test/support/seed-tenants.ts";
-import { sendSteadily, SteadySender } from "../../test/support/steady-sender.ts";
+import { SteadySender, sendSteadily } from "../../test/support/steady-sender.ts";
 import { Undo } from "../../test/support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
 import { startBenchRedis } from "./bench-redis.ts";
@@ -194,7 +194,10 @@ async function besideMoves(load: NeighbourLoad): Promise<NeighbourResult> {
     const postgres = undo.add(await createPostgres(), (one) => one.remove());
     const redis = undo.add(await startBenchRedis(), (one) => one.stop());
     const relay = undo.add(await ScriptedRelay.start(), (one) => one.stop());
-    const wanted = [...Array.from({ length: SHARDS }, (_, i) => ({ id: `healthy-${i}` })), ...withRelays(SHARDS, relay)];
+    const wanted = [
+      ...Array.from({ length: SHARDS }, (_, i) => ({ id: `healthy-${i}` })),
+      ...withRelays(SHARDS, relay),
+    ];
     for (let i = 0; i < SHARDS; i += 1) relay.behave({ answerMs: SLOW_MS }, hostOf(i));
     const seeded = await seedTenants({ databaseUrl: postgres.url, shards: SHARDS }, wanted);
     const [healthy, slow] = [seeded.slice(0, SHARDS), seeded.slice(SHARDS)];

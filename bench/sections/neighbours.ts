@@ -17,7 +17,9 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
   };
   // A word in the name of the situation that is wanted alone.
   const only = process.env["NEIGHBOURS_ONLY"];
-  console.log(`\nNeighbours: a healthy tenant sends ${load.perSecond} mails a second for ${load.seconds} s, open loop\n`);
+  console.log(
+    `\nNeighbours: a healthy tenant sends ${load.perSecond} mails a second for ${load.seconds} s, open loop\n`,
+  );
   const rows: Record<string, string | number>[] = [];
   const results: Record<string, unknown> = { ...load };
   const notes: string[] = [];
@@ -30,7 +32,9 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
       continue;
     }
     rows.push(rowOf(name, result));
-    notes.push(`${name}: ${result.note}${result.missing === 0 ? "" : `; ${result.missing} not handed over at the end`}`);
+    notes.push(
+      `${name}: ${result.note}${result.missing === 0 ? "" : `; ${result.missing} not handed over at the end`}`,
+    );
   }
   console.table(rows);
   for (const note of notes) console.log(note);

@@ -4,7 +4,7 @@ import { startFlood } from "../support/flood.ts";
 import type { LoadTenant } from "../support/load.ts";
 import { recordProof } from "../support/proof.ts";
 import type { ScriptedRelay } from "../support/scripted-relay.ts";
-import { sendSteadily, type SteadyResult } from "../support/steady-sender.ts";
+import { type SteadyResult, sendSteadily } from "../support/steady-sender.ts";
 import type { Waybill } from "../support/waybill.ts";
 import { FaultWorld, mebibytes, residentBytes, sizeOf } from "./fault-world.ts";
 
@@ -68,8 +68,11 @@ test("a limited tenant's flood of large bodies does not slow another tenant", as
   const { waybill, relay, neighbour, limited } = here;
   const flood = world.undo.add(
     await startFlood({
-      ...{ url: `${waybill.url}/v1/send/email`, apiKeys: [limited.apiKey], content: "text" },
-      ...{ bytes: 8 * MEBIBYTE, rate: { connections: sizeOf("FLOOD_CONNECTIONS", 50), pauseMs: 200 } },
+      url: `${waybill.url}/v1/send/email`,
+      apiKeys: [limited.apiKey],
+      content: "text",
+      bytes: 8 * MEBIBYTE,
+      rate: { connections: sizeOf("FLOOD_CONNECTIONS", 50), pauseMs: 200 },
     }),
     (one) => one.stop(),
   );
@@ -84,8 +87,11 @@ test("bodies that are small to send and dear to read do not slow another tenant"
   const { waybill, relay, neighbour, hostile } = here;
   const flood = world.undo.add(
     await startFlood({
-      ...{ url: `${waybill.url}/v1/send/email`, apiKeys: [hostile.apiKey], content: "objects" },
-      ...{ bytes: 10 * MEBIBYTE, rate: { perSecond: 3 } },
+      url: `${waybill.url}/v1/send/email`,
+      apiKeys: [hostile.apiKey],
+      content: "objects",
+      bytes: 10 * MEBIBYTE,
+      rate: { perSecond: 3 },
     }),
     (one) => one.stop(),
   );

@@ -43,11 +43,19 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
         return { tenant, body: { to_address: `slow-${index}@example.com`, subject: "Hello", html: "<p>Hello</p>" } };
       });
     const alone = await new SteadySender(front, relay, {
-      ...{ name: "alone", tenants: neighbours, perSecond: 10, seconds: 3, patienceMs: 10_000 },
+      name: "alone",
+      tenants: neighbours,
+      perSecond: 10,
+      seconds: 3,
+      patienceMs: 10_000,
     }).run();
 
     const sender = new SteadySender(front, relay, {
-      ...{ name: "beside", tenants: neighbours, perSecond: 20, seconds: 120, patienceMs: SLOW_MS + 10_000 },
+      name: "beside",
+      tenants: neighbours,
+      perSecond: 20,
+      seconds: 120,
+      patienceMs: SLOW_MS + 10_000,
     });
     const running = sender.run();
     const before = await sendSlow();

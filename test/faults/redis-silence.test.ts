@@ -63,24 +63,28 @@ test("connections to Redis that went silent are replaced, and accepting and deli
   expect(relay.repeats).toBe(0);
 }, 70_000);
 
-test("a silence of Redis that is longer than a lease sends nothing twice", async () => {
-  const { proxy, relay, waybill, mail } = await behindProxy();
-  relay.behave({ answerMs: 3_000 });
-  const jobs = await sendMany(waybill, MAILS, mail);
-  await eventually("all mails are with the relay", () => relay.unanswered === MAILS, 15_000);
-  await proxy.silenceFor(SILENCE_MS);
-  const endedAtMs = performance.now();
-  const ends = await endsOf(waybill, jobs, 20_000);
-  const recoveryMs = Math.round(performance.now() - endedAtMs);
-  recordProof({
-    fault: `${SILENCE_MS / 1000} s of silence from Redis, ${MAILS} mails under way`,
-    accepted: jobs.length,
-    lost: jobs.length - ends.size,
-    sentTwice: relay.repeats,
-    sentTwiceAllowed: 0,
-    recoveryMs,
-  });
-  expect(jobs).toHaveLength(MAILS);
-  expect(ends.size).toBe(MAILS);
-  expect(relay.repeats).toBe(0);
-}, 70_000 + SILENCE_MS);
+test(
+  "a silence of Redis that is longer than a lease sends nothing twice",
+  async () => {
+    const { proxy, relay, waybill, mail } = await behindProxy();
+    relay.behave({ answerMs: 3_000 });
+    const jobs = await sendMany(waybill, MAILS, mail);
+    await eventually("all mails are with the relay", () => relay.unanswered === MAILS, 15_000);
+    await proxy.silenceFor(SILENCE_MS);
+    const endedAtMs = performance.now();
+    const ends = await endsOf(waybill, jobs, 20_000);
+    const recoveryMs = Math.round(performance.now() - endedAtMs);
+    recordProof({
+      fault: `${SILENCE_MS / 1000} s of silence from Redis, ${MAILS} mails under way`,
+      accepted: jobs.length,
+      lost: jobs.length - ends.size,
+      sentTwice: relay.repeats,
+      sentTwiceAllowed: 0,
+      recoveryMs,
+    });
+    expect(jobs).toHaveLength(MAILS);
+    expect(ends.size).toBe(MAILS);
+    expect(relay.repeats).toBe(0);
+  },
+  70_000 + SILENCE_MS,
+);

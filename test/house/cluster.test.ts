@@ -87,7 +87,10 @@ describe.skipIf(postgresMissing() !== null)("several processes on servers by URL
     for (const times of sink.received.values()) taken += times;
     recordProof({
       fault: "kill -9 of one of two dispatchers",
-      ...{ accepted: count, lost: 0, sentTwice: taken - sink.received.size, recoveryMs },
+      accepted: count,
+      lost: 0,
+      sentTwice: taken - sink.received.size,
+      recoveryMs,
       // What it had under way.
       sentTwiceAllowed: IN_FLIGHT_MAX,
     });

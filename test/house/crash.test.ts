@@ -80,7 +80,11 @@ test("whatever is answered with 202 is sent and recorded once, however often the
   for (const times of sink.received.values()) repeats += times - 1;
   recordProof({
     fault: `kill -9 of the server, ${KILLS} times under load`,
-    ...{ accepted: count, lost: count - ended, sentTwice: repeats, sentTwiceAllowed: KILLS * IN_FLIGHT_MAX, recoveryMs },
+    accepted: count,
+    lost: count - ended,
+    sentTwice: repeats,
+    sentTwiceAllowed: KILLS * IN_FLIGHT_MAX,
+    recoveryMs,
   });
   expect(sink.received.size).toBeGreaterThanOrEqual(count);
   expect(repeats).toBeLessThanOrEqual(KILLS * IN_FLIGHT_MAX);

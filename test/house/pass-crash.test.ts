@@ -152,7 +152,8 @@ test("a token is spent for each pass that exists, and for no other, wherever the
       .where(eq(tokenMovements.tenantId, TENANT));
     recordProof({
       fault: `kill -9 of the server, ${KILLS} times while passes are made`,
-      ...{ accepted: accepted.size, lost: Math.max(0, accepted.size - existing) },
+      accepted: accepted.size,
+      lost: Math.max(0, accepted.size - existing),
       note: `${existing} passes exist, ${undone} that had no job were undone, ${TOKENS - expected} tokens spent`,
     });
     expect(moved).toEqual([{ sum: expected }]);

@@ -80,7 +80,8 @@ test("the books balance after a recorder was killed at every moment of a batch, 
     await expectBalance(clickhouse, DYING_DATABASE);
     recordProof({
       fault: "kill -9 of the recorder at every moment of a batch",
-      ...{ accepted: ids.length, lost: 0 },
+      accepted: ids.length,
+      lost: 0,
       note: "every event is stored once, and the sums agree",
     });
   });

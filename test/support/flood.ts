@@ -14,9 +14,7 @@ export interface Flood {
 }
 
 /** So many requests a second, however long an answer takes; or on so many connections, with a pause behind each answer. */
-export type FloodRate =
-  | { readonly perSecond: number }
-  | { readonly connections: number; readonly pauseMs: number };
+export type FloodRate = { readonly perSecond: number } | { readonly connections: number; readonly pauseMs: number };
 
 export interface RunningFlood {
   /** Resolves when all its requests are answered. */

@@ -7,8 +7,8 @@ import { migrate } from "../../src/registry/migrate.ts";
 import { credentials, domains, keys, plans, tenants } from "../../src/registry/schema.ts";
 import { tenantShard } from "../../src/registry/tenant-shard.ts";
 import { Vault } from "../../src/registry/vault.ts";
-import { MASTER_KEY, openTestRegistry } from "../registry/open-test-registry.ts";
 import { machineRandom } from "../registry/machine.ts";
+import { MASTER_KEY, openTestRegistry } from "../registry/open-test-registry.ts";
 import type { LoadTenant } from "./load.ts";
 
 /** For `MASTER_KEY` of the processes that run on a seeded registry. */
@@ -40,7 +40,8 @@ export async function seedTenants(
   { home = "", databaseUrl, shards = 16 }: SeedPlace,
   wanted: readonly SeedTenant[],
 ): Promise<readonly LoadTenant[]> {
-  const database = databaseUrl === undefined ? await openPglite(join(home, "postgres")) : await connectPostgres(databaseUrl);
+  const database =
+    databaseUrl === undefined ? await openPglite(join(home, "postgres")) : await connectPostgres(databaseUrl);
   const { db } = database;
   try {
     await migrate(db);
