@@ -9,7 +9,9 @@ import { endTestFilesOnSignal, runTestFile } from "./support/run-test-file.ts";
  * `npm run prove` runs every test that takes something away from whole processes, one after the other, and prints what
  * became of the promises: a line a fault, and a copy as JSON.
  *
- *   npm run prove -- [words in paths] [--json FILE]
+ *   npm run prove -- [words in paths] [--json FILE] [--docs]
+ *
+ * With `--docs` the figures in docs/promises.md are written anew.
  *
  * Sizes are those of the test suite; the environment variables that each test names at its top make them larger.
  */
@@ -18,7 +20,8 @@ import { endTestFilesOnSignal, runTestFile } from "./support/run-test-file.ts";
 const TESTS = [
   "test/faults/*.test.ts",
   "test/house/*{crash,cluster,upgrade}*.test.ts",
-  "test/ledger/recorder-death.test.ts",
+  "test/upgrade/*.test.ts",
+  "test/ledger/{recorder-death,killed-inserts}.test.ts",
   "test/journal/*cluster*.test.ts",
   "test/registry/registry-outage.test.ts",
 ] as const;
@@ -39,13 +42,14 @@ interface JudgedProof extends Proof {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "string", default: "prove-results.json" } },
+  options: { json: { type: "string", default: "prove-results.json" }, docs: { type: "boolean", default: false } },
 });
 endTestFilesOnSignal();
 const lines: Line[] = [];
 for (const file of filesToRun(positionals)) lines.push(await prove(file));
 print(lines);
 await writeResults(lines, values.json);
+if (values.docs) await writeDocs(lines);
 const broken = lines.filter(({ holds }) => !holds);
 console.log(`\n${lines.length - broken.length} files hold, ${broken.length} do not; written to ${values.json}`);
 for (const { test } of broken) console.log(`does not hold: ${test}`);
@@ -83,12 +87,13 @@ function readProof(line: string): Proof {
   return JSON.parse(line, (_, value: unknown) => (value === null ? Number.POSITIVE_INFINITY : value)) as Proof;
 }
 
+function rowsOf(all: readonly Line[]): readonly Row[] {
+  return all.flatMap(({ test, holds, proofs }) => (proofs.length === 0 ? [{ fault: test, holds }] : proofs).map(rowOf));
+}
+
 function print(all: readonly Line[]): void {
-  const rows = all.flatMap(({ test, holds, proofs }) => {
-    return (proofs.length === 0 ? [{ fault: test, holds }] : proofs).map(rowOf);
-  });
   console.log();
-  console.table(rows);
+  console.table(rowsOf(all));
   console.log("lost: accepted and never ended. twice: handed to a provider again / so many the promise allows.");
   console.log("recovery: from the end of the fault. neighbour: the longest wait of an unconcerned tenant from its");
   console.log("request to the hand-over, and its p99 beside the fault divided by its p99 without.");
@@ -97,7 +102,9 @@ function print(all: readonly Line[]): void {
   }
 }
 
-function rowOf(proof: JudgedProof): Record<string, string | number> {
+type Row = Readonly<Record<string, string | number>>;
+
+function rowOf(proof: JudgedProof): Row {
   const { fault, holds, accepted, lost, sentTwice, sentTwiceAllowed, recoveryMs, neighbourMs, neighbourRatio } = proof;
   return {
     fault,
@@ -114,6 +121,21 @@ function rowOf(proof: JudgedProof): Record<string, string | number> {
 function seconds(ms: number | undefined): string {
   if (ms === undefined) return "";
   return Number.isFinite(ms) ? `${(ms / 1000).toFixed(1)} s` : "never";
+}
+
+/** Between the two comments that mark them. */
+async function writeDocs(all: readonly Line[]): Promise<void> {
+  const rows = rowsOf(all).filter(({ fault }) => !String(fault).endsWith(".test.ts"));
+  const [first] = rows;
+  if (first === undefined) return;
+  const names = Object.keys(first);
+  const table = [names, names.map(() => "---"), ...rows.map((row) => names.map((name) => String(row[name])))];
+  const lines = table.map((cells) => `| ${cells.join(" | ")} |`);
+  const where = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores, Bun ${Bun.version}`;
+  const page = join(ROOT, "docs/promises.md");
+  const text = await Bun.file(page).text();
+  const figures = `<!-- figures -->\n\n${where}:\n\n${lines.join("\n")}\n\n<!-- /figures -->`;
+  await Bun.write(page, text.replace(/<!-- figures -->[^]*<!-- \/figures -->/, figures));
 }
 
 async function writeResults(all: readonly Line[], file: string): Promise<void> {

@@ -22,22 +22,19 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
   );
   const rows: Record<string, string | number>[] = [];
   const results: Record<string, unknown> = { ...load };
-  const notes: string[] = [];
   for (const { name, inSmoke, measure } of SITUATIONS) {
     if (smoke ? !inSmoke : only !== undefined && !name.includes(only)) continue;
     const result = await measure(load);
     results[name] = result;
     if (!("alone" in result)) {
-      notes.push(`${name}: left out, ${result.missing}`);
+      console.log(`${name}: left out, ${result.missing}`);
       continue;
     }
     rows.push(rowOf(name, result));
-    notes.push(
-      `${name}: ${result.note}${result.missing === 0 ? "" : `; ${result.missing} not handed over at the end`}`,
-    );
+    const late = result.missing === 0 ? "" : `; ${result.missing} not handed over at the end`;
+    console.log(`${name}: ${result.note}${late}`);
   }
   console.table(rows);
-  for (const note of notes) console.log(note);
   return results;
 }
 
