@@ -38,7 +38,12 @@ export interface Setting<T> {
   /** The value is never shown. */
   readonly secret?: true;
   /** An unset variable is made up once and kept in this file of WAYBILL_HOME. */
-  readonly generated?: { readonly file: string; make(): string };
+  readonly generated?: {
+    readonly file: string;
+    make(): string;
+    /** Stored data is of no use without it: beside data it is never made anew. */
+    readonly keepsData?: true;
+  };
 }
 
 const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
@@ -174,7 +179,7 @@ export const SETTINGS = {
   masterKeys: {
     name: "MASTER_KEY",
     default: null,
-    generated: { file: "master-key", make: () => randomBytes(MASTER_KEY_BYTES).toString("base64") },
+    generated: { file: "master-key", make: () => randomBytes(MASTER_KEY_BYTES).toString("base64"), keepsData: true },
     secret: true,
     meaning: "encrypts stored credentials and signs links; a comma-separated list rotates it (the first one encrypts)",
     expected: `${MASTER_KEY_BYTES} bytes in base64, or several of them separated by commas`,

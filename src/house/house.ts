@@ -32,6 +32,7 @@ import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
+import { checkStart } from "./start-checks.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, openToAnalysts, usesLedger } from "./stores.ts";
 
 export interface HouseOptions {
@@ -260,6 +261,16 @@ async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (
   if (database.status === "rejected") throw database.reason;
   if (ledger.status === "rejected") throw ledger.reason;
 
+  const checks = await checkStart({
+    config,
+    clock,
+    telemetry,
+    redis: redis.value.address,
+    db: database.value.db,
+    eventStore: ledger.value,
+    onMismatch: onBroken,
+  });
+  shutdown.add("work", "start checks", () => checks.stop());
   const journal = new RedisJournal({ address: redis.value.address, clock, random: systemRandom, telemetry });
   shutdown.add("clients", "journal", () => journal.stop());
   await journal.start();
