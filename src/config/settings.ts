@@ -58,7 +58,7 @@ export const SETTINGS = {
   port: {
     name: "PORT",
     default: "3000",
-    meaning: "port of the HTTP listener; `0` takes a free one",
+    meaning: "port of the HTTP listener, which every role has; `0` takes a free one",
     ...wholeNumber(0, 65_535),
   },
   host: {
@@ -81,6 +81,14 @@ export const SETTINGS = {
     meaning: "which roles this process plays; `maillog` is on by itself where `MAIL_LOG` is set",
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
     parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
+  },
+  drainGraceMs: {
+    name: "DRAIN_GRACE_MS",
+    default: "1500",
+    meaning:
+      "how long a process that is told to end (SIGTERM) still takes requests while `/ready` says `stopping`, so that " +
+      "balancers turn away first; only beside a shared Redis (`REDIS_URL`)",
+    ...wholeNumber(0, 5_000),
   },
   home: {
     name: "WAYBILL_HOME",

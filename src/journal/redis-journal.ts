@@ -42,6 +42,7 @@ import { Observer } from "./observe.ts";
 import { pull } from "./pull.ts";
 import { record } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
+import { probeRedis } from "./redis-probe.ts";
 import { References } from "./references.ts";
 import { settle } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
@@ -60,9 +61,7 @@ export interface RedisJournalOptions {
 export class RedisJournal implements Journal, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
     name: "redis",
-    check: async () => {
-      await this.front.ping().catch((error: unknown) => Promise.reject(redisFailure(error)));
-    },
+    check: () => probeRedis(this.front),
   };
 
   /** Messages that people wrote to the numbers that are sent from. */

@@ -42,8 +42,8 @@ export async function startWaybill(home: string, environment: Readonly<Record<st
     stderr: environment["SHOW_LOG"] === undefined ? "ignore" : "inherit",
   });
   const screen = await readScreen(server.stdout);
-  const url = /API +(http:\S+)/.exec(screen)?.[1];
-  if (url === undefined && !environment["ROLES"])
+  const url = /(?:API|Service) +(http:\S+)/.exec(screen)?.[1];
+  if (url === undefined)
     throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
   const token = environment["OPERATOR_TOKEN"] ?? (await readFile(join(home, "operator-token"), "utf8")).trim();
   const call = async (path: string, init: RequestInit, body: unknown): Promise<Answer> => {
@@ -56,7 +56,7 @@ export async function startWaybill(home: string, environment: Readonly<Record<st
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
   return {
-    url: url ?? "",
+    url,
     home,
     pid: server.pid,
     screen,
@@ -81,7 +81,7 @@ async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
   let text = "";
   for await (const chunk of output) {
     text += decoder.decode(chunk, { stream: true });
-    if (/Waybill is ready[^]*(curl[^]*-d |Roles +dispatcher\n[^]*\n\n)/.test(text)) break;
+    if (/Waybill is ready[^]*(curl[^]*-d |Service +http[^]*\n\n)/.test(text)) break;
   }
   return text;
 }

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { runCommand } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+describe.skipIf(postgresMissing() !== null)("a process without the role api", () => {
+  let redis: RedisServer;
+  let postgres: PostgresServer;
+  let home: Awaited<ReturnType<typeof temporaryHome>>;
+  let waybill: Waybill;
+  let environment: Readonly<Record<string, string>>;
+
+  beforeAll(async () => {
+    [redis, postgres, home] = await Promise.all([startRedis(), createPostgres(), temporaryHome()]);
+    const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
+    environment = { WAYBILL_HOME: home.path, ...urls };
+    expect((await runCommand(["migrate"], environment)).code).toBe(0);
+    waybill = await startWaybill(home.path, { ...environment, ROLES: "dispatcher,recorder" });
+  }, 60_000);
+
+  afterAll(async () => {
+    await waybill.kill();
+    await redis.stop();
+    await postgres.remove();
+    await home.remove();
+  });
+
+  async function get(path: string, method = "GET") {
+    const response = await fetch(`${waybill.url}${path}`, { method });
+    return { status: response.status, body: await response.text() };
+  }
+
+  test("answers for health, readiness and metrics, and for nothing else", async () => {
+    expect(await get("/health")).toEqual({ status: 200, body: '{"status":"ok"}' });
+    expect(await get("/ready")).toEqual({ status: 200, body: '{"status":"ready"}' });
+    expect((await get("/metrics")).body).toContain('waybill_part_up{part="redis"} 1');
+    for (const path of ["/v1/jobs/x", "/dash", "/openapi.json", "/"]) {
+      const { status, body } = await get(path);
+      expect([status, typeof JSON.parse(body).error]).toEqual([404, "string"]);
+    }
+    expect((await get("/ready", "POST")).status).toBe(405);
+  });
+
+  test("works where its port is taken, and listens elsewhere", async () => {
+    const { port } = new URL(waybill.url);
+    const second = await startWaybill(home.path, { ...environment, ROLES: "dispatcher", PORT: port });
+    try {
+      expect(new URL(second.url).port).not.toBe(port);
+      expect((await fetch(`${second.url}/ready`)).status).toBe(200);
+    } finally {
+      await second.kill();
+    }
+  });
+
+  test("says which part is away, and since when", async () => {
+    await postgres.crash();
+    try {
+      const body = await eventually("the registry is missed", async () => {
+        const answer = await get("/ready");
+        return answer.status === 503 ? JSON.parse(answer.body) : null;
+      });
+      expect(body).toEqual({
+        error: "not ready: registry",
+        status: "unavailable",
+        failing: ["registry"],
+        away: [{ part: "registry", since: expect.any(String) }],
+      });
+    } finally {
+      await postgres.start();
+    }
+    await eventually("it is back", async () => (await get("/ready")).status === 200);
+  });
+});
