@@ -27,7 +27,6 @@ const SHARED = {
 interface Accepted {
   readonly tenant: LoadTenant;
   readonly jobId: string;
-  readonly address: string;
 }
 
 describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster", () => {
@@ -90,7 +89,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
       await cluster.isWhole();
     }
     const lost = await missingAfter(all);
-    const twice = all.filter(({ address }) => (sink.received.get(address) ?? 0) > 1).length;
+    const twice = [...sink.received.values()].filter((times) => times > 1).length;
     for (const row of rows) process.stderr.write(`${row}\n`);
     process.stderr.write(`${KILLS} kills, ${all.length} accepted, ${lost.length} lost, ${twice} sent twice\n`);
     expect(lost.length).toBe(0);
@@ -106,10 +105,9 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
       while (accepted.length < enough) {
         const tenant = tenants[asked++ % tenants.length];
         if (tenant === undefined) return;
-        const address = `u${crypto.randomUUID()}@example.com`;
-        const body = { to_address: address, subject: "Hello", html: "<p>Hello</p>" };
+        const body = { to_address: `u${asked}@example.com`, subject: "Hello", html: "<p>Hello</p>" };
         const answer = await front.request(tenant.apiKey, "POST", "/v1/send/email", body);
-        if (answer.status === 202) accepted.push({ tenant, jobId: answer.body.job_id, address });
+        if (answer.status === 202) accepted.push({ tenant, jobId: answer.body.job_id });
         else refused += 1;
       }
     };

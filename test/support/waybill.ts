@@ -34,9 +34,14 @@ export async function temporaryHome(): Promise<{ path: string; remove(): Promise
 
 const ROOT = join(import.meta.dir, "../..");
 
-export async function startWaybill(home: string, environment: Readonly<Record<string, string>> = {}): Promise<Waybill> {
+/** `root`: the folder of the build that is started. */
+export async function startWaybill(
+  home: string,
+  environment: Readonly<Record<string, string>> = {},
+  root = ROOT,
+): Promise<Waybill> {
   const server = Bun.spawn([process.execPath, "src/main.ts"], {
-    cwd: ROOT,
+    cwd: root,
     env: { ...basicEnvironment(), WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
     stderr: environment["SHOW_LOG"] === undefined ? "ignore" : "inherit",
