@@ -106,6 +106,14 @@ export const SETTINGS = {
     expected: "redis://host:6379 or rediss://host:6379, or several of them separated by commas",
     parse: redisAddress,
   },
+  redisReplicasAcked: {
+    name: "REDIS_REPLICAS_ACKED",
+    default: "0",
+    meaning:
+      "how many replicas of a shared Redis must have a job before it is answered with 202 (docs/redis-cluster.md); a " +
+      "master with fewer refuses its tenants' messages",
+    ...wholeNumber(0, 5),
+  },
   databaseUrl: {
     name: "DATABASE_URL",
     default: null,

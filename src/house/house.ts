@@ -260,7 +260,9 @@ async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (
     onMismatch: onBroken,
   });
   shutdown.add("work", "start checks", () => checks.stop());
-  const journal = new RedisJournal({ address: redis.value.address, clock, random: systemRandom, telemetry });
+  const { address } = redis.value;
+  const { redisReplicasAcked: replicasAcked } = config;
+  const journal = new RedisJournal({ address, clock, random: systemRandom, telemetry, replicasAcked });
   shutdown.add("clients", "journal", () => journal.stop());
   await journal.start();
   // Our lock on the folder says that whoever held a lease in this Redis is dead.

@@ -44,6 +44,7 @@ import { record } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { References } from "./references.ts";
+import { Replicas } from "./replicas.ts";
 import { settle } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 
@@ -52,6 +53,8 @@ export interface RedisJournalOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** How many replicas must have a job before it counts as accepted. */
+  readonly replicasAcked?: number;
 }
 
 /**
@@ -83,7 +86,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     this.owner = connectRedis(address, telemetry);
     this.subscriber = connectRedis(address, telemetry);
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
-    this.acceptor = new Acceptor(this.front, clock, shardsPerCall);
+    this.acceptor = new Acceptor(this.front, clock, shardsPerCall, new Replicas(this.front, options.replicasAcked ?? 0));
     this.observer = new Observer(this.front, clock, shardsPerCall);
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.references = new References(this.owner, this.front, clock);

@@ -10,10 +10,13 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 /**
  * `CLUSTER_KILLS=10` is the long run: as many masters are killed, one after the other, and the table of what was lost
  * is printed. `CLUSTER_CUT_MS=500` besides cuts the victim's replica off for so long before each kill, which is what a
- * network does that fails together with a machine.
+ * network does that fails together with a machine. `CLUSTER_ACKED=1` sets REDIS_REPLICAS_ACKED, `CLUSTER_MIN_REPLICAS=1`
+ * Redis' own min-replicas-to-write: docs/redis-cluster.md has the figures of each.
  */
 const KILLS = Number(process.env["CLUSTER_KILLS"] ?? 1);
 const CUT_MS = Number(process.env["CLUSTER_CUT_MS"] ?? 0);
+const ACKED = process.env["CLUSTER_ACKED"] ?? "0";
+const MIN_REPLICAS = process.env["CLUSTER_MIN_REPLICAS"] ?? "0";
 const SENDERS = 8;
 /** Jobs that are accepted before a kill, and after it. */
 const JOBS = 300;
@@ -40,8 +43,9 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
   let urls: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    [cluster, postgres, sink] = await Promise.all([startRedisCluster(), createPostgres(), startSmtpSink()]);
-    urls = { ...SHARED, REDIS_URL: cluster.url, DATABASE_URL: postgres.url, SMTP_URL: sink.url };
+    const settings = ["--min-replicas-to-write", MIN_REPLICAS];
+    [cluster, postgres, sink] = await Promise.all([startRedisCluster(3, settings), createPostgres(), startSmtpSink()]);
+    urls = { ...SHARED, REDIS_URL: cluster.url, DATABASE_URL: postgres.url, SMTP_URL: sink.url, REDIS_REPLICAS_ACKED: ACKED };
     const home = await newHome();
     expect((await runCommand(["migrate"], { ...SHARED, DATABASE_URL: postgres.url, WAYBILL_HOME: home })).code).toBe(0);
     front = await start("api,recorder");

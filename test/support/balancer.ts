@@ -1,5 +1,6 @@
-/** How often a balancer asks each process whether it is ready. */
+/** How often a balancer asks each process whether it still takes requests. */
 const LOOK_MS = 150;
+const LOOK_TIMEOUT_MS = 2_000;
 
 export interface Backend {
   readonly url: string;
@@ -10,12 +11,13 @@ export interface Backend {
 }
 
 /**
- * A load balancer, as a client of several processes: sends to those whose `/ready` says so, and moves on to another
- * one when a connection is refused, which is all that may be tried twice without looking into the request.
+ * A load balancer, as a client of several processes: moves on when `/ready` says that a process is stopping, and when
+ * a connection is refused, which is all that may be tried again without looking into the request. A process that misses
+ * a part of the service is kept, as the others miss it, too.
  */
 export class Balancer {
   private readonly backends: readonly Backend[];
-  private readonly ready = new Set<Backend>();
+  private readonly taking = new Set<Backend>();
   private readonly looking: readonly Promise<void>[];
   private isStopped = false;
   private turn = 0;
@@ -31,14 +33,14 @@ export class Balancer {
     return found;
   }
 
-  isReady(url: string): boolean {
-    return this.ready.has(this.backend(url));
+  takes(url: string): boolean {
+    return this.taking.has(this.backend(url));
   }
 
   /** Rejects when no process takes it, and whenever one has taken it and does not answer. */
   async send(path: string, init: RequestInit): Promise<Response> {
-    for (let tries = 0; tries < 2 * this.backends.length; tries += 1) {
-      const choices = [...this.ready].filter((backend) => !backend.isOut);
+    for (let tries = 0; tries < 4 * this.backends.length; tries += 1) {
+      const choices = [...this.taking].filter((backend) => !backend.isOut);
       const backend = choices[this.turn++ % Math.max(choices.length, 1)];
       if (backend === undefined) {
         await Bun.sleep(LOOK_MS);
@@ -49,12 +51,12 @@ export class Balancer {
         return await fetch(`${backend.url}${path}`, init);
       } catch (error) {
         if (!isRefused(error)) throw error;
-        this.ready.delete(backend);
+        this.taking.delete(backend);
       } finally {
         backend.underWay -= 1;
       }
     }
-    throw new Error("no process is ready");
+    throw new Error("no process takes requests");
   }
 
   async stop(): Promise<void> {
@@ -64,15 +66,21 @@ export class Balancer {
 
   private async watch(backend: Backend): Promise<void> {
     while (!this.isStopped) {
-      const signal = AbortSignal.timeout(2_000);
-      const isReady = await fetch(`${backend.url}/ready`, { signal }).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-      if (isReady) this.ready.add(backend);
-      else this.ready.delete(backend);
+      const answer = await look(backend.url);
+      if (answer === "takes") this.taking.add(backend);
+      else if (answer === "stopping") this.taking.delete(backend);
       await Bun.sleep(LOOK_MS);
     }
+  }
+}
+
+async function look(url: string): Promise<"takes" | "stopping" | "late"> {
+  try {
+    const response = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(LOOK_TIMEOUT_MS) });
+    const { failing } = (await response.json()) as { readonly failing?: readonly string[] };
+    return failing?.includes("stopping") ? "stopping" : "takes";
+  } catch (error) {
+    return isRefused(error) ? "stopping" : "late";
   }
 }
 

@@ -110,7 +110,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
         const next = await start(ports[i] ?? 0);
         expect(next.url).toBe(old.url);
         backend.isOut = false;
-        await eventually("the new one is ready", () => balancer.isReady(next.url));
+        await eventually("the new one is ready", () => balancer.takes(next.url));
         await load.enough(JOBS);
       }
     } finally {
