@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { createTenants } from "../support/load.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
-describe.skipIf(postgresMissing() !== null)("a process without the role api", () => {
+describe.skipIf(postgresMissing() !== null)("a process", () => {
   let redis: RedisServer;
   let postgres: PostgresServer;
   let home: Awaited<ReturnType<typeof temporaryHome>>;
@@ -32,7 +33,7 @@ describe.skipIf(postgresMissing() !== null)("a process without the role api", ()
     return { status: response.status, body: await response.text() };
   }
 
-  test("answers for health, readiness and metrics, and for nothing else", async () => {
+  test("without the role api answers for health, readiness and metrics, and for nothing else", async () => {
     expect(await get("/health")).toEqual({ status: 200, body: '{"status":"ok"}' });
     expect(await get("/ready")).toEqual({ status: 200, body: '{"status":"ready"}' });
     expect((await get("/metrics")).body).toContain('waybill_part_up{part="redis"} 1');
@@ -43,7 +44,7 @@ describe.skipIf(postgresMissing() !== null)("a process without the role api", ()
     expect((await get("/ready", "POST")).status).toBe(405);
   });
 
-  test("works where its port is taken, and listens elsewhere", async () => {
+  test("without the role api works where its port is taken, and listens elsewhere", async () => {
     const { port } = new URL(waybill.url);
     const second = await startWaybill(home.path, { ...environment, ROLES: "dispatcher", PORT: port });
     try {
@@ -71,5 +72,29 @@ describe.skipIf(postgresMissing() !== null)("a process without the role api", ()
       await postgres.start();
     }
     await eventually("it is back", async () => (await get("/ready")).status === 200);
+  });
+
+  test("that is told to end says so first, and takes requests for a moment more", async () => {
+    await waybill.kill();
+    const front = await startWaybill(home.path, { ...environment, ROLES: "api", DRAIN_GRACE_MS: "1500" });
+    const [tenant] = await createTenants(front, 1);
+    if (tenant === undefined) throw new Error("there is no tenant");
+    const ended = front.stop("SIGTERM");
+    const failing = await eventually("it says so", async () => {
+      const answer = await fetch(`${front.url}/ready`);
+      return answer.status === 503 ? ((await answer.json()) as { failing: string[] }).failing : null;
+    });
+    expect(failing).toEqual(["stopping"]);
+    const body = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
+    expect((await front.request(tenant.apiKey, "POST", "/v1/send/email", body)).status).toBe(202);
+    expect(await ended).toBe(0);
+    expect(fetch(`${front.url}/health`)).rejects.toThrow();
+  });
+
+  test("that is interrupted waits for nobody", async () => {
+    const front = await startWaybill(home.path, { ...environment, ROLES: "api", DRAIN_GRACE_MS: "5000" });
+    const askedAtMs = performance.now();
+    expect(await front.stop("SIGINT")).toBe(0);
+    expect(performance.now() - askedAtMs).toBeLessThan(4_000);
   });
 });
