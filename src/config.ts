@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { generatedSecret } from "./config/generated-secret.ts";
 import { SETTINGS, type Setting } from "./config/settings.ts";
@@ -66,6 +67,14 @@ class SettingsReader {
     const { generated } = setting;
     if (generated === undefined) return null;
     const file = join(home, generated.file);
+    // In this order: who starts beside us writes the secret before the data.
+    if (generated.keepsData && holdsData(home) && !existsSync(file)) {
+      this.problems.push(
+        `${setting.name} is unset and ${file} is gone, but that folder holds data that was written with it; ` +
+          `restore the file, or set ${setting.name} to what it held`,
+      );
+      return null;
+    }
     try {
       return this.parse(setting, generatedSecret(file, generated.make), `read from ${file}`);
     } catch (error) {
@@ -83,6 +92,11 @@ class SettingsReader {
     this.problems.push(`${setting.name} is ${holds}; it should be ${setting.expected}`);
     return null;
   }
+}
+
+/** Whether an embedded store has been created in the folder. */
+function holdsData(home: string): boolean {
+  return ["postgres", "redis", "clickhouse"].some((store) => existsSync(join(home, store)));
 }
 
 /** Settings that are right by themselves and wrong together. */

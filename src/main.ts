@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 import { parseArgs } from "node:util";
 import { version } from "../package.json";
+import { adopt } from "./commands/adopt.ts";
 import { check } from "./commands/check.ts";
 import { HELP } from "./commands/help.ts";
 import { migrate } from "./commands/migrate.ts";
@@ -37,6 +38,9 @@ async function run(args: readonly string[]): Promise<number> {
     case "migrate":
       refuseOperands(command, operands);
       return migrate(config());
+    case "adopt":
+      refuseOperands(command, operands);
+      return adopt(config());
     case "tenant":
       if (action === "create") return createTenant(config(), rest, values);
       break;

@@ -10,7 +10,7 @@ import type { PayloadStore } from "../core/payload-store.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
-import type { ReadinessProbe, SandboxMailbox } from "../core/report.ts";
+import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import type { Engagement } from "../intake/engagements.ts";
@@ -18,6 +18,7 @@ import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
 import type { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
+import type { Readiness } from "./readiness.ts";
 import type { WalletPorts } from "./wallet-ports.ts";
 
 /** All that the front door needs of the house. */
@@ -36,7 +37,8 @@ export interface ApiPorts {
   readonly telemetry: Telemetry;
   /** The Prometheus text exposition of this process. */
   metricsText(): Promise<string>;
-  readonly probes: readonly ReadinessProbe[];
+  /** Which parts are away. */
+  readonly readiness: Pick<Readiness, "look">;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;
   /** Reads the tokens of public links. */

@@ -1,62 +1,41 @@
 import type { Elysia } from "elysia";
-import type { Clock } from "../core/clock.ts";
-import { sleep } from "../core/clock.ts";
-import type { ReadinessProbe } from "../core/report.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
+import type { Readiness } from "./readiness.ts";
 
-/** `GET /health`, `GET /ready`, `GET /metrics`: what machines ask about this process. */
-export function serviceRoutes(app: Elysia, door: FrontDoor): void {
-  const { probes, clock, whenDraining } = door.ports;
-  const readiness = new Readiness(probes, clock);
-  const health = (exchange: Exchange) => exchange.json(200, { status: "ok" });
-  const ready = async (exchange: Exchange) => {
-    const failing = whenDraining?.aborted ? ["stopping"] : await readiness.failing();
-    if (failing.length === 0) return exchange.json(200, { status: "ready" });
-    return exchange.json(503, { error: `not ready: ${failing.join(", ")}`, status: "unavailable", failing });
+export interface ServiceAnswerPorts {
+  readonly readiness: Pick<Readiness, "look">;
+  /** The Prometheus text exposition of this process. */
+  metricsText(): Promise<string>;
+  /** Aborts when the process begins to stop: `/ready` then says so, and load balancers look elsewhere. */
+  readonly whenDraining?: AbortSignal;
+}
+
+/** What machines ask about this process, by path. */
+export function serviceAnswers({ readiness, metricsText, whenDraining }: ServiceAnswerPorts) {
+  return {
+    health: (exchange: Exchange) => exchange.json(200, { status: "ok" }),
+    ready: async (exchange: Exchange) => {
+      const state = await readiness.look();
+      const failing = whenDraining?.aborted ? ["stopping"] : state.failing;
+      const away = state.away.map(({ part, sinceMs }) => ({ part, since: new Date(sinceMs).toISOString() }));
+      const detail = away.length === 0 ? {} : { away };
+      if (failing.length === 0) return exchange.json(200, { status: "ready", ...detail });
+      const error = `not ready: ${failing.join(", ")}`;
+      return exchange.json(503, { error, status: "unavailable", failing, ...detail });
+    },
+    metrics: async (exchange: Exchange) =>
+      exchange.body(200, await metricsText(), { "content-type": METRICS_TYPE, "cache-control": "no-store" }),
   };
-  const metrics = async (exchange: Exchange) =>
-    exchange.body(200, await door.ports.metricsText(), { "content-type": METRICS_TYPE, "cache-control": "no-store" });
-  app.get("/health", ({ request }) => door.serve("health", request, health));
-  app.get("/ready", ({ request }) => door.serve("ready", request, ready));
-  app.get("/metrics", ({ request }) => door.serve("metrics", request, metrics));
 }
 
 /** Prometheus text exposition format 0.0.4. */
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-const PROBE_TIMEOUT_MS = 2_000;
 
-/** Asks the probes, once at a time however many ask for it: a stranger's requests must not load a dependency. */
-class Readiness {
-  private asking: Promise<string[]> | null = null;
-
-  constructor(
-    private readonly probes: readonly ReadinessProbe[],
-    private readonly clock: Clock,
-  ) {}
-
-  /** Names of the dependencies that are down or do not answer in time. */
-  failing(): Promise<string[]> {
-    this.asking ??= this.ask().finally(() => {
-      this.asking = null;
-    });
-    return this.asking;
-  }
-
-  private async ask(): Promise<string[]> {
-    const answers = await Promise.all(this.probes.map(async (probe) => ((await this.isUp(probe)) ? [] : [probe.name])));
-    return answers.flat();
-  }
-
-  private async isUp(probe: ReadinessProbe): Promise<boolean> {
-    const answered = new AbortController();
-    const deadline = sleep(this.clock, PROBE_TIMEOUT_MS, answered.signal).then(() => false);
-    const up = (async () => probe.check())().then(
-      () => true,
-      () => false,
-    );
-    const isUp = await Promise.race([up, deadline]);
-    answered.abort();
-    return isUp;
-  }
+/** `GET /health`, `GET /ready`, `GET /metrics`. */
+export function serviceRoutes(app: Elysia, door: FrontDoor): void {
+  const { health, ready, metrics } = serviceAnswers(door.ports);
+  app.get("/health", ({ request }) => door.serve("health", request, health));
+  app.get("/ready", ({ request }) => door.serve("ready", request, ready));
+  app.get("/metrics", ({ request }) => door.serve("metrics", request, metrics));
 }

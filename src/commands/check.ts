@@ -1,75 +1,59 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Config } from "../config.ts";
+import { ConfigurationError } from "../core/errors.ts";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
 import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
 import { platformApple } from "../house/apple.ts";
+import { StoreChecks } from "../house/store-checks.ts";
 import { hasEmbeddedStore } from "../house/stores.ts";
 import { realWhatsappUrl } from "../house/whatsapp.ts";
-import { RedisJournal } from "../journal/redis-journal.ts";
-import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
-import { connectPostgres } from "../registry/connect-postgres.ts";
-import { systemClock } from "../runtime/system-clock.ts";
-import { systemRandom } from "../runtime/system-random.ts";
-import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 
 const TRY_MS = 5_000;
+const EXIT_FAILURE = 1;
+/** Also where what answers cannot keep the promises, or belongs to others. */
+const EXIT_CONFIGURATION = 2;
 
-/** Tries every address of the configuration and says what it found, a line each. */
+/** What came of a part: 0, or the exit code that it calls for. */
+type Verdict = 0 | typeof EXIT_FAILURE | typeof EXIT_CONFIGURATION;
+
+/** Tries every part of the configuration and says what it found, a line each. Changes nothing in the stores. */
 export async function check(config: Config): Promise<number> {
   console.log("configuration: in order");
-  const results = await Promise.all([
-    tryOut("Redis", () => tryRedis(config)),
-    tryOut("PostgreSQL", () => tryPostgres(config)),
-    tryOut("ClickHouse", () => tryClickHouse(config)),
-    tryOut("mail server", () => tryMailServer(config)),
-    tryOut("WhatsApp", () => tryWhatsapp(config)),
-    tryOut("Apple passes", () => tryApple(config)),
-    tryOut("data folder", async () => tryFolder(config)),
-  ]);
-  return results.every((isFine) => isFine) ? 0 : 1;
+  const stores = new StoreChecks(config);
+  const parts: readonly [string, () => Promise<string>][] = [
+    ["Redis", () => stores.redis()],
+    ["PostgreSQL", () => stores.postgres()],
+    ["ClickHouse", () => stores.clickhouse()],
+    ["mail server", () => tryMailServer(config)],
+    ["spam filter", () => trySpamFilter(config)],
+    ["mail log", () => tryMailLog(config)],
+    ["WhatsApp", () => tryWhatsapp(config)],
+    ["Apple passes", () => tryApple(config)],
+    ["data folder", async () => tryFolder(config)],
+  ];
+  const verdicts = await Promise.all(parts.map(([name, attempt]) => tryOut(name, attempt)));
+  // What does not answer now may answer later; what must be changed is said with the code for that.
+  verdicts.push(await tryOut("together", () => stores.together()));
+  return Math.max(...verdicts);
 }
 
-async function tryOut(name: string, attempt: () => Promise<string>): Promise<boolean> {
+async function tryOut(name: string, attempt: () => Promise<string>): Promise<Verdict> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${TRY_MS / 1000} s`)), TRY_MS);
   try {
-    console.log(`${name}: ${await Promise.race([attempt(), late])}`);
-    return true;
+    for (const line of (await Promise.race([attempt(), late])).split("\n")) console.log(`${name}: ${line}`);
+    return 0;
   } catch (error) {
+    if (error instanceof ConfigurationError) {
+      for (const problem of error.problems) console.log(`${name}: FAILED, ${problem}`);
+      return EXIT_CONFIGURATION;
+    }
     console.log(`${name}: FAILED, ${error instanceof Error ? error.message : String(error)}`);
-    return false;
+    return EXIT_FAILURE;
   } finally {
     clearTimeout(timer);
-  }
-}
-
-async function tryRedis({ redis }: Config): Promise<string> {
-  if (redis === null) return `embedded (${Bun.which("redis-server") ?? missing("redis-server")})`;
-  const telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });
-  const journal = new RedisJournal({ address: redis, clock: systemClock, random: systemRandom, telemetry });
-  try {
-    await journal.probe.check();
-  } finally {
-    await journal.stop();
-  }
-  return "answers";
-}
-
-async function tryPostgres({ databaseUrl }: Config): Promise<string> {
-  if (databaseUrl === null) return "embedded (PGlite)";
-  await (await connectPostgres(databaseUrl)).close();
-  return "answers";
-}
-
-async function tryClickHouse({ clickhouseUrl, clickhouseUser, clickhousePassword }: Config): Promise<string> {
-  if (clickhouseUrl === null) return "embedded (chDB)";
-  const server = connectClickHouse({ url: clickhouseUrl, user: clickhouseUser, password: clickhousePassword ?? "" });
-  try {
-    const answer = await server.reader.query({ query: "SELECT version()", format: "JSONEachRow" });
-    const [row] = await answer.json<{ "version()": string }>();
-    return `answers (${row?.["version()"] ?? "unknown version"})`;
-  } finally {
-    await server.close();
   }
 }
 
@@ -80,14 +64,28 @@ async function tryMailServer({ smtpUrl }: Config): Promise<string> {
   return takesConnections({ host: server.host, port: server.port });
 }
 
+async function trySpamFilter({ spamFilter }: Config): Promise<string> {
+  if (spamFilter === "off" || spamFilter === "builtin") return spamFilter;
+  return takesConnections(placeOf(new URL(spamFilter)));
+}
+
+async function tryMailLog({ mailLog }: Config): Promise<string> {
+  if (mailLog === null) return "not followed";
+  await access(mailLog, constants.R_OK);
+  return `${mailLog} can be read`;
+}
+
 /** Whether its host is there. Only a message shows whether it takes the credentials. */
 async function tryWhatsapp(config: Config): Promise<string> {
   const apiUrl = realWhatsappUrl(config);
   if (apiUrl === null) return "sandbox";
-  const { hostname, port, protocol } = new URL(apiUrl);
+  return takesConnections(placeOf(new URL(apiUrl)));
+}
+
+function placeOf({ hostname, port, protocol }: URL): { readonly host: string; readonly port: number } {
   const defaultPort = protocol === "https:" ? 443 : 80;
   // An IPv6 address stands in brackets there.
-  return takesConnections({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) });
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) };
 }
 
 async function takesConnections(at: { readonly host: string; readonly port: number }): Promise<string> {
@@ -119,8 +117,4 @@ function tryFolder(config: Config): string {
     if (error instanceof FolderInUseError) return `${config.home} (in use)`;
     throw error;
   }
-}
-
-function missing(program: string): never {
-  throw new Error(`${program} is not installed`);
 }

@@ -2,8 +2,10 @@ export const HELP = `Waybill sends e-mail, WhatsApp template messages and wallet
 history of every delivery.
 
   waybill [serve]                   run the roles of this process (default: all of them, with embedded stores)
-  waybill check                     check the configuration and try every address in it
+  waybill check                     check the configuration, try every address in it, and see that the stores fit
   waybill migrate                   bring PostgreSQL and ClickHouse to the current schema
+  waybill adopt                     after a move: the queue in Redis belongs to the registry, the event store and
+                                    the master key of this configuration from now on (stop every process first)
   waybill tenant create NAME        create a tenant
       --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
   waybill key create TENANT         create an API key; it is shown once

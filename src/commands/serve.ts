@@ -25,8 +25,11 @@ export async function serve({ config, version, withoutEffect, isTokenGiven }: Se
   if (house === null) return 0;
   console.log(firstScreen(config, house, isTokenGiven));
   let code = 0;
+  let graceMs = 0;
   try {
     const signal = await Promise.race([signalled, house.broken]);
+    // An interrupt comes from somebody who waits at a terminal; and a process alone has no neighbour to send to.
+    if (signal === "SIGTERM" && config.redis !== null) graceMs = config.drainGraceMs;
     telemetry.log("info", "stopping: finishing what is under way", { signal });
   } catch (error) {
     code = 1;
@@ -36,7 +39,7 @@ export async function serve({ config, version, withoutEffect, isTokenGiven }: Se
     telemetry.log("error", "not everything stopped in time");
     process.exit(1);
   }, STOP_MS_MAX);
-  await house.stop();
+  await house.stop(graceMs);
   clearTimeout(overdue);
   return code;
 }
@@ -48,11 +51,12 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(config: Config, { url, clickhouseUrl, demoKey }: House, isTokenGiven: boolean): string {
+function firstScreen(config: Config, { url, serviceUrl, clickhouseUrl, demoKey }: House, isTokenGiven: boolean): string {
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
   }
+  if (url === null) rows.push(["Service", `${serviceUrl} (/health, /ready, /metrics)`]);
   if (clickhouseUrl !== null) rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);
   rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);

@@ -38,7 +38,12 @@ export interface Setting<T> {
   /** The value is never shown. */
   readonly secret?: true;
   /** An unset variable is made up once and kept in this file of WAYBILL_HOME. */
-  readonly generated?: { readonly file: string; make(): string };
+  readonly generated?: {
+    readonly file: string;
+    make(): string;
+    /** Stored data is of no use without it: beside data it is never made anew. */
+    readonly keepsData?: true;
+  };
 }
 
 const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
@@ -53,7 +58,7 @@ export const SETTINGS = {
   port: {
     name: "PORT",
     default: "3000",
-    meaning: "port of the HTTP listener; `0` takes a free one",
+    meaning: "port of the HTTP listener, which every role has; `0` takes a free one",
     ...wholeNumber(0, 65_535),
   },
   host: {
@@ -77,6 +82,14 @@ export const SETTINGS = {
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
     parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
   },
+  drainGraceMs: {
+    name: "DRAIN_GRACE_MS",
+    default: "1500",
+    meaning:
+      "how long a process that is told to end (SIGTERM) still takes requests while `/ready` says `stopping`, so that " +
+      "balancers turn away first; only beside a shared Redis (`REDIS_URL`)",
+    ...wholeNumber(0, 5_000),
+  },
   home: {
     name: "WAYBILL_HOME",
     default: "./.waybill",
@@ -92,6 +105,14 @@ export const SETTINGS = {
     meaning: "Redis 7 or later; several URLs, comma-separated, are the seeds of a Redis Cluster",
     expected: "redis://host:6379 or rediss://host:6379, or several of them separated by commas",
     parse: redisAddress,
+  },
+  redisReplicasAcked: {
+    name: "REDIS_REPLICAS_ACKED",
+    default: "0",
+    meaning:
+      "how many replicas of a shared Redis must have a job before it is answered with 202 (docs/redis-cluster.md); a " +
+      "master with fewer refuses its tenants' messages",
+    ...wholeNumber(0, 5),
   },
   databaseUrl: {
     name: "DATABASE_URL",
@@ -174,7 +195,7 @@ export const SETTINGS = {
   masterKeys: {
     name: "MASTER_KEY",
     default: null,
-    generated: { file: "master-key", make: () => randomBytes(MASTER_KEY_BYTES).toString("base64") },
+    generated: { file: "master-key", make: () => randomBytes(MASTER_KEY_BYTES).toString("base64"), keepsData: true },
     secret: true,
     meaning: "encrypts stored credentials and signs links; a comma-separated list rotates it (the first one encrypts)",
     expected: `${MASTER_KEY_BYTES} bytes in base64, or several of them separated by commas`,

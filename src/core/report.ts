@@ -28,8 +28,21 @@ export interface SandboxMailbox {
   messages(to: string | null, limit: number): readonly SandboxMessage[];
 }
 
-/** One dependency, as `/ready` sees it. Rejects while it is down. */
+/** One dependency, as `/ready` sees it. */
 export interface ReadinessProbe {
   readonly name: string;
+  /** Rejects while it is down; with `PartsAwayError` where it has parts that go away by themselves. */
   check(): Promise<void>;
+}
+
+/** Some parts of a dependency are away, others may be there. */
+export class PartsAwayError extends Error {
+  override readonly name = "PartsAwayError";
+  constructor(
+    /** Each begins with the probe's name. */
+    readonly parts: readonly string[],
+    message: string,
+  ) {
+    super(message);
+  }
 }

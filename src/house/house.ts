@@ -1,6 +1,4 @@
 import { Dispatcher } from "../actors/dispatcher.ts";
-import type { ApiPorts } from "../api/api-ports.ts";
-import { createServer } from "../api/server.ts";
 import type { Config } from "../config.ts";
 import type { Channel } from "../core/channel.ts";
 import { UnavailableError } from "../core/errors.ts";
@@ -26,13 +24,15 @@ import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
+import { startListener, startReadiness } from "./listener.ts";
 import { openDomains } from "./open-domains.ts";
-import { openPassKit, type PassKit } from "./open-pass-kit.ts";
+import { openPassKit } from "./open-pass-kit.ts";
 import { openPayloads } from "./open-payloads.ts";
 import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
+import { checkStart } from "./start-checks.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, openToAnalysts, usesLedger } from "./stores.ts";
 
 export interface HouseOptions {
@@ -44,14 +44,19 @@ export interface HouseOptions {
 export interface House {
   /** Where the API listens, or null where this process does not play that role. */
   readonly url: string | null;
+  /** Where health, readiness and metrics are: the same as the API, where this process has one. */
+  readonly serviceUrl: string;
   /** Where analysts' tools find the ledger that is in this process, or null where they do not. */
   readonly clickhouseUrl: string | null;
   /** The demo tenant's key, on the first start of the embedded default only. */
   readonly demoKey: string | null;
   /** Rejects when a part is gone for good, and the process should end. */
   readonly broken: Promise<never>;
-  /** Finishes what is under way and stops, within ten seconds. Safe to repeat. */
-  stop(): Promise<void>;
+  /**
+   * Finishes what is under way and stops, within ten seconds. For the first `graceMs` of them requests are still taken
+   * while `/ready` says `stopping`. Safe to repeat.
+   */
+  stop(graceMs: number): Promise<void>;
 }
 
 /**
@@ -63,7 +68,7 @@ export async function startHouse(options: HouseOptions): Promise<House> {
   try {
     return await build(options, shutdown);
   } catch (error) {
-    await shutdown.run();
+    await shutdown.run(0);
     throw error;
   }
 }
@@ -99,7 +104,9 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const jobIds = new JobIds(clock, random);
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
-  const url = await startApi(config, shutdown, {
+  const ledgerProbe = stores.ledger === null ? [] : [stores.ledger.reader];
+  const needed = [journal.probe, registry.probe, ...ledgerProbe];
+  const listener = await startListener({ config, shutdown, clock }, {
     journal,
     payloads: payloads.store,
     directory,
@@ -114,7 +121,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     passKit: openPassKit({ config, registry, jobIds, telemetry }),
     wallet,
     metricsText: () => metricsText(telemetry, wallet),
-    probes: [journal.probe, registry.probe, ledger.reader],
+    readiness: startReadiness(shutdown, { needed, clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
@@ -127,6 +134,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
     version,
   });
+  const url = config.roles.includes("api") ? listener : null;
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   const { bundles } = wallet;
@@ -134,7 +142,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const channels = open.map((channel) => payloads.stored.over(channel));
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
   const clickhouseUrl = analysts?.url ?? null;
-  return { url, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+  const stop = (graceMs: number) => shutdown.run(graceMs);
+  return { url, serviceUrl: listener, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop };
 }
 
 /** What goes on with the time is measured first. */
@@ -166,25 +175,6 @@ function startRecorder(
   const recorder = new Recorder({ ...common, ...ports });
   recorder.start();
   shutdown.add("history", "recorder", () => recorder.stop());
-}
-
-/** Answers where the API listens, or null where this process does not play that role. */
-async function startApi(
-  { roles, host, port }: Config,
-  shutdown: Shutdown,
-  ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: PassKit },
-): Promise<string | null> {
-  if (!roles.includes("api")) return null;
-  const draining = new AbortController();
-  const server = createServer({ ...ports, whenDraining: draining.signal });
-  shutdown.add("work", "api", async () => {
-    const drainedFromMs = ports.clock.monotonicMs();
-    draining.abort();
-    await server.stop();
-    // Whatever the last requests made due.
-    await ports.passKit.stop(drainedFromMs);
-  });
-  return (await server.listen({ host, port })).url;
 }
 
 /** In processes that can read the ledger, which tells a job that is over from one that never was. */
@@ -265,7 +255,19 @@ async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (
   if (database.status === "rejected") throw database.reason;
   if (ledger.status === "rejected") throw ledger.reason;
 
-  const journal = new RedisJournal({ address: redis.value.address, clock, random: systemRandom, telemetry });
+  const checks = await checkStart({
+    config,
+    clock,
+    telemetry,
+    redis: redis.value.address,
+    db: database.value.db,
+    eventStore: ledger.value,
+    onMismatch: onBroken,
+  });
+  shutdown.add("work", "start checks", () => checks.stop());
+  const { address } = redis.value;
+  const { redisReplicasAcked: replicasAcked } = config;
+  const journal = new RedisJournal({ address, clock, random: systemRandom, telemetry, replicasAcked });
   shutdown.add("clients", "journal", () => journal.stop());
   await journal.start();
   // Our lock on the folder says that whoever held a lease in this Redis is dead.

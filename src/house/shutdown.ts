@@ -18,6 +18,8 @@ assert(
 export class Shutdown {
   private readonly steps: { readonly stage: Stage; readonly name: string; readonly stop: () => unknown }[] = [];
   private done: Promise<void> | null = null;
+  /** How long requests are still taken once the process has said that it stops. */
+  graceMs = 0;
 
   constructor(private readonly telemetry: Telemetry) {}
 
@@ -33,7 +35,8 @@ export class Shutdown {
   }
 
   /** Never rejects: a part that does not stop well does not keep the others from it. */
-  run(): Promise<void> {
+  run(graceMs: number): Promise<void> {
+    if (this.done === null) this.graceMs = graceMs;
     this.done ??= this.stopAll();
     return this.done;
   }

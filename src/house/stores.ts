@@ -13,7 +13,7 @@ import { ClickHouseLedgerExport } from "../ledger/clickhouse-ledger-export.ts";
 import { ClickHouseLedgerReader } from "../ledger/clickhouse-ledger-reader.ts";
 import { ClickHouseLedgerWriter } from "../ledger/clickhouse-ledger-writer.ts";
 import { connectClickHouse } from "../ledger/connect-clickhouse.ts";
-import { migrateLedger } from "../ledger/migrate-ledger.ts";
+import { ledgerIdentity, migrateLedger } from "../ledger/migrate-ledger.ts";
 import { ParquetFiles } from "../ledger/parquet-files.ts";
 import { applyRetention } from "../ledger/retention.ts";
 import { connectPostgres } from "../registry/connect-postgres.ts";
@@ -69,6 +69,8 @@ export interface OpenLedger {
   readonly writer: ClickHouseLedgerWriter;
   readonly reader: ClickHouseLedgerReader;
   readonly exports: ClickHouseLedgerExport;
+  /** Which event store this is. Rejects with `ConfigurationError` where its schema is not the current one. */
+  identity(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -99,6 +101,7 @@ export async function openLedger(config: Config, clock: Clock, schema: Schema): 
     writer: new ClickHouseLedgerWriter(writing, target, clock),
     reader: new ClickHouseLedgerReader(reading, target, clock),
     exports: new ClickHouseLedgerExport(exporting, target, files),
+    identity: () => ledgerIdentity(reading, target),
     close: () => server.close(),
   };
 }

@@ -8,6 +8,7 @@ import acceptLua from "./accept.lua" with { type: "text" };
 import { encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
+import type { Replicas } from "./replicas.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import { ShardCommits } from "./shard-commits.ts";
 
@@ -32,6 +33,7 @@ export class Acceptor {
     private readonly connection: RedisConnection,
     private readonly clock: Clock,
     shardsPerCall: "all" | "one",
+    private readonly replicas: Replicas | null = null,
   ) {
     this.commits = new ShardCommits(shardsPerCall, {
       clock,
@@ -61,7 +63,9 @@ export class Acceptor {
     for (let repeated = false; ; ) {
       try {
         // The script answers a text an item.
-        return (await script.run(this.connection, keys, encodeCall(shards, repeated))) as string[];
+        const reply = (await script.run(this.connection, keys, encodeCall(shards, repeated))) as string[];
+        await this.replicas?.haveWrites(keys[0] ?? "");
+        return reply;
       } catch (error) {
         const canRepeat = error instanceof TransportError || (error instanceof UnavailableError && !isFull(error));
         if (!canRepeat || this.clock.monotonicMs() >= giveUpAt) throw error;

@@ -42,7 +42,9 @@ import { Observer } from "./observe.ts";
 import { pull } from "./pull.ts";
 import { record } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
+import { probeRedis } from "./redis-probe.ts";
 import { References } from "./references.ts";
+import { Replicas } from "./replicas.ts";
 import { settle } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 
@@ -51,6 +53,8 @@ export interface RedisJournalOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** How many replicas must have a job before it counts as accepted. */
+  readonly replicasAcked?: number;
 }
 
 /**
@@ -60,9 +64,7 @@ export interface RedisJournalOptions {
 export class RedisJournal implements Journal, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
     name: "redis",
-    check: async () => {
-      await this.front.ping().catch((error: unknown) => Promise.reject(redisFailure(error)));
-    },
+    check: () => probeRedis(this.front),
   };
 
   /** Messages that people wrote to the numbers that are sent from. */
@@ -84,7 +86,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     this.owner = connectRedis(address, telemetry);
     this.subscriber = connectRedis(address, telemetry);
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
-    this.acceptor = new Acceptor(this.front, clock, shardsPerCall);
+    this.acceptor = new Acceptor(this.front, clock, shardsPerCall, new Replicas(this.front, options.replicasAcked ?? 0));
     this.observer = new Observer(this.front, clock, shardsPerCall);
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.references = new References(this.owner, this.front, clock);

@@ -1,7 +1,8 @@
+import { ConfigurationError } from "../core/errors.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { ledgerFoundation, ledgerMigrations } from "./schema.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
-import type { LedgerTarget } from "./table.ts";
+import { type LedgerTarget, onCluster, replicated, window } from "./table.ts";
 
 /** How long the look at what has been run may take on the server. */
 const LOOK_TIMEOUT_MS = 60_000;
@@ -26,5 +27,61 @@ export async function migrateLedger(clickhouse: ClickHouse, target: LedgerTarget
     );
     ran.push(version);
   }
+  await ensureIdentity(clickhouse, target);
   return ran;
+}
+
+/**
+ * The id of the event store, by which a queue knows the one that it belongs to. Rejects with `ConfigurationError` when
+ * its tables are not those of this version, with `UnavailableError` when it does not answer.
+ */
+export async function ledgerIdentity(clickhouse: ClickHouse, target: LedgerTarget): Promise<string> {
+  const { database } = target;
+  const settings = selectSettings(target, LOOK_TIMEOUT_MS);
+  const tables = await clickhouse.rows(
+    `SELECT name FROM system.tables WHERE database = '${database}' AND name IN ('migrations', 'identity') SETTINGS ${settings}`,
+  );
+  if (tables.length < 2) throw notCurrent(database);
+  const rows = await clickhouse.rows(`SELECT version FROM ${database}.migrations SETTINGS ${settings}`);
+  const present = new Set(rows.map(([version]) => Number(version)));
+  if (ledgerMigrations(target).some(({ version }) => !present.has(version))) throw notCurrent(database);
+  const id = await firstIdentity(clickhouse, target);
+  if (id === null) throw notCurrent(database);
+  return id;
+}
+
+function notCurrent(database: string): ConfigurationError {
+  return new ConfigurationError(
+    `The ClickHouse database ${database} has no current schema: run \`waybill migrate\` (npm run migrate).`,
+  );
+}
+
+/** Beside the migrations and not one of them, as in the registry. The oldest row counts, should two have been written. */
+async function ensureIdentity(clickhouse: ClickHouse, target: LedgerTarget): Promise<void> {
+  const { database, cluster } = target;
+  const engine =
+    cluster === null
+      ? "MergeTree"
+      : replicated("MergeTree", { path: `/clickhouse/tables/${database}/identity`, replica: "{shard}-{replica}" });
+  await clickhouse.command(
+    `CREATE TABLE IF NOT EXISTS ${database}.identity${onCluster(cluster)} (
+  id String,
+  created_at DateTime64(6, 'UTC') DEFAULT now64(6)
+) ENGINE = ${engine}
+ORDER BY created_at
+SETTINGS ${window(cluster)}`,
+  );
+  if ((await firstIdentity(clickhouse, target)) !== null) return;
+  const id = crypto.randomUUID();
+  const settings = insertSettings(target, `identity-${id}`);
+  // As a command, which may take as long as any other step of a migration.
+  await clickhouse.command(`INSERT INTO ${database}.identity (id) SETTINGS ${settings} VALUES ('${id}')`);
+}
+
+async function firstIdentity(clickhouse: ClickHouse, target: LedgerTarget): Promise<string | null> {
+  const settings = selectSettings(target, LOOK_TIMEOUT_MS);
+  const [row] = await clickhouse.rows(
+    `SELECT id FROM ${target.database}.identity ORDER BY created_at, id LIMIT 1 SETTINGS ${settings}`,
+  );
+  return row === undefined ? null : String(row[0]);
 }

@@ -3,6 +3,8 @@ import { readMigrationFiles } from "drizzle-orm/migrator";
 import { pgTable, text, timestamp } from "drizzle-orm/pg-core";
 import { ConfigurationError } from "../core/errors.ts";
 import type { AnyDb } from "./database.ts";
+import { ensureIdentity } from "./registry-identity.ts";
+import { sqlState } from "./sql-state.ts";
 
 /** The migrations that this database has. */
 const applied = pgTable("registry_migrations", {
@@ -20,7 +22,7 @@ const MIGRATION_LOCK = 8_246_011;
  * Not drizzle's own migrator, which two processes that start together would run at once.
  */
 export async function migrate(db: AnyDb): Promise<void> {
-  const migrations = readMigrationFiles({ migrationsFolder: `${import.meta.dir}/migrations` });
+  const migrations = ownMigrations();
   await db.transaction(async (transaction) => {
     // The session's limit is meant for requests: a large table, or the wait for another process, may take longer.
     await transaction.execute(sql`set local statement_timeout = 0`);
@@ -39,5 +41,32 @@ export async function migrate(db: AnyDb): Promise<void> {
       for (const statement of migration.sql) await transaction.execute(sql.raw(statement));
       await transaction.insert(applied).values({ hash: migration.hash });
     }
+    await ensureIdentity(transaction);
   });
+}
+
+/**
+ * Whether the database has every migration that this program knows. Answers what it has beyond: those of a later
+ * version, beside which this one may run while it is replaced. Rejects with `ConfigurationError` when one is missing.
+ */
+export async function requireSchema(db: AnyDb): Promise<{ readonly later: number }> {
+  const known = new Set(ownMigrations().map(({ hash }) => hash));
+  try {
+    const present = new Set((await db.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
+    // Exists since there are identities.
+    await db.execute(sql`select 1 from registry_identity limit 1`);
+    if (!known.isSubsetOf(present)) throw NOT_CURRENT;
+    return { later: present.difference(known).size };
+  } catch (error) {
+    throw sqlState(error).state === UNDEFINED_TABLE ? NOT_CURRENT : error;
+  }
+}
+
+const UNDEFINED_TABLE = "42P01";
+const NOT_CURRENT = new ConfigurationError(
+  "The database in DATABASE_URL has no current schema: run `waybill migrate` (npm run migrate).",
+);
+
+function ownMigrations() {
+  return readMigrationFiles({ migrationsFolder: `${import.meta.dir}/migrations` });
 }

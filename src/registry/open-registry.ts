@@ -166,6 +166,11 @@ async function prepare(database: Database, shards: number): Promise<number> {
   }
 }
 
+/** Rejects with `ConfigurationError` when a stored credential needs a master key that the vault has not. */
+export function requireSealedKeys(db: AnyDb, vault: Vault, clock: Clock): Promise<void> {
+  return checkMasterKeys(new Database(db, clock), vault);
+}
+
 async function checkMasterKeys(database: Database, vault: Vault): Promise<void> {
   const rows = await database.read((db) =>
     union(

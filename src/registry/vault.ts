@@ -104,6 +104,11 @@ export class Vault {
   }
 }
 
+/** The name of a master key: says which one it is, and nothing about it. */
+export function masterKeyId(master: Uint8Array): string {
+  return deriveKey(master).id;
+}
+
 function deriveKey(master: Uint8Array): VaultKey {
   if (master.length !== MASTER_KEY_BYTES) {
     throw new ConfigurationError(

@@ -18,6 +18,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["ledger_batches_recorded", "Batches that were copied into the ledger."],
   ["quarantined", "What could not be decoded or stored and was set aside, for a person to look at."],
   ["ledger_writes_failed", "Inserts into the ledger that failed and were repeated."],
+  ["part_up", "Whether a part that this process needs is there: 1, or 0 while it is away."],
   ["ledger_up", "Whether the ledger took the last insert: 1, or 0 while it is away."],
   ["recorder_lag_seconds", "Age of the oldest event that is not in the ledger yet, by shard."],
   ["incoming_messages", "Messages that came in through the chat provider, by whether they were new."],

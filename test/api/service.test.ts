@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ReadinessProbe } from "../../src/core/report.ts";
+import { Readiness, type ReadinessOptions } from "../../src/api/readiness.ts";
+import { PartsAwayError, type ReadinessProbe } from "../../src/core/report.ts";
+import type { Telemetry } from "../../src/core/telemetry.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { Front } from "./support/front.ts";
 
 let front: Front;
@@ -14,27 +18,68 @@ const down = probe("ledger", async () => {
   throw new Error("connection refused to 10.0.0.7");
 });
 
+/** Looks at these parts, and keeps what it says of them. */
+function readinessOf(options: Partial<ReadinessOptions>) {
+  const logs: string[] = [];
+  const gauges = new Map<string, number>();
+  const telemetry: Telemetry = {
+    count: () => {},
+    gauge: (name, value, labels) => gauges.set(`${name} ${labels?.["part"]}`, value),
+    time: () => {},
+    log: (level, message, fields) => logs.push(`${level} ${message}: ${String(fields?.["part"])}`),
+  };
+  const readiness = new Readiness({ needed: [], clock: systemClock, telemetry, ...options });
+  return { readiness, logs, gauges };
+}
+
 describe("/health", () => {
   test("is ok while the process lives, whatever is down", async () => {
-    front = await Front.start({ probes: [down] });
+    front = await Front.start(readinessOf({ needed: [down] }));
     const answer = await front.fetch("/health");
     expect([answer.status, answer.body]).toEqual([200, { status: "ok" }]);
   });
 });
 
+const since = expect.stringMatching(/^20\d\d-.*Z$/);
+
 describe("/ready", () => {
   test("is 200 while every part is up", async () => {
-    front = await Front.start({ probes: [up] });
+    front = await Front.start(readinessOf({ needed: [up] }));
     const answer = await front.fetch("/ready");
     expect([answer.status, answer.body]).toEqual([200, { status: "ready" }]);
   });
 
   test("is 503 with the names of the parts that are down, and nothing else about them", async () => {
-    front = await Front.start({ probes: [up, down] });
+    front = await Front.start(readinessOf({ needed: [up, down] }));
     const answer = await front.fetch("/ready");
     expect([answer.status, answer.body]).toEqual([
       503,
-      { error: "not ready: ledger", status: "unavailable", failing: ["ledger"] },
+      { error: "not ready: ledger", status: "unavailable", failing: ["ledger"], away: [{ part: "ledger", since }] },
+    ]);
+  });
+
+  test("names the part of a part", async () => {
+    const redis = probe("redis", async () => {
+      throw new PartsAwayError(["redis 10.0.0.7:6379"], "it does not answer");
+    });
+    front = await Front.start(readinessOf({ needed: [redis, up] }));
+    expect((await front.fetch("/ready")).body["failing"]).toEqual(["redis 10.0.0.7:6379"]);
+  });
+
+  test("is 200 while only parts are away without which work goes on, and names them", async () => {
+    const filter = probe("spam filter", down.check);
+    const relays = () => [{ part: "relay smtp.example.com:25", sinceMs: Date.UTC(2026, 0, 1) }];
+    front = await Front.start(readinessOf({ needed: [up], wanted: [filter], relays }));
+    const answer = await front.fetch("/ready");
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      {
+        status: "ready",
+        away: [
+          { part: "spam filter", since },
+          { part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" },
+        ],
+      },
     ]);
   });
 
@@ -44,12 +89,38 @@ describe("/ready", () => {
       asked += 1;
       return new Promise(() => {});
     });
-    front = await Front.start({ probes: [silent, up] });
+    front = await Front.start(readinessOf({ needed: [silent, up] }));
     const answers = await Promise.all([1, 2, 3].map(() => front.fetch("/ready")));
     expect(answers.map(({ status, body }) => [status, body["failing"]])).toEqual(
       [1, 2, 3].map(() => [503, ["registry"]]),
     );
     expect(asked).toBe(1);
+  });
+
+  test("each outage is one line in the log, one at its end, and a gauge", async () => {
+    let isUp = true;
+    const flaky = probe("registry", async () => {
+      if (!isUp) throw new Error("connection refused");
+    });
+    const { readiness, logs, gauges } = readinessOf({ needed: [flaky] });
+    await readiness.look();
+    expect([logs, gauges.get("part_up registry")]).toEqual([[], 1]);
+    isUp = false;
+    await readiness.look();
+    const first = await readiness.look();
+    expect([logs, gauges.get("part_up registry")]).toEqual([["warn a part is away: registry"], 0]);
+    expect((await readiness.look()).away).toEqual(first.away);
+    isUp = true;
+    await readiness.look();
+    expect(logs).toEqual(["warn a part is away: registry", "info a part is back: registry"]);
+    expect(gauges.get("part_up registry")).toBe(1);
+  });
+
+  test("an outage is noticed although nobody asks", async () => {
+    const { readiness, logs } = readinessOf({ needed: [down] });
+    readiness.start();
+    await eventually("the log says so", () => logs.length === 1);
+    await readiness.stop();
   });
 
   test("says so once the process begins to stop", async () => {

@@ -48,25 +48,27 @@ export interface StartOptions {
   readonly preload?: readonly string[];
   /** Keep what it logs, for `log()`. */
   readonly keepLog?: boolean;
+  /** The folder of the build that is started. */
+  readonly root?: string;
 }
 
 export async function startWaybill(
   home: string,
   environment: Readonly<Record<string, string>> = {},
-  { preload = [], keepLog = false }: StartOptions = {},
+  { preload = [], keepLog = false, root = ROOT }: StartOptions = {},
 ): Promise<Waybill> {
   const logFile = keepLog ? `${home}.log` : null;
   const shown = environment["SHOW_LOG"] === undefined ? "ignore" : "inherit";
   const server = Bun.spawn([process.execPath, ...preload.flatMap((file) => ["--preload", file]), "src/main.ts"], {
-    cwd: ROOT,
+    cwd: root,
     env: { ...basicEnvironment(), WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
     // Into a file, because a pipe that nobody empties would stop the process.
     stderr: logFile === null ? shown : Bun.file(logFile),
   });
   const screen = await readScreen(server.stdout);
-  const url = /API +(http:\S+)/.exec(screen)?.[1];
-  if (url === undefined && !environment["ROLES"])
+  const url = /(?:API|Service) +(http:\S+)/.exec(screen)?.[1];
+  if (url === undefined)
     throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
   const token = environment["OPERATOR_TOKEN"] ?? (await readFile(join(home, "operator-token"), "utf8")).trim();
   const call = async (path: string, init: RequestInit, body: unknown): Promise<Answer> => {
@@ -79,7 +81,7 @@ export async function startWaybill(
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
   return {
-    url: url ?? "",
+    url,
     home,
     pid: server.pid,
     screen,
@@ -105,7 +107,7 @@ async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
   let text = "";
   for await (const chunk of output) {
     text += decoder.decode(chunk, { stream: true });
-    if (/Waybill is ready[^]*(curl[^]*-d |Roles +dispatcher\n[^]*\n\n)/.test(text)) break;
+    if (/Waybill is ready[^]*(curl[^]*-d |Service +http[^]*\n\n)/.test(text)) break;
   }
   return text;
 }

@@ -19,6 +19,12 @@ function listOf(name: string, schema: string): JsonObject {
   return object({ [name]: { type: "array", items: { $ref: `#/components/schemas/${schema}` } } });
 }
 
+const awayParts: JsonObject = {
+  type: "array",
+  items: object({ part: { type: "string" }, since: { type: "string", format: "date-time" } }),
+  description: "All parts that are away, those too without which work goes on. Left out while none is.",
+};
+
 const eventMembers = {
   event_id: { type: "integer", format: "int64", description: "Increasing: newer events have larger ids." },
   event_type: { type: "string", enum: EVENT_TYPES },
@@ -195,10 +201,14 @@ export const answerSchemas: JsonObject = {
     reports: { type: "integer", minimum: 0, description: "Reports about messages of ours that were in it." },
   }),
   Health: object({ status: { type: "string", const: "ok" } }),
-  Ready: object({ status: { type: "string", const: "ready" } }),
-  NotReady: object({
-    error: { type: "string" },
-    status: { type: "string", const: "unavailable" },
-    failing: { type: "array", items: { type: "string" }, description: "Names of the parts that are down." },
-  }),
+  Ready: object({ status: { type: "string", const: "ready" }, away: awayParts }, ["away"]),
+  NotReady: object(
+    {
+      error: { type: "string" },
+      status: { type: "string", const: "unavailable" },
+      failing: { type: "array", items: { type: "string" }, description: "Names of the parts that are down." },
+      away: awayParts,
+    },
+    ["away"],
+  ),
 };

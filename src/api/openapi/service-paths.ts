@@ -27,11 +27,20 @@ export const servicePaths: JsonObject = {
       summary: "Whether every dependency is up",
       security,
       responses: {
-        "200": answer({ description: "All are.", schema: "Ready", example: { status: "ready" } }),
+        "200": answer({
+          description: "All are that it cannot do without. What else is away is listed.",
+          schema: "Ready",
+          example: { status: "ready", away: [{ part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" }] },
+        }),
         "503": answer({
           description: "At least one is down, or the process is stopping.",
           schema: "NotReady",
-          example: { error: "not ready: ledger", status: "unavailable", failing: ["ledger"] },
+          example: {
+            error: "not ready: clickhouse",
+            status: "unavailable",
+            failing: ["clickhouse"],
+            away: [{ part: "clickhouse", since: "2026-01-01T00:00:00.000Z" }],
+          },
         }),
       },
     },

@@ -95,7 +95,7 @@ export class Front {
       jobIds: new JobIds(clock, random),
       telemetry,
       metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
-      probes: [],
+      readiness: { look: async () => ({ failing: [], away: [] }) },
       sandbox: null,
       platform: PLATFORM,
       links: linkTokens,

@@ -1,0 +1,50 @@
+import { httpOrigin } from "../core/http-origin.ts";
+import type { JobIds } from "../core/ids.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import { Exchange } from "./exchange.ts";
+import { type ServiceAnswerPorts, serviceAnswers } from "./service.ts";
+
+export interface ServiceServerPorts extends ServiceAnswerPorts {
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+}
+
+export interface ServiceServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * The listener of a process without the role `api`: health, readiness and metrics, and nothing else. Throws where the
+ * address cannot be had.
+ */
+export function serveService(ports: ServiceServerPorts, at: { readonly host: string; readonly port: number }) {
+  const answers = serviceAnswers(ports);
+  const known = new Map<string, (exchange: Exchange) => Response | Promise<Response>>([
+    ["/health", answers.health],
+    ["/ready", answers.ready],
+    ["/metrics", answers.metrics],
+  ]);
+  const answer = async (request: Request): Promise<Response> => {
+    const exchange = new Exchange(request, ports.jobIds);
+    const work = known.get(new URL(request.url).pathname);
+    if (work === undefined) return exchange.json(404, { error: "there is nothing at this address: the API is elsewhere" });
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return exchange.json(405, { error: `it takes GET, not ${request.method.slice(0, 20)}` }, { allow: "GET, HEAD" });
+    }
+    return work(exchange);
+  };
+  const server = Bun.serve({
+    hostname: at.host,
+    port: at.port,
+    fetch: answer,
+    reusePort: false,
+    development: false,
+    error: (error) => {
+      ports.telemetry.log("error", "a request broke the server", { error: error.stack ?? error.message });
+      return Response.json({ error: "internal error" }, { status: 500 });
+    },
+  });
+  const url = httpOrigin(at.host, server.port ?? at.port);
+  return { url, stop: () => server.stop(true) } satisfies ServiceServer;
+}

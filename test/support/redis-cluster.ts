@@ -1,0 +1,165 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
+
+/** How long a node may be silent until the others elect another in its place. */
+const NODE_TIMEOUT_MS = 1_500;
+
+export interface ClusterNode {
+  readonly port: number;
+  readonly client: Redis;
+  /** Ends the process at once. What it has sent is still delivered, as the machine lives on. */
+  kill(): Promise<void>;
+  /** The process does nothing more until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Starts it again on the same files. */
+  restart(): Promise<void>;
+}
+
+export interface RedisCluster {
+  /** The seeds, as in REDIS_URL. */
+  readonly url: string;
+  readonly nodes: readonly ClusterNode[];
+  /** The nodes that own slots, as the first one that answers sees it. */
+  masters(): Promise<readonly ClusterNode[]>;
+  /** The replicas of this master. */
+  replicasOf(master: ClusterNode): Promise<readonly ClusterNode[]>;
+  /** Waits until each of three masters has a replica that follows it. */
+  isWhole(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A Redis Cluster on this machine: as many masters, with a replica each, append-only and synced at every write. */
+export async function startRedisCluster(masters = 3, settings: readonly string[] = []): Promise<RedisCluster> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-cluster-"));
+  const nodes: ClusterNode[] = [];
+  const stop = async () => {
+    for (const node of nodes) {
+      node.client.disconnect();
+      await node.kill();
+    }
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    for (let i = 0; i < 2 * masters; i += 1) nodes.push(await startNode(join(folder, String(i)), settings));
+    const places = nodes.map(({ port }) => `127.0.0.1:${port}`);
+    await run(["redis-cli", "--cluster", "create", ...places, "--cluster-replicas", "1", "--cluster-yes"]);
+    const cluster = clusterOf(nodes, masters, stop);
+    await cluster.isWhole();
+    return cluster;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function clusterOf(nodes: readonly ClusterNode[], count: number, stop: () => Promise<void>): RedisCluster {
+  const table = async () => {
+    const replies = nodes.map(async ({ client }) => parseNodes(String(await client.call("CLUSTER", "NODES"))));
+    return await Promise.any(replies);
+  };
+  const nodeAt = (port: number) => nodes.filter((node) => node.port === port);
+  return {
+    url: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(","),
+    nodes,
+    async masters() {
+      return (await table()).filter((row) => row.isMaster && row.hasSlots).flatMap((row) => nodeAt(row.port));
+    },
+    async replicasOf(master) {
+      const rows = await table();
+      const id = rows.find((row) => row.port === master.port)?.id;
+      return rows.filter((row) => row.masterId === id && !row.hasFailed).flatMap((row) => nodeAt(row.port));
+    },
+    async isWhole() {
+      await eventually("the cluster is whole", () => isWhole(nodes, count), 30_000);
+    },
+    stop,
+  };
+}
+
+/** All nodes agree that all slots are served, and every master's replica is up to date. */
+async function isWhole(nodes: readonly ClusterNode[], count: number): Promise<boolean> {
+  const looks = nodes.map(async ({ client }) => {
+    const info = String(await client.call("CLUSTER", "INFO"));
+    const replication = await client.info("replication");
+    const isMaster = replication.includes("role:master");
+    const isLinked = isMaster ? /slave0:.*state=online/.test(replication) : replication.includes("master_link_status:up");
+    return { isOk: info.includes("cluster_state:ok") && isLinked, isMaster };
+  });
+  const seen = await Promise.all(looks).catch(() => []);
+  const masters = seen.filter(({ isMaster }) => isMaster).length;
+  return seen.length > 0 && masters === count && seen.every(({ isOk }) => isOk);
+}
+
+interface NodeRow {
+  readonly id: string;
+  readonly port: number;
+  readonly isMaster: boolean;
+  readonly hasFailed: boolean;
+  readonly masterId: string;
+  readonly hasSlots: boolean;
+}
+
+/** `<id> <host>:<port>@<bus port> <flags> <master id> … <slots>` */
+function parseNodes(text: string): readonly NodeRow[] {
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [id = "", place = "", flags = "", masterId = "", , , , , ...slots] = line.split(" ");
+      const port = Number(/:(\d+)/.exec(place)?.[1]);
+      const hasFailed = flags.split(",").includes("fail");
+      return { id, port, isMaster: flags.includes("master"), hasFailed, masterId, hasSlots: slots.length > 0 };
+    });
+}
+
+async function startNode(folder: string, settings: readonly string[]): Promise<ClusterNode> {
+  await mkdir(folder);
+  const port = await freePort();
+  const spawn = () =>
+    Bun.spawn(
+      // biome-ignore format: a command line
+      ["redis-server", "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--cluster-enabled", "yes",
+        "--cluster-port", String(busPort(port)), "--cluster-node-timeout", String(NODE_TIMEOUT_MS),
+        "--appendonly", "yes", "--appendfsync", "always", "--save", "", ...settings],
+      { stdout: "ignore", stderr: "ignore" },
+    );
+  let server = spawn();
+  const client = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 50, commandTimeout: 1_000 });
+  client.on("error", () => {});
+  const isUp = () =>
+    client.ping().then(
+      (reply) => reply === "PONG",
+      () => false,
+    );
+  await eventually("a node answers", isUp);
+  return {
+    port,
+    client,
+    async kill() {
+      server.kill("SIGKILL");
+      await server.exited;
+    },
+    pause: () => void server.kill("SIGSTOP"),
+    resume: () => void server.kill("SIGCONT"),
+    async restart() {
+      server = spawn();
+      await eventually("a node answers again", isUp);
+    },
+  };
+}
+
+/** The usual one is 10,000 above, which not every free port has room for. */
+function busPort(port: number): number {
+  return port > 55_535 ? port - 10_000 : port + 10_000;
+}
+
+async function run(command: readonly string[]): Promise<void> {
+  const child = Bun.spawn([...command], { stdout: "pipe", stderr: "pipe" });
+  const [output, code] = await Promise.all([child.stdout.text(), child.exited]);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}: ${output}`);
+}
