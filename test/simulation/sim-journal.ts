@@ -8,6 +8,7 @@ import type {
   FrontJournal,
   Lease,
   LeaseRole,
+  LeaseState,
   NewJob,
   Observation,
   ObserveResult,
@@ -45,16 +46,14 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     const tenant = this.tenant(ref);
     const { timesForgot } = this.journal;
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
-    for (let isRepeated = false; ; ) {
+    while (true) {
       try {
-        const repeated = isRepeated;
-        const result = await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job, repeated));
+        const result = await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job));
         this.journal.heardAccept(tenant, job, result, timesForgot);
         return result;
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
         if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
-        if (error instanceof TransportError) isRepeated = true;
       }
       await sleep(clock, 50);
     }
@@ -68,20 +67,22 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.call("observe", () => this.journal.observe(this.tenant(tenant), observation));
   }
 
-  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null)[]> {
+    return this.call(`leases ${role}`, () => this.journal.state.leasesNow(role, shards));
+  }
+
+  async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
     const sentAtMs = this.process.clock.monotonicMs();
     const lease = await this.call(`acquire ${role} ${shard}`, () =>
-      this.journal.acquire(this.process, { shard, role, owner, ttlMs }),
+      this.journal.acquire(this.process, { shard, role, owner, seen }),
     );
     if (lease !== null) this.journal.leases.confirmed(lease, sentAtMs);
     return lease;
   }
 
-  async renew(lease: Lease, ttlMs: number): Promise<boolean> {
+  async renew(lease: Lease): Promise<boolean> {
     const sentAtMs = this.process.clock.monotonicMs();
-    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () =>
-      this.journal.state.renewNow(lease, ttlMs),
-    );
+    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () => this.journal.state.renewNow(lease));
     if (isHeld) this.journal.leases.confirmed(lease, sentAtMs);
     return isHeld;
   }
@@ -91,12 +92,17 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.call(`release ${lease.role} ${lease.shard}`, () => this.journal.release(lease));
   }
 
-  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
-    return this.call("heartbeat", () => this.journal.state.heartbeatNow(role, owner, ttlMs));
+  heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.call("heartbeat", () => this.journal.state.heartbeatNow(role, owner));
   }
 
-  resign(role: LeaseRole, owner: string): Promise<void> {
-    return this.call("resign", () => this.journal.state.resignNow(role, owner));
+  resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    return this.call("resign", () => this.journal.state.resignNow(role, owner, beats));
+  }
+
+  /** Hints go by the wire, too, and may be lost there. */
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    return this.journal.state.onRelease((role, shard) => this.network.hint(this.process, () => listener(role, shard)));
   }
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
@@ -109,6 +115,10 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     const answer = await this.call(`settle ${lease.shard}`, () => this.journal.settle(lease, settlements));
     this.journal.heardSettle(lease, settlements);
     return answer;
+  }
+
+  settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+    return this.call(`settleLent ${lease.shard}`, () => this.journal.settleLent(lease, settlements));
   }
 
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {

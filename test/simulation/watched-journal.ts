@@ -6,6 +6,7 @@ import {
   type Fenced,
   type Lease,
   type LeaseRole,
+  type LeaseState,
   type NewJob,
   type Observation,
   type ObserveResult,
@@ -28,7 +29,7 @@ export interface Acquisition {
   readonly shard: number;
   readonly role: LeaseRole;
   readonly owner: string;
-  readonly ttlMs: number;
+  readonly seen: LeaseState | null;
 }
 
 export interface WatchedJournalParts {
@@ -66,9 +67,9 @@ export class WatchedJournal {
     return this.state.onMail(listener);
   }
 
-  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, isRepeated: boolean): AcceptResult {
+  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob): AcceptResult {
     const before = this.entries(tenant.shard);
-    const result = this.state.acceptNow(tenant, requestsPerMinute, job, isRepeated);
+    const result = this.state.acceptNow(tenant, requestsPerMinute, job);
     if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
     return result;
   }
@@ -94,10 +95,10 @@ export class WatchedJournal {
     const wasFinal = isFinal(this.state.jobNow(tenant, observation.jobId)?.status ?? "success");
     const result = this.state.observeNow(tenant, observation);
     if (result === "kept") counts.reportsKept += 1;
-    if (result === "recorded" && !wasFinal && observation.whenUnfinished === "keep") counts.endedByReport += 1;
+    if (result === "recorded" && !wasFinal) counts.endedByReport += 1;
     const isTaken = result === "recorded" || result === "kept";
     const truth = this.parts.jobs.jobs.get(observation.jobId);
-    if (isTaken && observation.whenUnfinished === "keep") truth?.told.add(observation.type);
+    if (isTaken) truth?.told.add(observation.type);
     this.parts.jobs.touch(observation.jobId);
     if (isTaken && observation.suppress !== null) {
       this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);
@@ -105,8 +106,8 @@ export class WatchedJournal {
     return result;
   }
 
-  acquire(process: SimProcess, { shard, role, owner, ttlMs }: Acquisition): Lease | null {
-    const lease = this.state.acquireNow(shard, role, owner, ttlMs);
+  acquire(process: SimProcess, { shard, role, owner, seen }: Acquisition): Lease | null {
+    const lease = this.state.acquireNow(shard, role, owner, seen);
     if (lease !== null) this.leases.acquired(lease, process);
     return lease;
   }
@@ -161,6 +162,11 @@ export class WatchedJournal {
     for (const { kind, job } of settlements) if (kind !== "start") jobs.touch(job.jobId);
     for (const { kind, job } of settlements) if (kind === "start") jobs.touch(job.jobId);
     return result;
+  }
+
+  settleLent(lease: Lease, settlements: readonly Settlement[]): void {
+    this.state.settleLentNow(lease, settlements);
+    for (const { job } of settlements) this.parts.jobs.touch(job.jobId);
   }
 
   heardSettle(lease: Lease, settlements: readonly Settlement[]): void {
