@@ -1,12 +1,12 @@
 import { type Clock, sleep } from "../core/clock.ts";
 import { isOutage } from "../core/errors.ts";
-import { FENCED, type Fenced, type Lease, type OwnerJournal, type Settlement } from "../core/journal.ts";
+import { FENCED, type Fenced, type Settlement } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 
 export interface SettlerOptions {
-  readonly journal: OwnerJournal;
-  readonly lease: Lease;
+  /** Writes them down, all of one shard. */
+  send(settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   onLanded(settlements: readonly Settlement[]): void;
@@ -28,9 +28,14 @@ export class Settler {
   constructor(private readonly options: SettlerOptions) {}
 
   submit(settlement: Settlement): void {
-    if (this.abandoned.signal.aborted) return;
+    if (this.isAbandoned) return;
     this.waiting.push(settlement);
     this.sending ??= this.sendAll();
+  }
+
+  /** Nothing more lands. */
+  get isAbandoned(): boolean {
+    return this.abandoned.signal.aborted;
   }
 
   /** Resolves when nothing waits. */
@@ -49,7 +54,7 @@ export class Settler {
       const batch = this.waiting.splice(0, limits.settleBatchMax);
       const answer = await this.sendUntilLanded(batch);
       if (answer === "settled") this.options.onLanded(batch);
-      else if (!this.abandoned.signal.aborted) {
+      else if (!this.isAbandoned) {
         this.abandon();
         this.options.onFenced();
       }
@@ -58,10 +63,10 @@ export class Settler {
   }
 
   private async sendUntilLanded(batch: readonly Settlement[]): Promise<"settled" | Fenced> {
-    const { journal, lease, clock, telemetry } = this.options;
-    for (let waitMs = 50; !this.abandoned.signal.aborted; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+    const { send, clock, telemetry } = this.options;
+    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
       try {
-        return await journal.settle(lease, batch);
+        return await send(batch);
       } catch (error) {
         const expected = isOutage(error);
         telemetry.count("journal_calls_failed", { call: "settle" });
