@@ -9,7 +9,9 @@ import { FairScheduler } from "./fair-scheduler.ts";
 import { type LanePools, PROMPT_MS, RelayLane, type Slot } from "./relay-lane.ts";
 
 /** Deliveries at one time on relays that are slow, or of which nothing is known yet. */
-const PATIENT_SLOTS = 1_024;
+const PATIENT_SLOTS = 2_048;
+/** Part of them beyond which a relay that has not answered gets no second one. */
+const UNPROVEN_PART = 1 / 8;
 /** Probes at one time of relays that are away, as a part of those. They wait for nothing else, and nothing for them. */
 const PROBE_SLOTS_PART = 0.5;
 const SWEEP_MS = 1_000;
@@ -60,6 +62,7 @@ export class ChannelSlots {
     this.pools = {
       prompt: this.prompt,
       patient: new FairScheduler(patientSlots),
+      unprovenSlots: Math.ceil(patientSlots * UNPROVEN_PART),
       probes: new FairScheduler(Math.ceil(patientSlots * PROBE_SLOTS_PART)),
       promptSlots: new Set<Slot>(),
       clock,

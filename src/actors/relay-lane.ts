@@ -37,6 +37,8 @@ export interface Slot {
 export interface LanePools {
   readonly prompt: FairScheduler;
   readonly patient: FairScheduler;
+  /** Patient slots in use from which on a relay that has not answered takes no second one. */
+  readonly unprovenSlots: number;
   readonly probes: FairScheduler;
   /** Deliveries on prompt slots, in the order of their start. */
   readonly promptSlots: Set<Slot>;
@@ -53,7 +55,8 @@ export interface LanePools {
  * their place, and gives what it gets to its actors in turn.
  *
  * R1. While its breaker is open nothing starts; while it is half-open, one probe. R2. A relay that has not proven prompt has
- * at most its window in flight on patient slots: a few at first, one more with each answer.
+ * at most its window in flight on patient slots: a few at first, one more with each answer. While many slots are in use,
+ * it has one until it answers: so a thousand relays that hang leave room for those that nobody has tried yet.
  */
 export class RelayLane implements Contender {
   /** On patient slots. */
@@ -117,7 +120,10 @@ export class RelayLane implements Contender {
   }
 
   nextCost(): number | null {
-    return this.breaker.isClosed && this.inFlight < this.window ? this.choose() : null;
+    const { patient, unprovenSlots } = this.pools;
+    const isProven = this.answers > 0 && !this.breaker.isStruck;
+    const window = isProven || patient.slotsUsed < unprovenSlots ? this.window : 1;
+    return this.breaker.isClosed && this.inFlight < window ? this.choose() : null;
   }
 
   startNext(): void {
