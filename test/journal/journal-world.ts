@@ -10,8 +10,12 @@ import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 
 export const PER_MINUTE = 1_000_000;
-export const TTL_MS = 60_000;
 export const ACME_MAIL = { tenantId: "acme", channel: "email" } as const;
+
+/** Bytes that no test's pull runs out of. */
+export const ROOM = 64 * 1024 * 1024;
+/** A pull of nothing but what is ready. */
+export const PULL = { boxes: [], survey: false, bytesMax: ROOM, shardTimeMs: null } as const;
 
 export let redis: RedisServer;
 export let journal: RedisJournal;
@@ -47,7 +51,7 @@ export async function world(tenantId = "acme") {
 }
 
 export async function acquire(shard: number, role: "dispatcher" | "recorder"): Promise<Lease> {
-  const lease = await journal.acquire(shard, role, "test", TTL_MS);
+  const lease = await journal.acquire(shard, role, "test", null);
   if (lease === null) throw new Error("the lease is taken");
   return lease;
 }
@@ -79,8 +83,8 @@ export async function pullOne(
   after: string | null = null,
 ): Promise<readonly QueuedJob[]> {
   const result = await journal.pull(lease, {
-    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64 }],
-    survey: false,
+    ...PULL,
+    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax: ROOM }],
   });
   if (result === FENCED) throw new Error("fenced");
   return result.boxes[0]?.jobs ?? [];

@@ -38,8 +38,9 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
 /** The shard's time, which follows the owner's reckoning where the two differ by more than calls take. */
 function agreedTimeMs(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
   const timeMs = shardTimeMs(shard, nowMs);
-  if (reckonedMs === null || Math.abs(timeMs - reckonedMs) <= bounds.shardTimeSlackMs) return timeMs;
-  shard.skewMs = Math.round(reckonedMs) - nowMs;
+  const reckoned = reckonedMs === null ? timeMs : Math.round(reckonedMs);
+  if (Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs) return timeMs;
+  shard.skewMs = reckoned - nowMs;
   return shardTimeMs(shard, nowMs);
 }
 
