@@ -7,13 +7,16 @@ import { RelayBreaker, type Verdict } from "./relay-breaker.ts";
 
 /** A relay whose last answered delivery took less is prompt. */
 export const PROMPT_MS = 1_000;
-/** Deliveries at one time on a relay that has not answered yet. Each answer allows one more. */
-const FIRST_WINDOW = 8;
+/** Deliveries at one time on a relay that has not answered yet: a tenant's own, and one that tenants share. */
+const FIRST_WINDOW = { own: 8, shared: 256 } as const;
+/** Each answer allows one more. */
 const WINDOW_MAX = 512;
 
 /** An actor, as a lane knows it. */
 export interface Waiter extends Contender {
   inFlight: number;
+  /** Its deliveries on all slots. */
+  readonly delivering: number;
   /** The job that it would start next. */
   readonly next: QueuedJob | undefined;
   readonly waitingJobs: number;
@@ -56,7 +59,9 @@ export interface LanePools {
  *
  * R1. While its breaker is open nothing starts; while it is half-open, one probe. R2. A relay that has not proven prompt has
  * at most its window in flight on patient slots: a few at first, one more with each answer. While many slots are in use,
- * it has one until it answers: so a thousand relays that hang leave room for those that nobody has tried yet.
+ * a tenant's own has one until it answers: so a thousand relays that hang leave room for those that nobody has tried yet.
+ * R3. A tenant with deliveries in flight gets another one of the lane only while it has fewer than twice the free ones of
+ * three quarters of the window: messages of one tenant that hang do not use up the window of a relay that others share.
  */
 export class RelayLane implements Contender {
   /** On patient slots. */
@@ -69,7 +74,8 @@ export class RelayLane implements Contender {
   awayWhy = "";
   private readonly breaker = new RelayBreaker();
   private readonly waiters = new Set<Waiter>();
-  private window = FIRST_WINDOW;
+  private readonly firstWindow: number;
+  private window: number;
   private wasPrompt = false;
   private alarm: Timer | null = null;
   private chosen: Waiter | null = null;
@@ -88,7 +94,10 @@ export class RelayLane implements Contender {
   constructor(
     readonly relay: Relay,
     private readonly pools: LanePools,
-  ) {}
+  ) {
+    this.firstWindow = relay.isOwn ? FIRST_WINDOW.own : FIRST_WINDOW.shared;
+    this.window = this.firstWindow;
+  }
 
   get isPrompt(): boolean {
     return this.wasPrompt && this.breaker.isClosed;
@@ -121,7 +130,7 @@ export class RelayLane implements Contender {
 
   nextCost(): number | null {
     const { patient, unprovenSlots } = this.pools;
-    const isProven = this.answers > 0 && !this.breaker.isStruck;
+    const isProven = !this.relay.isOwn || (this.answers > 0 && !this.breaker.isStruck);
     const window = isProven || patient.slotsUsed < unprovenSlots ? this.window : 1;
     return this.breaker.isClosed && this.inFlight < window ? this.choose() : null;
   }
@@ -151,7 +160,7 @@ export class RelayLane implements Contender {
       this.window = Math.min(this.window + 1, WINDOW_MAX);
       this.wasPrompt = clock.monotonicMs() - slot.startedAtMs < PROMPT_MS;
     } else if (verdict !== "nothing") {
-      this.window = Math.max(FIRST_WINDOW, Math.floor(this.window / 2));
+      this.window = Math.max(this.firstWindow, Math.floor(this.window / 2));
       this.wasPrompt = false;
     }
     if (change === "opened") {
@@ -226,6 +235,7 @@ export class RelayLane implements Contender {
     const isPicky = this.breaker.isStruck;
     let second: { readonly waiter: Waiter; readonly cost: number } | null = null;
     for (const waiter of this.waiters) {
+      if (!this.mayTakeAnother(waiter)) continue;
       if (isPicky) waiter.prefer(isBetter);
       const cost = waiter.nextCost();
       if (cost === null) this.waiters.delete(waiter);
@@ -237,6 +247,10 @@ export class RelayLane implements Contender {
     }
     this.chosen = second?.waiter ?? null;
     return second?.cost ?? null;
+  }
+
+  private mayTakeAnother({ delivering }: Waiter): boolean {
+    return delivering === 0 || this.relay.isOwn || delivering < 2 * (0.75 * this.window - this.inFlight);
   }
 
   private startChosen(): void {

@@ -51,7 +51,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   /** On the channel's prompt slots. */
   inFlight = 0;
   /** On all slots. */
-  private delivering = 0;
+  delivering = 0;
   private waiting: QueuedJob[] = [];
   private waitingBytes = 0;
   private open = 0;
