@@ -1,6 +1,6 @@
 import { limits } from "../core/limits.ts";
 
-/** Payloads of one tenant and channel that wait for their delivery in this process. */
+/** Payloads of one tenant and channel that this process holds. */
 const TENANT_BYTES_MAX = 8 * 1024 * 1024;
 /** Bytes that one pull asks for, all tenant queues together. */
 export const PULL_BYTES_MAX = 1024 * 1024;
@@ -8,7 +8,8 @@ export const PULL_BYTES_MAX = 1024 * 1024;
 const PULLS_MAX = 8;
 
 /**
- * The bytes of payloads that wait in this process, and those that pulls may add.
+ * The bytes of payloads that the process holds, from their pull until their outcome is on disk, and those that pulls may
+ * add.
  *
  * A tenant may hold no more than a quarter of what is left of the process's share (dynamic thresholds, Choudhury and
  * Hahne, 1998): however many tenants have queues that do not move, there is room for those that do.
@@ -18,12 +19,12 @@ export class Backlog {
   private pulls = 0;
   private readonly waiting = new Set<() => void>();
 
-  /** Bytes that wait for their delivery. */
+  /** Bytes that are held. */
   get bytes(): number {
     return this.held;
   }
 
-  /** More wait, or (negative) fewer. */
+  /** More are held, or (negative) fewer. */
   add(bytes: number): void {
     this.held += bytes;
   }

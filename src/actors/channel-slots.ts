@@ -161,7 +161,7 @@ export class ChannelSlots {
     let held = 0;
     for (const lane of this.awayLanes) {
       for (const waiter of lane.waiting) {
-        waiter.giveUpHeld(lane);
+        waiter.reviewHeld(lane);
         held += waiter.waitingJobs;
       }
     }

@@ -80,7 +80,7 @@ export class Dispatcher {
     return Array.from(this.slots.values(), (slots) => slots.away()).flat();
   }
 
-  /** Bytes of payloads that wait for their delivery in this process. */
+  /** Bytes of payloads that this process holds. */
   get backlogBytes(): number {
     return this.backlog.bytes;
   }

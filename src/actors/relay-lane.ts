@@ -24,8 +24,8 @@ export interface Waiter extends Contender {
   contend(): void;
   /** Puts the first job for which this holds not before the others. */
   prefer(isBetter: (job: QueuedJob) => boolean): void;
-  /** Ends the jobs that the relay, which is away, has held up for too long. */
-  giveUpHeld(lane: RelayLane): void;
+  /** Sees whether its jobs have been held for too long by the lane's relay, which is away, or have another way by now. */
+  reviewHeld(lane: RelayLane): void;
 }
 
 /** A delivery's slot. */

@@ -24,6 +24,7 @@ export class Settler {
   private waiting: Settlement[] = [];
   private sending: Promise<void> | null = null;
   private readonly abandoned = new AbortController();
+  private readonly givenUp = Promise.withResolvers<void>();
 
   constructor(private readonly options: SettlerOptions) {}
 
@@ -38,14 +39,15 @@ export class Settler {
     return this.abandoned.signal.aborted;
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when nothing waits, or all is given up: a call that is never answered holds up nobody then. */
   async idle(): Promise<void> {
-    while (this.sending !== null) await this.sending;
+    while (this.sending !== null && !this.isAbandoned) await Promise.race([this.sending, this.givenUp.promise]);
   }
 
   /** Gives up what has not landed, and all that comes after. */
   abandon(): void {
     this.abandoned.abort();
+    this.givenUp.resolve();
     this.waiting = [];
   }
 

@@ -50,7 +50,7 @@ export class ShardOwner {
     this.allowances = new DailyAllowances({ journal, lease: term.lease, clock, telemetry });
     this.deliveries = new Deliveries(ports, term, {
       onLanded: (settlements) => {
-        for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled();
+        for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled(job);
       },
       onFenced: () => this.lose(),
     });

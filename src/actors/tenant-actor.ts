@@ -45,7 +45,7 @@ export interface TenantActorOptions {
  * T3. At most `tenantWindowMax` deliveries are in flight, and no faster than the plan and the provider say.
  * T4. No more is read than today's allowance leaves to start: what is over stays queued, pending, for days if need be.
  * T5. It waits for its turn in one place: at the channel's prompt slots, or in its relay's lane.
- * T6. The process's backlog counts exactly the payloads that wait here.
+ * T6. The process's backlog counts the payloads of the open jobs, from their pull until they are settled.
  */
 export class TenantActor implements Waiter, Starter, Asker {
   /** On the channel's prompt slots. */
@@ -53,7 +53,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   /** On all slots. */
   delivering = 0;
   private waiting: QueuedJob[] = [];
-  private waitingBytes = 0;
+  private openBytes = 0;
   private open = 0;
   private lastRead: string | null = null;
   private boxMayHaveMore = true;
@@ -120,11 +120,11 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.open += jobs.length;
     for (const job of jobs) {
       this.lastRead = job.entryId;
+      this.addBytes(job.payload.length);
       if (job.suppressed !== null || job.isReported) {
         this.options.start({ job, tenant: null, unit: null, slot: null });
       } else {
         this.waiting.push(job);
-        this.addBytes(job.payload.length);
         this.heldUntilMs = null;
       }
     }
@@ -150,13 +150,13 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (this.isClosed) return;
     const place = wasProbe ? -1 : this.waiting.findIndex((other) => isReadBefore(job, other));
     this.waiting.splice(place === -1 ? this.waiting.length : place, 0, job);
-    this.addBytes(job.payload.length);
     this.heldUntilMs = null;
   }
 
   /** A job's outcome is on disk. */
-  settled(): void {
+  settled(job: QueuedJob): void {
     this.open -= 1;
+    this.addBytes(-job.payload.length);
     if (this.open === 0 && !this.boxMayHaveMore) this.wakeWhenPaceIsForgotten();
     this.options.onChange(this);
   }
@@ -167,7 +167,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.alarm?.cancel();
     this.alarm = null;
     this.waiting = [];
-    this.addBytes(-this.waitingBytes);
+    this.addBytes(-this.openBytes);
     this.options.lookups.forget(this);
     this.place?.withdraw(this);
     this.place = null;
@@ -175,12 +175,11 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   contend(): void {
     if (this.waiting.length === 0 || this.isClosed) return;
+    // Whether it is still the right place is looked at when its turn comes.
+    if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
     if (tenant === undefined) return;
-    const place = this.placeOf(tenant);
-    if (place !== this.place) this.place?.withdraw(this);
-    this.place = place;
-    place.contend(this);
+    this.moveTo(this.placeOf(tenant));
   }
 
   prefer(isBetter: (job: QueuedJob) => boolean): void {
@@ -190,20 +189,22 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (at > 0) this.waiting.unshift(...this.waiting.splice(at, 1));
   }
 
-  giveUpHeld(lane: RelayLane): void {
+  reviewHeld(lane: RelayLane): void {
     const { clock, giveUp } = this.options;
-    const tenant = this.laneTenant;
-    if (tenant === null || lane !== this.lane || lane.awaySinceMs === null || !this.options.mayDeliver()) return;
+    const tenant = this.lookUp() ?? null;
+    if (tenant === null || lane.awaySinceMs === null || !this.options.mayDeliver()) return;
+    // The tenant may have another relay by now.
+    const place = this.placeOf(tenant);
+    if (place !== lane) return this.moveTo(place);
     const holdMs = holdMsOf(tenant);
     this.heldUntilMs ??= Math.min(...this.waiting.map((job) => heldUntilMs(job, holdMs)));
     if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;
     const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));
     this.waiting = this.waiting.filter((job) => !spent.includes(job));
     this.heldUntilMs = null;
-    for (const job of spent) {
-      this.addBytes(-job.payload.length);
-      giveUp(gaveUpHeld(job, lane.awayWhy, holdMs));
-    }
+    for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs));
+    // There is room for those behind them.
+    this.options.onChange(this);
   }
 
   nextCost(): number | null {
@@ -212,8 +213,9 @@ export class TenantActor implements Waiter, Starter, Asker {
     const tenant = this.lookUp();
     if (tenant === undefined) return null;
     // Its relay has become prompt, or is so no more, or the tenant has another one now.
-    if (this.placeOf(tenant) !== this.place) {
-      this.contend();
+    const place = this.placeOf(tenant);
+    if (place !== this.place) {
+      this.moveTo(place);
       return null;
     }
     const allowance = this.allowanceOf(tenant);
@@ -233,7 +235,6 @@ export class TenantActor implements Waiter, Starter, Asker {
   startNext(): void {
     const job = this.waiting.shift();
     if (job === undefined) return;
-    this.addBytes(-job.payload.length);
     this.delivering += 1;
     const slot = this.lane === null ? null : this.lane.begin(this, this.place !== this.lane);
     if (slot === null) this.inFlight += 1;
@@ -259,12 +260,18 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   private addBytes(bytes: number): void {
-    this.waitingBytes += bytes;
+    this.openBytes += bytes;
     this.options.backlog.add(bytes);
   }
 
   private bytesRoom(): number {
-    return this.options.backlog.roomFor(this.waitingBytes);
+    return this.options.backlog.roomFor(this.openBytes);
+  }
+
+  private moveTo(place: FairScheduler | RelayLane): void {
+    if (place !== this.place) this.place?.withdraw(this);
+    this.place = place;
+    place.contend(this);
   }
 
   /** Where the tenant's jobs wait for their turn. */

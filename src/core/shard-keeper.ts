@@ -187,9 +187,11 @@ export class ShardKeeper {
     this.gaugeHeld();
   }
 
-  private async release({ lease }: KeptTerm): Promise<void> {
-    const release = () => this.options.leases.release(lease).then(() => true);
-    for (let tries = 0; tries < RELEASE_TRIES_MAX; tries += 1) if (await this.ask("release", release)) return;
+  private async release(term: KeptTerm): Promise<void> {
+    const release = () => this.options.leases.release(term.lease).then(() => true);
+    for (let tries = 1; !(await this.ask("release", release)); tries += 1) {
+      if (tries === RELEASE_TRIES_MAX || !term.isSurelyHeld()) return;
+    }
   }
 
   /** Ends when the term's work is over or its lease is lost. */

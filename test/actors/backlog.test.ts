@@ -34,7 +34,7 @@ test("few pulls are in flight at one time, and who waits for its turn gets it or
   expect(turns).toEqual([false, true]);
 });
 
-test("the waiting bytes are those that wait, while jobs are held, start, come back and are dropped", async () => {
+test("the bytes that are held are those of open jobs, while they are held up, start, end and are dropped", async () => {
   let isUp = false;
   const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
   const tenants = Array.from({ length: 3 }, (_, i) => world.tenant(`t-${i}`));

@@ -209,3 +209,30 @@ test("an outage of a few minutes gives up no job, however old it is", async () =
   expect(world.statuses(tenant, old)).toEqual({ "success after 1": 3 });
   await world.stop(dispatcher);
 }, 60_000);
+
+test("a tenant that is given another relay while its own is away is served within seconds", async () => {
+  const world = new RelayWorld((_, relay) => (relay === "smtp://gone" ? REFUSES : TAKES));
+  const jobs = world.accept(world.tenant("acme", "smtp://gone"), 20);
+  const dispatcher = world.start();
+  await world.advance(5 * MINUTE_MS);
+  const tenant = world.tenant("acme", "smtp://new", { shard: 0 });
+  await world.advance(3_000);
+  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 20 });
+  await world.stop(dispatcher);
+}, 60_000);
+
+test("what is held when its process stops goes on with the next one, at no attempt's cost", async () => {
+  let isUp = false;
+  const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
+  const tenant = world.tenant("acme");
+  const jobs = world.accept(tenant, 30);
+  const first = world.start();
+  await world.advance(MINUTE_MS);
+  const second = world.start();
+  await world.stop(first);
+  await world.advance(MINUTE_MS);
+  isUp = true;
+  await world.advance(MINUTE_MS);
+  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 30 });
+  await world.stop(second);
+}, 60_000);

@@ -5,8 +5,11 @@ import { aTenant } from "../support/tenants.ts";
 
 /** A directory whose loads end when the test says so. */
 class SlowDirectory implements TenantDirectory {
-  readonly loads: { readonly tenantId: string; readonly end: (tenant: Tenant | null) => void; readonly fail: () => void }[] =
-    [];
+  readonly loads: {
+    readonly tenantId: string;
+    readonly end: (tenant: Tenant | null) => void;
+    readonly fail: () => void;
+  }[] = [];
   readonly known = new Map<string, Tenant>();
 
   byApiKey() {
