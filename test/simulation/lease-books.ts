@@ -13,9 +13,13 @@ export interface TermTruth {
   isExpected: boolean;
   /** Its process has asked for its release; that call may be lost. */
   isGivenBack: boolean;
-  /** Given back by its own process: all its work was over. */
+  /** Given back by its own process. */
   isReleased: boolean;
-  /** Its process gave up what it could not finish: it was told to, or that its lease is over. */
+  /** Another owner was granted the lease although this one had not given it back. */
+  isTakenOver: boolean;
+  /** The journal has told its process that it is over. */
+  isFenced: boolean;
+  /** Its process was told to stop and gave up what it could not finish in time. */
   isAbandoned: boolean;
 }
 
@@ -25,18 +29,28 @@ export class LeaseBooks {
   /** The newest term of a shard and role for each process, by when its process heard of it. */
   private readonly heard = new Map<string, TermTruth>();
 
+  /** The newest lease of a shard and role, by when the journal granted it. */
+  private readonly granted = new Map<string, TermTruth>();
+
   constructor(private readonly clock: SimClock) {}
 
   acquired(lease: Lease, process: SimProcess): void {
-    this.terms.set(lease.token, {
+    const term: TermTruth = {
       lease,
       process,
       sentAtMs: null,
       isExpected: false,
       isGivenBack: false,
       isReleased: false,
+      isTakenOver: false,
+      isFenced: false,
       isAbandoned: false,
-    });
+    };
+    const place = `${lease.shard} ${lease.role}`;
+    const before = this.granted.get(place);
+    if (before !== undefined && !before.isReleased) before.isTakenOver = true;
+    this.granted.set(place, term);
+    this.terms.set(lease.token, term);
   }
 
   givenBack(lease: Lease): void {
@@ -54,8 +68,8 @@ export class LeaseBooks {
     const term = this.terms.get(lease.token);
     if (term === undefined) return;
     const isNew = term.sentAtMs === null;
-    // What is answered too late extends nothing.
-    if (isNew || this.isSurelyHeld(term)) term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
+    // Also a renewal that is answered late: nobody else can have been granted the lease before it.
+    term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
     if (!isNew) return;
     term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;
     this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
@@ -63,7 +77,7 @@ export class LeaseBooks {
 
   fenced(lease: Lease): void {
     const term = this.terms.get(lease.token);
-    if (term !== undefined) term.isAbandoned = true;
+    if (term !== undefined) term.isFenced = true;
   }
 
   abandonAllOf(process: SimProcess): void {
@@ -85,10 +99,9 @@ export class LeaseBooks {
     return term !== undefined && term.isExpected && !term.isGivenBack && !term.process.isDead;
   }
 
-  /** Whether everything that the term began was finished and written down. */
-  hasEndedWell(token: string): boolean {
-    const term = this.terms.get(token);
-    return term !== undefined && term.isReleased && !term.isAbandoned;
+  /** Whether what the term heard may never have been written down: its process died or gave up, or another took over. */
+  hasBrokenOff({ process, isTakenOver, isAbandoned }: TermTruth): boolean {
+    return process.isDead || isTakenOver || isAbandoned;
   }
 }
 

@@ -1,28 +1,29 @@
 import { sleep } from "../../src/core/clock.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
 import type { JobRecord } from "../../src/core/job.ts";
-import type {
-  AcceptResult,
-  AllowanceCall,
-  Fenced,
-  FrontJournal,
-  Lease,
-  LeaseRole,
-  LeaseState,
-  NewJob,
-  Observation,
-  ObserveResult,
-  OwnerJournal,
-  PullRequest,
-  PullResult,
-  RateState,
-  RecordBatch,
-  RecorderJournal,
-  Settlement,
+import {
+  type AcceptResult,
+  type AllowanceCall,
+  FENCED,
+  type Fenced,
+  type FrontJournal,
+  type Lease,
+  type LeaseRole,
+  type LeaseState,
+  type NewJob,
+  type Observation,
+  type ObserveResult,
+  type OwnerJournal,
+  type PullRequest,
+  type PullResult,
+  type RateState,
+  type RecordBatch,
+  type RecorderJournal,
+  type Settlement,
 } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
 import type { Tenant, TenantRef } from "../../src/core/tenant.ts";
-import type { Network, Server } from "./network.ts";
+import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedJournal } from "./watched-journal.ts";
 
@@ -48,7 +49,8 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
     while (true) {
       try {
-        const result = await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job));
+        const accept = () => this.journal.accept(tenant, requestsPerMinute, job);
+        const result = await this.call("accept", accept, { bytes: job.payload.length });
         this.journal.heardAccept(tenant, job, result, timesForgot);
         return result;
       } catch (error) {
@@ -106,19 +108,27 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
   }
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
-    const result = await this.call(`pull ${lease.shard}`, () => this.journal.pull(lease, request));
-    this.journal.heardPull(this.process, lease, result);
-    return result;
+    const { process, journal } = this;
+    journal.asked(process, request);
+    try {
+      const pull = () => journal.pull(lease, request);
+      const result = await this.call(`pull ${lease.shard}`, pull, { replyBytes });
+      journal.heardPull(process, lease, result);
+      return result;
+    } finally {
+      journal.answered(process, request);
+    }
   }
 
   async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
-    const answer = await this.call(`settle ${lease.shard}`, () => this.journal.settle(lease, settlements));
+    const settle = () => this.journal.settle(this.process, lease, settlements);
+    const answer = await this.call(`settle ${lease.shard}`, settle);
     this.journal.heardSettle(lease, settlements);
     return answer;
   }
 
   settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
-    return this.call(`settleLent ${lease.shard}`, () => this.journal.settleLent(lease, settlements));
+    return this.call(`settleLent ${lease.shard}`, () => this.journal.settleLent(this.process, lease, settlements));
   }
 
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
@@ -134,8 +144,8 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.journal.onMail((shard) => this.network.hint(this.process, () => listener(shard)));
   }
 
-  private call<T>(name: string, effect: () => T): Promise<T> {
-    return this.network.call({ from: this.process, to: this.server, name, effect });
+  private call<T>(name: string, effect: () => T, sizes: Pick<Call<T>, "bytes" | "replyBytes"> = {}): Promise<T> {
+    return this.network.call({ from: this.process, to: this.server, name, effect, ...sizes });
   }
 
   private tenant({ tenantId }: TenantRef): Tenant {
@@ -143,4 +153,9 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     if (tenant === undefined) throw new Error(`the simulation has no tenant ${tenantId}`);
     return tenant;
   }
+}
+
+function replyBytes(result: PullResult | Fenced): number {
+  if (result === FENCED) return 0;
+  return result.boxes.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
 }
