@@ -116,12 +116,12 @@ export interface Observation {
 }
 
 /**
- * `recorded`: the job's history has it now. `kept`: the job has not ended, and the report waits with it, one of each type,
- * and joins its history at its end. A kept report says that the provider has the message: a job that waits for another
+ * `recorded`: the job's history has it now. `kept`: the job has not ended, and the report waits with it, one of each type
+ * (`clicked`: and link), and joins its history at its end. A kept report says that the provider has the message: a job that waits for another
  * try ends with success at once (`recorded`), one that would be tried again or given up later ends with success then, and
  * `pull` says so of one that it hands out again (`QueuedJob.isReported`). Only a delivery that was in flight by then may
- * still hand it over a second time. `duplicate`: the job has this event already (for `clicked`: for this link), or a
- * report of this type waits with it.
+ * still hand it over a second time. `duplicate`: the job has this event already (for `clicked`: for this link), or
+ * such a report waits with it.
  */
 export type ObserveResult = "recorded" | "duplicate" | "unknown" | "kept";
 

@@ -23,7 +23,7 @@ for k = 1, #KEYS do
     local answer = 'recorded'
     if owner ~= tenant then
       answer = 'unknown'
-    elseif has_event(record, type, result) or (is_early and record:find('\n!' .. type, 1, true)) then
+    elseif has_event(record, type, result) or (is_early and has_kept(record, type, result)) then
       answer = 'duplicate'
     elseif is_early and not parked then
       answer = 'kept'

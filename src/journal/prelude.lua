@@ -34,7 +34,7 @@
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <box entry>". Then a line an event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
--- While the job has not ended also, for each type at most once, a report that waits for its end: "!<type> <result>".
+-- While the job has not ended also, for each type (clicked: type and result) at most once, a report that waits for its end: "!<type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" where there were waits that cost no attempt. The sum of both is the
 -- number of the settlement, by which its repeats are known.
 -- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
@@ -150,6 +150,15 @@ local function has_event(record, type, result)
   if type ~= 'c' then return record:find('\n' .. type .. '%d') ~= nil end
   -- An empty result is left out of its line, and the space before it.
   for known in record:gmatch('\nc%d+ ?([^\n]*)') do
+    if known == result then return true end
+  end
+  return false
+end
+
+-- Whether a report of the kind waits for the job's end already.
+local function has_kept(record, type, result)
+  if type ~= 'c' then return record:find('\n!' .. type, 1, true) ~= nil end
+  for known in record:gmatch('\n!c ?([^\n]*)') do
     if known == result then return true end
   end
   return false

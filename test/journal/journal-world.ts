@@ -8,14 +8,10 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
 
 export const PER_MINUTE = 1_000_000;
 export const ACME_MAIL = { tenantId: "acme", channel: "email" } as const;
-
-/** Bytes that no test's pull runs out of. */
-export const ROOM = 64 * 1024 * 1024;
-/** A pull of nothing but what is ready. */
-export const PULL = { boxes: [], survey: false, bytesMax: ROOM, shardTimeMs: null } as const;
 
 export let redis: RedisServer;
 export let journal: RedisJournal;
@@ -65,10 +61,6 @@ export function newJob(overrides: Partial<NewJob> = {}): NewJob {
     idempotency: null,
     ...overrides,
   };
-}
-
-export function idMadeBefore(ms: number): string {
-  return new JobIds({ ...systemClock, nowMs: () => Date.now() - ms }, systemRandom).next();
 }
 
 export async function accept(tenant: TenantRef, overrides: Partial<NewJob> = {}): Promise<string> {

@@ -5,6 +5,7 @@ import type { TenantRef } from "../../src/core/tenant.ts";
 import {
   count,
   hasEvent,
+  hasReport,
   newEvent,
   payloadBytes,
   publish,
@@ -51,7 +52,7 @@ function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs:
     (known === null ? null : { ...known, waits: 0, kept: [], isHeldPending: false, entryId: null });
   if (job === null || job.tenantId !== tenant.tenantId) return none("unknown");
   const isEarly = !isFinal(job.status);
-  if (hasEvent(job, observation) || (isEarly && job.kept.some((kept) => kept.type === type))) return none("duplicate");
+  if (hasEvent(job, observation) || (isEarly && hasReport(job.kept, observation))) return none("duplicate");
   if (isEarly && !shard.parked.has(jobId)) {
     shard.jobs.set(jobId, { ...job, kept: [...job.kept, { type, result: observation.result }] });
     return none("kept");

@@ -214,10 +214,14 @@ export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
   return shard.jobs.get(jobId) ?? null;
 }
 
+export function hasEvent({ events }: StoredJob, report: Report): boolean {
+  return hasReport(events, report);
+}
+
 /** Clicks count once a link, all else once a job. */
-export function hasEvent({ events }: StoredJob, { type, result }: Report): boolean {
-  return events.some(
-    (event) => event.type === type && (type !== "clicked" || JSON.stringify(event.result) === JSON.stringify(result)),
+export function hasReport(known: readonly Report[], { type, result }: Report): boolean {
+  return known.some(
+    (one) => one.type === type && (type !== "clicked" || JSON.stringify(one.result) === JSON.stringify(result)),
   );
 }
 
