@@ -1,7 +1,7 @@
 import type { Tenant, TenantDirectory } from "../core/tenant.ts";
 
 /** Tenants that the process's actors load at one time. */
-const LOADS_MAX = 32;
+const LOADS_MAX = 256;
 
 /** Who waits for a tenant: told once, with the tenant (null: it is gone), or that it could not be loaded. */
 export interface Asker {
