@@ -95,7 +95,7 @@ test("a lent delivery that fails for now is tried again by the next owner, one t
 });
 
 test("a silence of the journal that is longer than the lease sends nothing twice, and starts nothing in it", async () => {
-  const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 5_000 } : TAKES), 2);
+  const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 25_000 } : TAKES), 2);
   const tenant = world.tenant("acme", "smtp://acme");
   world.tenant("other");
   const lines = [0, 1].map(() => cuttable(world.state, world));
@@ -111,7 +111,7 @@ test("a silence of the journal that is longer than the lease sends nothing twice
   await world.advance(20_000);
   expect(world.callsOf(jobs)).toHaveLength(startedBy);
   for (const { line } of lines) line.cut = false;
-  await world.advance(15_000);
+  await world.advance(90_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 20 });
   expect(world.callsOf(jobs)).toHaveLength(20);
   await world.stop(...processes);

@@ -36,10 +36,12 @@ test("sixty tenants whose mail servers take ten seconds a message are not felt b
 
 test("a thousand tenants whose mail servers never answer are not felt by another, nor by a newcomer", async () => {
   const world = new RelayWorld((_, relay) => (relay.startsWith("smtp://hangs") ? "never answers" : TAKES));
-  for (let i = 0; i < 1_000; i += 1) world.accept(world.tenant(`hangs-${i}`, `smtp://hangs-${i}`), 3);
+  for (let i = 0; i < 1_000; i += 1) world.accept(world.tenant(`hangs-${i}`, `smtp://hangs-${i}`), 10);
   const dispatcher = world.start();
   const healthy: string[] = [];
   const newcomers: string[] = [];
+  await world.advance(1_000);
+  for (let i = 0; i < 100; i += 1) newcomers.push(...world.accept(world.tenant(`first-${i}`, `smtp://first-${i}`)));
   for (let i = 0; i < 20; i += 1) {
     newcomers.push(...world.accept(world.tenant(`new-${i}`, `smtp://new-${i}`)));
     healthy.push(...(await trickle(world, "healthy", 1_000, 10_000)));
@@ -53,12 +55,13 @@ test("prompt mail servers that begin to hang give their slots back to the others
   let hang = false;
   const world = new RelayWorld((_, relay) => (hang && relay !== "platform" ? "never answers" : TAKES));
   const dispatcher = world.start();
-  const tenants = Array.from({ length: 30 }, (_, i) => world.tenant(`t-${i}`, `smtp://t-${i}`));
-  for (const tenant of tenants) world.accept(tenant, 5);
+  // More than there are slots.
+  const tenants = Array.from({ length: 600 }, (_, i) => world.tenant(`t-${i}`, `smtp://t-${i}`));
+  for (const tenant of tenants) world.accept(tenant);
   await world.advance(5_000);
   const before = await trickle(world, "healthy", 100, 2_000);
   hang = true;
-  for (const tenant of tenants) world.accept(tenant, 100);
+  for (const tenant of tenants) world.accept(tenant, 2);
   const during = await trickle(world, "healthy", 100, 30_000);
   expect(world.longestWaitMs(before)).toBeLessThan(PROMPTLY_MS);
   // One sweep moves what lasts.
