@@ -95,7 +95,10 @@ test("a lent delivery that fails for now is tried again by the next owner, one t
 });
 
 test("a silence of the journal that is longer than the lease sends nothing twice, and starts nothing in it", async () => {
-  const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 25_000 } : TAKES), 2);
+  const world = new RelayWorld(
+    (job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 25_000 } : TAKES),
+    2,
+  );
   const tenant = world.tenant("acme", "smtp://acme");
   world.tenant("other");
   const lines = [0, 1].map(() => cuttable(world.state, world));
