@@ -5,6 +5,9 @@ import type { World } from "./world.ts";
 export function auditBooks(world: World): void {
   const { state, jobs, ledger, watch, drawn } = world;
   world.queue.audit();
+  if (drawn.healthy.size > 0) {
+    world.waits.auditHeld(jobs.jobs.values(), ({ tenant }) => world.relays.awaySinceMs(tenant));
+  }
   const inFlight = new Set<string>();
   const inOutbox = new Set<string>();
   for (let number = 0; number < drawn.shards; number += 1) {

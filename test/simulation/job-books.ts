@@ -26,8 +26,8 @@ export interface JobTruth {
   readonly acceptedMs: number;
   /** The term in which its process heard that the provider has it. */
   answeredIn: TermTruth | null;
-  /** When its owner gave it out of its hands for a successor, although its delivery went on. */
-  lent: { readonly token: string; readonly atMs: number } | null;
+  /** Its owner gave it up for a successor although its delivery went on, which must be over by then. */
+  lent: { readonly token: string; readonly untilMs: number } | null;
   handOvers: number;
   /** Deliveries that were started, but for those that turned out to be mere waits, or to reach nobody. */
   tries: number;

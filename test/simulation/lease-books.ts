@@ -1,12 +1,21 @@
 import type { Lease, LeaseRole } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
+import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
+
+/** A moment, and for how long the journal had answered nobody until then. */
+interface Instant {
+  readonly atMs: number;
+  readonly awayMs: number;
+}
 
 /** One lease from its acquisition on, as seen from outside. */
 export interface TermTruth {
   readonly lease: Lease;
   readonly process: SimProcess;
+  /** When the journal counted its last renewal. */
+  renewed: Instant;
   /** When the last call that the journal answered with yes was sent; null while the process knows of none. */
   sentAtMs: number | null;
   /** The process still waited for the answer that gave it the lease; what comes later belongs to nobody and expires. */
@@ -32,13 +41,19 @@ export class LeaseBooks {
   /** The newest lease of a shard and role, by when the journal granted it. */
   private readonly granted = new Map<string, TermTruth>();
 
-  constructor(private readonly clock: SimClock) {}
+  constructor(
+    private readonly clock: SimClock,
+    private readonly watch: Watch,
+    /** For how long the journal has answered nobody, so far. */
+    private readonly awayMs: () => number,
+  ) {}
 
   acquired(lease: Lease, process: SimProcess): void {
     const term: TermTruth = {
       lease,
       process,
       sentAtMs: null,
+      renewed: this.instant(),
       isExpected: false,
       isGivenBack: false,
       isReleased: false,
@@ -48,9 +63,28 @@ export class LeaseBooks {
     };
     const place = `${lease.shard} ${lease.role}`;
     const before = this.granted.get(place);
-    if (before !== undefined && !before.isReleased) before.isTakenOver = true;
+    if (before !== undefined && !before.isReleased) this.takeOver(before, process);
     this.granted.set(place, term);
     this.terms.set(lease.token, term);
+  }
+
+  /** The journal has counted a renewal. */
+  renewed(lease: Lease): void {
+    const term = this.terms.get(lease.token);
+    if (term !== undefined) term.renewed = this.instant();
+  }
+
+  /** Who has renewed its lease is not taken for dead before it was watched for a whole term, answer by answer. */
+  private takeOver(before: TermTruth, process: SimProcess): void {
+    before.isTakenOver = true;
+    const { atMs, awayMs } = this.instant();
+    const watchedMs = atMs - before.renewed.atMs - (awayMs - before.renewed.awayMs);
+    const isDue = watchedMs >= limits.leaseTtlMs;
+    this.watch.demand(isDue, "takeover", () => `${process.name} took ${before.process.name}'s after ${watchedMs} ms`);
+  }
+
+  private instant(): Instant {
+    return { atMs: this.clock.nowMs, awayMs: this.awayMs() };
   }
 
   givenBack(lease: Lease): void {
@@ -73,6 +107,13 @@ export class LeaseBooks {
     if (!isNew) return;
     term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;
     this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
+  }
+
+  /** The journal went back in time: a lease that it does not know was never granted. */
+  rewind(holder: (shard: number, role: LeaseRole) => string | null): void {
+    for (const [place, { lease }] of this.granted) {
+      if (holder(lease.shard, lease.role) !== lease.token) this.granted.delete(place);
+    }
   }
 
   fenced(lease: Lease): void {

@@ -11,6 +11,8 @@ export const PROMISES = {
   eventAndStatus: "a final status and the event that tells of it come together",
   suppressed: "a suppressed recipient is never sent to",
   leaseHeld: "a process without a surely held lease calls no provider",
+  takeover:
+    "a lease is taken over only where its owner was not heard of for a whole term in which the journal answered",
   fence: "a process whose lease is over changes nothing in the journal",
   repeats:
     "a message is handed over again only after an answer that was not heard, a crash, or another owner's real takeover",

@@ -41,6 +41,8 @@ export interface ProviderParts {
   readonly isOrdered: boolean;
   /** The journal never forgets: what it says of leases is the truth. */
   readonly isJournalSound: boolean;
+  /** The journal can always be reached. */
+  readonly isJournalNear: boolean;
   /** Tenants whose messages are always taken. */
   readonly healthy: ReadonlySet<string>;
   /** How long a tenant's provider takes at most. */
@@ -222,8 +224,10 @@ export class Provider {
   /** Whether what the term did with the message, or heard of it, may be unknown to whoever has the message now. */
   private mayRepeat({ lent, isExcused }: JobTruth, term: TermTruth): boolean {
     if (isExcused || this.parts.leases.hasBrokenOff(term)) return true;
-    // A message that was lent to a delivery that went on comes back when it is too late for an answer to it.
-    return lent?.token === term.lease.token && this.parts.clock.nowMs >= lent.atMs + LENT_MS;
+    // A message that was lent to a delivery that went on comes back when that must be over. What became of it is written
+    // down by then, but where the journal could not be reached.
+    const isBack = lent?.token === term.lease.token && this.parts.clock.nowMs >= lent.untilMs;
+    return isBack && !this.parts.isJournalNear;
   }
 
   /** A delivery is not broken off for a silence of the journal, but for its own. */
@@ -323,9 +327,6 @@ const BEHAVIOURS: Readonly<Record<RelayState, Behaviour | null>> = {
   silent: "is silent",
   away: "is away",
 };
-
-/** A lent message comes back when its delivery must be over, whatever becomes of it. */
-const LENT_MS = limits.deliveryTimeoutMs + limits.abortGraceMs;
 
 /** A message in somebody's hands. */
 interface HandOver {

@@ -1,4 +1,5 @@
 import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
 import type { JobBooks, JobTruth } from "./job-books.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
@@ -25,6 +26,12 @@ export interface QueueBooksParts {
   readonly lateMs: number | null;
   /** A pull is never late on its way. */
   readonly isPullPrompt: boolean;
+}
+
+/** A process, and the lease under which it acts. */
+interface Owner {
+  readonly process: SimProcess;
+  readonly token: string;
 }
 
 interface Waiting {
@@ -105,7 +112,7 @@ export class QueueBooks {
       const truth = this.parts.jobs.jobs.get(jobId);
       if (settlement.kind === "start" || truth === undefined) continue;
       this.begun(process, jobId);
-      this.noteParked(truth, settlement, lease);
+      this.noteParked(truth, settlement, { process, token: lease.token });
     }
   }
 
@@ -117,10 +124,13 @@ export class QueueBooks {
 
   /** Costs more than a step. */
   audit(): void {
-    const { clock, lateMs, watch } = this.parts;
+    const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
     for (const [jobId, { atMs }] of this.due) {
-      const isInTime = clock.nowMs <= atMs + TIME_SLACK_MS + lateMs;
+      const shard = jobs.jobs.get(jobId)?.tenant.shard;
+      // Back in its tenant's queue it waits for those before it.
+      const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
+      const isInTime = !isParked || clock.nowMs <= atMs + TIME_SLACK_MS + lateMs;
       watch.demand(isInTime, "onTime", () => `${jobId} was due ${clock.nowMs - atMs} ms ago`);
     }
   }
@@ -160,7 +170,7 @@ export class QueueBooks {
   }
 
   /** A settlement that was there before parks nothing anew. */
-  private noteParked(truth: JobTruth, settlement: Settlement, { token }: Lease): void {
+  private noteParked(truth: JobTruth, settlement: Settlement, { process, token }: Owner): void {
     const { clock, state } = this.parts;
     const { later, parked } = state.look(truth.tenant.shard);
     const laterMs = later.get(truth.jobId);
@@ -170,7 +180,10 @@ export class QueueBooks {
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
     this.due.set(truth.jobId, { laterMs, atMs, token, steps: this.clockSteps });
-    if (parked.get(truth.jobId)?.lentUnder === token) truth.lent = { token, atMs: clock.nowMs };
+    if (parked.get(truth.jobId)?.lentUnder === token) {
+      const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
+      truth.lent = { token, untilMs: clock.nowMs + forMs };
+    }
   }
 
   private waitingIn(process: SimProcess): Map<string, Waiting> {

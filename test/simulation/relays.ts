@@ -11,9 +11,15 @@ export type RelayState = "prompt" | "slow" | "hangs" | "silent" | "away";
 
 export const TROUBLES: readonly RelayState[] = ["slow", "hangs", "silent", "away"];
 
+interface Trouble {
+  readonly state: RelayState;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
 /** The relays that tenants hand their messages to, and which of them are in trouble. */
 export class Relays {
-  private readonly troubles = new Map<string, { readonly state: RelayState; readonly untilMs: number }>();
+  private readonly troubles = new Map<string, Trouble>();
 
   constructor(
     private readonly clock: SimClock,
@@ -34,8 +40,17 @@ export class Relays {
     return trouble === undefined || trouble.untilMs <= this.clock.nowMs ? "prompt" : trouble.state;
   }
 
+  /** Since when the tenant's relay has refused everything without a break; null: it does not. */
+  awaySinceMs(tenant: Pick<Tenant, "tenantId">): number | null {
+    if (this.stateOf(tenant) !== "away") return null;
+    return this.troubles.get(this.relayOf(tenant).key)?.sinceMs ?? null;
+  }
+
   trouble(key: string, state: RelayState, forMs: number): void {
-    this.troubles.set(key, { state, untilMs: this.clock.nowMs + forMs });
+    const known = this.troubles.get(key);
+    const { nowMs } = this.clock;
+    const goesOn = known !== undefined && known.state === state && known.untilMs >= nowMs;
+    this.troubles.set(key, { state, sinceMs: goesOn ? known.sinceMs : nowMs, untilMs: nowMs + forMs });
   }
 
   /** Some relay that can get into trouble does. */

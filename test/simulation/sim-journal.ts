@@ -84,7 +84,7 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
 
   async renew(lease: Lease): Promise<boolean> {
     const sentAtMs = this.process.clock.monotonicMs();
-    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () => this.journal.state.renewNow(lease));
+    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () => this.journal.renew(lease));
     if (isHeld) this.journal.leases.confirmed(lease, sentAtMs);
     return isHeld;
   }

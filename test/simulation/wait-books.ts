@@ -1,6 +1,10 @@
+import { isFinal } from "../../src/core/job.ts";
 import type { JobTruth } from "./job-books.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
+
+/** For its relay to be found away, and for a message that waits by itself until then: three strikes, and their waits. */
+const HELD_SLACK_MS = 180_000;
 
 /** How long the messages of tenants that do nothing wrong wait for their first hand-over, whatever their neighbours do. */
 export class WaitBooks {
@@ -33,6 +37,19 @@ export class WaitBooks {
   stepped(): void {
     const oldest = this.waiting.entries().next();
     if (oldest.done === false) this.check(...oldest.value);
+  }
+
+  /** A message whose relay stays away fails when it was held for as long as its plan says; costs more than a step. */
+  auditHeld(jobs: Iterable<JobTruth>, awaySinceMs: (truth: JobTruth) => number | null): void {
+    for (const truth of jobs) {
+      const { jobId, status, lastHeard, acceptedMs, tenant } = truth;
+      const { holdMs } = tenant.plan;
+      if (holdMs === undefined || isFinal(status) || lastHeard !== "away") continue;
+      const sinceMs = awaySinceMs(truth);
+      if (sinceMs === null) continue;
+      const isInTime = this.clock.nowMs <= Math.max(acceptedMs, sinceMs) + holdMs + HELD_SLACK_MS;
+      this.watch.demand(isInTime, "heldTooLong", () => `${jobId} is held since ${acceptedMs}`);
+    }
   }
 
   private check(jobId: string, acceptedMs: number): void {

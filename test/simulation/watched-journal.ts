@@ -116,6 +116,12 @@ export class WatchedJournal {
     return lease;
   }
 
+  renew(lease: Lease): boolean {
+    const isHeld = this.state.renewNow(lease);
+    if (isHeld) this.leases.renewed(lease);
+    return isHeld;
+  }
+
   release(lease: Lease): void {
     if (this.state.holder(lease.shard, lease.role) === lease.token) this.leases.released(lease);
     this.state.releaseNow(lease);

@@ -5,6 +5,7 @@ import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessBooks } from "./fairness-books.ts";
 import { JobBooks, type JobTruth } from "./job-books.ts";
+import { Outages } from "./outages.ts";
 import { LeaseBooks } from "./lease-books.ts";
 import { Load } from "./load.ts";
 import { type JournalSnapshot, JournalState } from "./memory-journal-state.ts";
@@ -56,6 +57,7 @@ export class World {
   readonly journal: WatchedJournal;
   readonly load: Load;
   private readonly webhookCalls: WebhookCalls;
+  private readonly outages: Outages;
   readonly journalServer: Server = { name: "journal", isUp: true, timeoutMs: 5_000 };
   readonly ledgerServer: Server = { name: "ledger", isUp: true, timeoutMs: limits.ledgerInsertTimeoutMs };
   readonly counts: WorldCounts = {
@@ -101,7 +103,8 @@ export class World {
     const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
     this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
-    this.leases = new LeaseBooks(this.clock);
+    this.outages = new Outages(this.clock, this.journalServer);
+    this.leases = new LeaseBooks(this.clock, watch, () => this.outages.awayMs());
     this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
     this.fairness = new FairnessBooks(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
     this.queue = new QueueBooks({
@@ -134,6 +137,8 @@ export class World {
       queue,
       healthy,
       isJournalSound: !weather.journalForgets,
+      // A story tells its faults by itself.
+      isJournalNear: healthy.size > 0,
       slownessMs: (tenantId) => slownessMs.get(tenantId) ?? 60,
       report: (report, delayMs) => this.report(report, delayMs),
     });
@@ -236,6 +241,7 @@ export class World {
     const { lostHint, bytesPerMs, tenantLoadMs } = this.drawn.weather;
     this.network.weather = { ...CALM, report: 0, lostHint, bytesPerMs, tenantLoadMs };
     this.network.endSilences();
+    this.outages.end();
     this.relays.heal();
     this.places.forEach((house, place) => {
       if (house === null) this.start(place);
@@ -262,6 +268,7 @@ export class World {
     this.state.restore(snapshot);
     this.journal.forgetKeys();
     this.queue.forget();
+    this.leases.rewind((shard, role) => this.state.holder(shard, role));
     const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
     const suppressed = shards.flatMap((shard) =>
       [...shard.suppressed].flatMap(([tenantId, list]) => [...list.keys()].map((who) => [tenantId, who] as const)),
@@ -276,6 +283,7 @@ export class World {
   silence(forMs: number, isForAll: boolean): void {
     const house = isForAll ? null : this.aHouse();
     this.counts.silences += 1;
+    if (isForAll) this.outages.silent(forMs);
     this.network.silence(this.journalServer, house?.process ?? null, forMs);
   }
 
@@ -295,6 +303,7 @@ export class World {
   setJournalUp(isUp: boolean): void {
     if (!isUp) this.counts.restarts += 1;
     this.journalServer.isUp = isUp;
+    this.outages.look();
   }
 
   private startLater(place: number): void {
@@ -345,11 +354,13 @@ export class World {
  * How long a message of a tenant that does nothing wrong may wait from its acceptance to its first hand-over, where the
  * journal, the wire and the clocks are sound: README derives it.
  */
-function waitBoundMs({ weather, shards }: RunOptions): number {
+function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   const { lostHint, drainEveryMs, tenantLoadMs, bytesPerMs } = weather;
   const hintMs = lostHint > 0 ? limits.idlePollMs : 0;
   const pullMs = bytesPerMs > 0 ? (shards * PULL_BYTES) / bytesPerMs : 0;
-  const moveMs = drainEveryMs > 0 ? limits.leaseCompeteMs : 0;
+  // A shard also moves when the processes share them at their start.
+  const moves = drainEveryMs > 0 || (processes > 1 && lostHint > 0);
+  const moveMs = moves ? limits.leaseCompeteMs : 0;
   return hintMs + 2 * pullMs + 4 * tenantLoadMs + moveMs + SLOT_MS;
 }
 
