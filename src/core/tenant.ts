@@ -91,4 +91,6 @@ export interface TenantDirectory {
   /** The tenant that holds this API key, or null. */
   byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null>;
   byId(tenantId: string): Tenant | null | Promise<Tenant | null>;
+  /** The tenant as it is in memory, null where it is known to be gone; undefined: it would have to be loaded. */
+  byIdNow?(tenantId: string): Tenant | null | undefined;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
-import type { Tenant } from "../../src/core/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
 import { type AnyDb, Database } from "../../src/registry/database.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { credentials, tenants } from "../../src/registry/schema.ts";
@@ -113,7 +113,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
     test("a change of a plan forgets nobody: in force here at its answer, elsewhere within a second", async () => {
       const ids = await newTenants(120);
       const { first, second } = processes;
-      const plan = { name: "free", requestsPerMinute: 100 + made, deliveriesPerSecond: 3 };
+      const plan = { name: "free", requestsPerMinute: 100 + made, deliveriesPerSecond: 3, ...QUEUE_SHARE };
       for (const { directory } of [first, second]) await Promise.all(ids.map((id) => directory.byId(id)));
       await first.registry.putPlan(plan);
       for (const id of ids) expect(planNow(first, id)).toMatchObject(plan);
@@ -129,7 +129,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
       await gate.reached;
-      await opened.registry.putPlan({ name: "free", requestsPerMinute: 77, deliveriesPerSecond: null });
+      await opened.registry.putPlan({ name: "free", requestsPerMinute: 77, deliveriesPerSecond: null, ...QUEUE_SHARE });
       await snapshots.takeNewPlans();
       gate.open();
       await loading;
