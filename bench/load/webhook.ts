@@ -12,6 +12,8 @@ import { noTelemetry } from "./bench-world.ts";
 import { cpuMsOf } from "./child.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
 
+const PULL_BYTES = 4 * 1024 * 1024;
+
 const TENANTS = 20;
 const CONNECTIONS = 16;
 const SECRET = "webhook-secret-of-the-benchmark";
@@ -52,7 +54,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   const leases = new Map<number, Lease>();
   for (const { shard } of tenants) {
     if (leases.has(shard)) continue;
-    const lease = await journal.acquire(shard, "dispatcher", "bench", 3_600_000);
+    const lease = await journal.acquire(shard, "dispatcher", "bench", null);
     if (lease !== null) leases.set(shard, lease);
   }
   return {
@@ -100,7 +102,12 @@ async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling
   const box = { tenantId: tenant.tenantId, channel: "whatsapp" } as const;
   const jobs: HandedOver[] = [];
   for (let after: string | null = null; ; ) {
-    const pulled = await journal.pull(lease, { boxes: [{ box, after, entriesMax: 256 }], survey: false });
+    const pulled = await journal.pull(lease, {
+      boxes: [{ box, after, entriesMax: 256, bytesMax: PULL_BYTES }],
+      survey: false,
+      bytesMax: PULL_BYTES,
+      shardTimeMs: null,
+    });
     const mail = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
     if (mail.length === 0) return jobs;
     after = mail.at(-1)?.entryId ?? null;

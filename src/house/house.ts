@@ -34,6 +34,7 @@ import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, openToAnalysts, usesLedger } from "./stores.ts";
+import { WaitingParts } from "./waiting-parts.ts";
 
 export interface HouseOptions {
   readonly config: Config;
@@ -97,8 +98,9 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   const payloads = await openPayloads(options, shutdown, registry);
   payloads.startSweep({ directory, journal, ledger: ledger.reader });
-  startMailLog(options, shutdown, reports);
-  const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
+  const waiting = new WaitingParts();
+  startMailLog(options, shutdown, { reports, waiting });
+  const providers = await startProviders({ config, telemetry, reports, registry, waiting }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const jobIds = new JobIds(clock, random);
@@ -121,7 +123,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     passKit: openPassKit({ config, registry, jobIds, telemetry }),
     wallet,
     metricsText: () => metricsText(telemetry, wallet),
-    readiness: startReadiness(shutdown, { needed, clock, telemetry }),
+    readiness: startReadiness(shutdown, { needed, relays: () => waiting.away(), clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
@@ -140,7 +142,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const { bundles } = wallet;
   const open = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
   const channels = open.map((channel) => payloads.stored.over(channel));
-  if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
+  if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels, waiting });
   const clickhouseUrl = analysts?.url ?? null;
   const stop = (graceMs: number) => shutdown.run(graceMs);
   return { url, serviceUrl: listener, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop };
@@ -189,11 +191,16 @@ function startPassSweep(
   shutdown.add("history", "pass sweep", () => sweep.stop());
 }
 
-function startMailLog({ config, telemetry }: HouseOptions, shutdown: Shutdown, reports: DeliveryReports): void {
+function startMailLog(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  { reports, waiting }: { readonly reports: DeliveryReports; readonly waiting: WaitingParts },
+): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
   const onReport = (report: DeliveryReport) => reports.take(report);
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
+  waiting.watch("mail log", () => mailLog.health());
   // Before the reports: those that they give up must not count as taken.
   shutdown.add("work", "mail log", () => mailLog.stop());
 }
@@ -204,12 +211,13 @@ interface Delivering {
   readonly suppressions: SuppressionList;
   readonly owner: string;
   readonly channels: readonly Channel[];
+  readonly waiting: WaitingParts;
 }
 
 function startDispatcher(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, suppressions, owner, channels }: Delivering,
+  { journal, directory, suppressions, owner, channels, waiting }: Delivering,
 ): void {
   const dispatcher = new Dispatcher({
     journal,
@@ -223,6 +231,7 @@ function startDispatcher(
     telemetry,
   });
   dispatcher.start();
+  waiting.add(() => dispatcher.away().map(({ relay, sinceMs }) => ({ part: `relay ${relay}`, sinceMs })));
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 

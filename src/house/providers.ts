@@ -20,6 +20,7 @@ import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import { type ApplePush, platformApple, startApplePush } from "./apple.ts";
 import { platformGoogle, startGoogle } from "./google.ts";
 import type { Shutdown } from "./shutdown.ts";
+import type { WaitingParts } from "./waiting-parts.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
 
 /** What stands between this process and the world that messages go to. */
@@ -48,6 +49,7 @@ export interface ProvidersPorts {
   readonly telemetry: Telemetry;
   readonly reports: DeliveryReports;
   readonly registry: Pick<OpenRegistry, "googleClasses">;
+  readonly waiting: WaitingParts;
 }
 
 /** Starts the sandboxes that stand in for what the configuration does not name. */
@@ -98,13 +100,14 @@ async function startSmtp({ config, telemetry, reports }: ProvidersPorts, shutdow
 function openEmail(
   smtpUrl: string,
   { publicUrl, links }: Surroundings,
-  { config, telemetry }: Pick<ProvidersPorts, "config" | "telemetry">,
+  { config, telemetry, waiting }: Pick<ProvidersPorts, "config" | "telemetry" | "waiting">,
   shutdown: Shutdown,
 ): EmailChannel {
   const ownRelays = config.providers === "live";
   const filter = spamFilterFor(config.spamFilter);
   const spam =
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
+  if (spam !== null) waiting.watch("spam filter", () => spam.health());
   const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
   const email = new EmailChannel({ ...common, ownRelays, spam });
   shutdown.add("providers", "e-mail connections", () => email.close());

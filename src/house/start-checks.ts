@@ -47,6 +47,7 @@ export async function checkStart(options: StartChecks): Promise<{ stop(): void }
   const inspection = await RedisInspection.open({ ...options, address: redis, withinMs: REDIS_START_MS });
   try {
     if (config.redis !== null) await requireFitness(inspection, config, telemetry);
+    await inspection.openFormat(config.redis === null ? "migrate" : "refuse");
     const queue = new QueueBelongings(inspection, config, telemetry);
     await queue.requireMasterKey(masterKey);
     await queue.require("registry", (await readIdentity(db)).registry);

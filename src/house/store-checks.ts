@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { ConfigurationError } from "../core/errors.ts";
-import type { QueueMeta } from "../journal/identities.ts";
+import { QUEUE_FORMAT, type QueueMeta } from "../journal/format.ts";
 import { RedisInspection } from "../journal/redis-inspection.ts";
 import { requireSchema } from "../registry/migrate.ts";
 import { readIdentity } from "../registry/registry-identity.ts";
@@ -33,6 +33,7 @@ export class StoreChecks {
       const { problems, warnings, summary } = fitnessOf(await inspection.servers(), address.kind === "cluster");
       if (problems.length > 0) throw new ConfigurationError(...problems);
       this.meta = await inspection.meta();
+      requireKnownFormat(this.meta["format"]);
       return [`answers (${summary})`, ...warnings.map((warning) => `warning: ${warning}`)].join("\n");
     } finally {
       await inspection.close();
@@ -97,4 +98,11 @@ export class StoreChecks {
 
 function missing(program: string): never {
   throw new Error(`${program} is not installed`);
+}
+
+function requireKnownFormat(format: string | undefined): void {
+  if (format === undefined || Number(format) === QUEUE_FORMAT) return;
+  throw new ConfigurationError(
+    `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. Start a release that reads it.`,
+  );
 }

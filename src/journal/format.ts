@@ -20,6 +20,9 @@ export type FormatMode = "migrate" | "refuse";
 const script = new Script(migrateLua, "run");
 const FORMAT = "format";
 
+/** What is agreed on, by field: the format, and which stores and master key the queue belongs to. */
+export type QueueMeta = Readonly<Record<string, string>>;
+
 /** What all processes of a queue must agree on. */
 export class Meta {
   constructor(
@@ -27,13 +30,17 @@ export class Meta {
     private readonly telemetry: Telemetry,
   ) {}
 
-  read(): Promise<Record<string, string>> {
+  read(): Promise<QueueMeta> {
     return this.connection.hgetall(META_KEY).catch(fail);
   }
 
   async claim(field: string, value: string): Promise<string> {
     await this.connection.hsetnx(META_KEY, field, value).catch(fail);
     return (await this.connection.hget(META_KEY, field).catch(fail)) ?? value;
+  }
+
+  async set(field: string, value: string): Promise<void> {
+    await this.connection.hset(META_KEY, field, value).catch(fail);
   }
 
   async openFormat(mode: FormatMode): Promise<void> {
@@ -76,7 +83,7 @@ export class Meta {
       }
     }
     for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);
-    await this.connection.hset(META_KEY, FORMAT, QUEUE_FORMAT).catch(fail);
+    await this.set(FORMAT, String(QUEUE_FORMAT));
     this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
   }
 

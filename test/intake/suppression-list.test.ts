@@ -127,7 +127,6 @@ const bounce = (recipient: string): Observation => ({
   result: {},
   suppress: { recipient, reason: "bounced" },
   known: null,
-  whenUnfinished: "keep",
 });
 
 test("a change is in the registry before it is in the index, and addresses are compared without regard to case", async () => {

@@ -80,7 +80,12 @@ async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStat
 /** Takes the jobs out of the box and notes that they were handed over. */
 async function handOver(jobs: readonly Sent[]): Promise<void> {
   const box = { tenantId: "acme", channel: "whatsapp" } as const;
-  const pulled = await journal.pull(here.lease, { boxes: [{ box, after: null, entriesMax: 1_000 }], survey: false });
+  const pulled = await journal.pull(here.lease, {
+    boxes: [{ box, after: null, entriesMax: 1_000, bytesMax: 1 << 20 }],
+    survey: false,
+    bytesMax: 1 << 20,
+    shardTimeMs: null,
+  });
   if (pulled === FENCED) throw new Error("fenced");
   const settlements = jobs.map(({ jobId, wamid }) => {
     const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Tenant } from "../../src/core/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import type { RunOptions } from "./run-options.ts";
 import { Story } from "./story.ts";
@@ -136,7 +136,7 @@ describe("an outage of a relay", () => {
   }
 
   test("that is longer than the plan holds a message fails it then, and not before", () => {
-    const plan = { name: "short", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, holdMs: 10 * MINUTE_MS };
+    const plan = { name: "short", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE, holdMs: 10 * MINUTE_MS };
     const story = new Story({ tenants: tenantsLike(["acme"], { plan }) });
     story.trouble("acme", "away", 60 * MINUTE_MS);
     const jobs = story.acceptMany(10);
@@ -155,6 +155,7 @@ describe("a tenant's share of the queue", () => {
       name: "small",
       requestsPerMinute: 1_000_000,
       deliveriesPerSecond: null,
+      ...QUEUE_SHARE,
       queuedJobsMax: 5,
       queuedBytesMax: 1_000_000,
     };
