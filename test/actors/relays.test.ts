@@ -219,7 +219,7 @@ test("a tenant that is given another relay while its own is away is served withi
   const dispatcher = world.start();
   await world.advance(5 * MINUTE_MS);
   const tenant = world.tenant("acme", "smtp://new", { shard: 0 });
-  await world.advance(3_000);
+  await world.advance(6_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 20 });
   await world.stop(dispatcher);
 }, 60_000);
