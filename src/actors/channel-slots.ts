@@ -169,6 +169,7 @@ export class ChannelSlots {
         if (isReview) waiter.reviewHeld(lane);
         held += waiter.waitingJobs;
       }
+      if (isReview) lane.forgetIfUnused();
     }
     this.gaugeHeld(held);
   }

@@ -239,3 +239,18 @@ test("what is held when its process stops goes on with the next one, at no attem
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 30 });
   await world.stop(second);
 }, 60_000);
+
+test("a relay that is away and that nobody here has jobs for any more is not listed for ever", async () => {
+  const world = new RelayWorld(() => REFUSES);
+  world.accept(world.tenant("acme"), 5);
+  const first = world.start();
+  await world.advance(MINUTE_MS);
+  expect(first.away()).toHaveLength(1);
+  // Another process takes the only shard away from it.
+  const second = world.start();
+  await world.stop(first);
+  await world.advance(6 * MINUTE_MS);
+  expect(first.away()).toEqual([]);
+  expect(second.away()).toHaveLength(1);
+  await world.stop(second);
+}, 60_000);
