@@ -15,6 +15,8 @@ const UNPROVEN_PART = 1 / 8;
 /** Probes at one time of relays that are away, as a part of those. They wait for nothing else, and nothing for them. */
 const PROBE_SLOTS_PART = 0.5;
 const SWEEP_MS = 1_000;
+/** What is held is looked through with every so many sweeps. */
+const SWEEPS_PER_REVIEW = 5;
 /** Relays of which is remembered whether they are prompt, beside those that are in use. */
 const LANES_MAX = 4_096;
 /** Jobs of which is remembered that their relay was said to be away and answered all the same. */
@@ -54,6 +56,7 @@ export class ChannelSlots {
   private readonly awayLanes = new Set<RelayLane>();
   private readonly disputed = new Map<string, { readonly answers: number; readonly times: number }>();
   private sweeper: Timer | null = null;
+  private sweeps = 0;
 
   constructor(private readonly options: ChannelSlotsOptions) {
     const { channel, clock, random } = options;
@@ -117,7 +120,7 @@ export class ChannelSlots {
 
   private opened(lane: RelayLane): void {
     this.awayLanes.add(lane);
-    this.note(lane, "warn", "a relay is away, its jobs wait");
+    this.note(lane, lane.relay.isOwn ? "info" : "warn", "a relay is away, its jobs wait");
     this.sweepSoon();
   }
 
@@ -158,12 +161,15 @@ export class ChannelSlots {
       slot.lane.moveToPatience(slot);
     }
     if (this.awayLanes.size === 0) return;
+    this.sweeps += 1;
+    const isReview = this.sweeps % SWEEPS_PER_REVIEW === 0;
     let held = 0;
     for (const lane of this.awayLanes) {
       for (const waiter of lane.waiting) {
-        waiter.reviewHeld(lane);
+        if (isReview) waiter.reviewHeld(lane);
         held += waiter.waitingJobs;
       }
+      if (isReview) lane.forgetIfUnused();
     }
     this.gaugeHeld(held);
   }

@@ -84,7 +84,7 @@ export class RelayBreaker {
 
   /** Takes note of a delivery's end. Whether the breaker has opened or closed by it. */
   judge(verdict: Verdict, job: QueuedJob, isProbe: boolean): "opened" | "closed" | null {
-    if (verdict === "answer") return this.close();
+    if (verdict === "answer") return this.forget();
     if (verdict === "nothing" || (verdict === "silence" && !this.isNewSilence(job))) return null;
     if (verdict === "away") this.hasBeenAway = true;
     this.strikes += 1;
@@ -95,12 +95,8 @@ export class RelayBreaker {
     return "opened";
   }
 
-  /** How long to wait until the next probe: jittered, so that relays that failed together are not probed together. */
-  untilProbeMs(random: Random): number {
-    return Math.ceil(this.waitMs * (0.75 + random.next() / 4));
-  }
-
-  private close(): "closed" | null {
+  /** Nothing is held against the relay any more. */
+  forget(): "closed" | null {
     const wasClosed = this.isClosed;
     this.state = "closed";
     this.strikes = 0;
@@ -109,6 +105,11 @@ export class RelayBreaker {
     this.struckJobs.clear();
     this.struckDomains.clear();
     return wasClosed ? null : "closed";
+  }
+
+  /** How long to wait until the next probe: jittered, so that relays that failed together are not probed together. */
+  untilProbeMs(random: Random): number {
+    return Math.ceil(this.waitMs * (0.75 + random.next() / 4));
   }
 
   private isNewSilence(job: QueuedJob): boolean {

@@ -11,6 +11,8 @@ export const PROMPT_MS = 1_000;
 const FIRST_WINDOW = { own: 8, shared: 256 } as const;
 /** Each answer allows one more. */
 const WINDOW_MAX = 512;
+/** A relay that is away and that nobody has had jobs for is forgotten then: nobody would find out that it is back. */
+const UNUSED_MS_MAX = 5 * 60_000;
 
 /** An actor, as a lane knows it. */
 export interface Waiter extends Contender {
@@ -77,6 +79,7 @@ export class RelayLane implements Contender {
   private readonly firstWindow: number;
   private window: number;
   private wasPrompt = false;
+  private usedAtMs = 0;
   private alarm: Timer | null = null;
   private chosen: Waiter | null = null;
   private isStartingProbe = false;
@@ -119,6 +122,7 @@ export class RelayLane implements Contender {
 
   contend(waiter: Waiter): void {
     this.waiters.add(waiter);
+    this.usedAtMs = this.pools.clock.monotonicMs();
     const job = waiter.next;
     if (this.breaker.isOnlySilent && job !== undefined && !this.breaker.hasStruck(job)) this.breaker.halfOpen();
     this.wake();
@@ -153,7 +157,7 @@ export class RelayLane implements Contender {
 
   /** What the delivery has shown. The slot stays taken until `end`. */
   judge(slot: Slot, verdict: Verdict, job: QueuedJob): void {
-    const { clock, onOpened, onClosed } = this.pools;
+    const { clock, onOpened } = this.pools;
     const change = this.breaker.judge(verdict, job, slot.kind === "probe");
     if (verdict === "answer") {
       this.answers += 1;
@@ -167,12 +171,7 @@ export class RelayLane implements Contender {
       this.awaySinceMs = clock.monotonicMs();
       this.probeLater();
       onOpened(this);
-    } else if (change === "closed") {
-      this.awaySinceMs = null;
-      this.alarm?.cancel();
-      this.alarm = null;
-      onClosed(this);
-    }
+    } else if (change === "closed") this.closed();
     if (this.waiters.size > 0 && this.isPrompt) this.release();
   }
 
@@ -204,6 +203,19 @@ export class RelayLane implements Contender {
     slot.waiter.inFlight -= 1;
     this.inFlight += 1;
     prompt.release();
+  }
+
+  /** Forgets that it is away where nobody has jobs for it any more: its tenants' shards may be another process's now. */
+  forgetIfUnused(): void {
+    if (this.waiters.size > 0 || this.pools.clock.monotonicMs() - this.usedAtMs < UNUSED_MS_MAX) return;
+    if (this.breaker.forget() === "closed") this.closed();
+  }
+
+  private closed(): void {
+    this.awaySinceMs = null;
+    this.alarm?.cancel();
+    this.alarm = null;
+    this.pools.onClosed(this);
   }
 
   /** Lets its actors contend for prompt slots themselves. */

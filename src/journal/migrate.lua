@@ -27,6 +27,6 @@ for _, field in ipairs(redis.call('HKEYS', bucket)) do
 end
 for i = 1, #ended, tonumber(ARGV[1]) do
   local jobs = table.concat(ended, ' ', i, math.min(i + ARGV[1] - 1, #ended))
-  redis.call('RPUSH', prefix .. ':leaving', string.format('%.0f', shard_ms(prefix)) .. ' ' .. jobs)
+  redis.call('RPUSH', prefix .. ':leaving', string.format('%.0f', agreed_ms(prefix)) .. ' ' .. jobs)
 end
 return 1

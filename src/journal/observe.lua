@@ -62,7 +62,7 @@ for k = 1, #KEYS do
     clock.save()
   end
   if #back > 0 then
-    redis.call('RPUSH', prefix .. ':leaving', string.format('%.0f', shard_ms(prefix)) .. ' ' .. table.concat(back, ' '))
+    redis.call('RPUSH', prefix .. ':leaving', string.format('%.0f', agreed_ms(prefix)) .. ' ' .. table.concat(back, ' '))
   end
   unload(prefix, ended)
 end

@@ -11,7 +11,7 @@
 --   P:later                zset    job id -> when its retry is due (shard time, ms)
 --   P:parked               hash    job id -> "<box> <box entry>" of a job that waits in P:later;
 --                                  "<box>!<token> <box entry>" of one that was lent under the lease with that token
---   P:skew                 string  ms that the shard's time is ahead of Redis' clock
+--   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
 --   P:jobs:<bucket>        hash    job records (below)
 --   P:load                 hash    tenant -> "<jobs> <bytes of their payloads>" that it has unfinished;
 --                                  "" -> the number of the last box entry
@@ -19,7 +19,8 @@
 --   P:mark                 string  "<first> <last>" entry of the outbox batch that is being recorded
 --   P:clock                string  last event id
 --   P:recorded             string  last event id that is in the event store
---   P:leaving              list    "<shard time, ms> <job id> <job id> ..." of finished jobs, when their end was recorded
+--   P:leaving              list    "<shard time, ms> <job id> <job id> ..." of finished jobs, when their end was recorded (by
+--                                  the shard's time at the last pull)
 --   P:lease:<role>         hash    owner, token, renewals; no clock ends it
 --   P:epoch                string  counter behind the tokens
 --   P:suppressed:<tenant>  hash    recipient -> reason; "" for one that was removed before the index was complete
@@ -53,7 +54,15 @@ local function now_ms()
   return script_ms
 end
 
-local function shard_ms(prefix) return now_ms() + tonumber(redis.call('GET', prefix .. ':skew') or '0') end
+-- The shard's time as it is now, and as it was agreed on by the last pull, which a step of Redis' clock since has not moved.
+local function shard_clock(prefix)
+  local skew, agreed = (redis.call('GET', prefix .. ':skew') or ''):match('^(-?%d+) ?(%d*)$')
+  local time = now_ms() + tonumber(skew or '0')
+  return time, tonumber(agreed or '') or time
+end
+local function shard_ms(prefix) return (shard_clock(prefix)) end
+-- What finished jobs leave by.
+local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 
 -- 1735689600000 and 4096: the event epoch and the ids of a millisecond (core/event.ts).
 local function event_clock(prefix)

@@ -12,7 +12,7 @@ if not holds_lease(prefix, 'recorder', token) then return false end
 
 local outbox, mark_key, leaving = prefix .. ':outbox', prefix .. ':mark', prefix .. ':leaving'
 local mark, said = redis.call('GET', mark_key), {}
-local time = shard_ms(prefix)
+local time = agreed_ms(prefix)
 
 local function note_leaving(texts)
   for i, jobs in ipairs(texts) do texts[i] = string.format('%.0f', time) .. ' ' .. jobs end

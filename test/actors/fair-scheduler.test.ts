@@ -83,3 +83,33 @@ test("tenants whose provider hangs leave slots for the first messages of others"
   const quiet = Array.from({ length: 28 }, () => new Tenant(scheduler, 3));
   for (const tenant of quiet) expect(tenant.started).toBeGreaterThanOrEqual(1);
 });
+
+test("who is asked for its next delivery may let others contend, and nobody's turn is lost or doubled", () => {
+  const scheduler = new FairScheduler(10);
+  const started: string[] = [];
+  const contender = (name: string, waiting: number, ask = () => {}): Contender => ({
+    inFlight: 0,
+    nextCost: () => {
+      ask();
+      return waiting > 0 ? 1 : null;
+    },
+    startNext: () => {
+      waiting -= 1;
+      started.push(name);
+    },
+  });
+  const second = contender("second", 2);
+  const first = contender("first", 3, () => scheduler.contend(second));
+  scheduler.contend(first);
+  expect(started.toSorted()).toEqual(["first", "first", "first", "second", "second"]);
+  expect(scheduler.slotsUsed).toBe(5);
+});
+
+test("a delivery in flight takes a slot by the rules that starting one has", () => {
+  const scheduler = new FairScheduler(8);
+  const lane = { inFlight: 0, nextCost: () => null, startNext: () => {} };
+  for (let i = 0; i < 8; i += 1) if (scheduler.take(lane)) lane.inFlight += 1;
+  expect(lane.inFlight).toBeLessThan(6);
+  const other = { ...lane, inFlight: 0 };
+  expect(scheduler.take(other)).toBe(true);
+});

@@ -220,7 +220,7 @@ test("a tenant that is given another relay while its own is away is served withi
   const dispatcher = world.start();
   await world.advance(5 * MINUTE_MS);
   const tenant = world.tenant("acme", "smtp://new", { shard: 0 });
-  await world.advance(3_000);
+  await world.advance(6_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 20 });
   await world.stop(dispatcher);
 }, 60_000);
@@ -238,5 +238,20 @@ test("what is held when its process stops goes on with the next one, at no attem
   isUp = true;
   await world.advance(MINUTE_MS);
   expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 30 });
+  await world.stop(second);
+}, 60_000);
+
+test("a relay that is away and that nobody here has jobs for any more is not listed for ever", async () => {
+  const world = new RelayWorld(() => REFUSES);
+  world.accept(world.tenant("acme"), 5);
+  const first = world.start();
+  await world.advance(MINUTE_MS);
+  expect(first.away()).toHaveLength(1);
+  // Another process takes the only shard away from it.
+  const second = world.start();
+  await world.stop(first);
+  await world.advance(6 * MINUTE_MS);
+  expect(first.away()).toEqual([]);
+  expect(second.away()).toHaveLength(1);
   await world.stop(second);
 }, 60_000);

@@ -7,7 +7,6 @@ import { RedisJournal } from "../../src/journal/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { PULL } from "./journal-pulls.ts";
@@ -21,16 +20,22 @@ const SLACK_MS = 2_000;
 class Wire {
   private readonly sockets = new Set<Socket>();
 
+  /** Where Redis listens, once it does. */
+  redisPort = 0;
+
   private constructor(
     private readonly server: Server,
     readonly port: number,
   ) {}
 
-  static async to(redisPort: number, port: number): Promise<Wire> {
+  static async start(): Promise<Wire> {
     const server = createServer();
-    const wire = new Wire(server, port);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    const wire = new Wire(server, address.port);
     server.on("connection", (socket) => {
-      const onward = connect(redisPort, "127.0.0.1");
+      const onward = connect(wire.redisPort, "127.0.0.1");
       for (const [from, to] of [
         [socket, onward],
         [onward, socket],
@@ -42,7 +47,6 @@ class Wire {
       }
       socket.on("close", () => onward.destroy());
     });
-    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     return wire;
   }
 
@@ -64,17 +68,17 @@ const ACME = { tenantId: "acme", shard: 0 } as const;
 const redisOf = new Map<"url" | "cluster", { redis: RedisServer; wire: Wire; journal: RedisJournal }>();
 
 async function open(kind: "url" | "cluster") {
-  const port = await freePort();
+  const wire = await Wire.start();
   const cluster = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"];
-  const redis = await startRedis(kind === "url" ? [] : [...cluster, "--cluster-announce-port", String(port)]);
-  const wire = await Wire.to(Number(new URL(redis.url).port), port);
+  const redis = await startRedis(kind === "url" ? [] : [...cluster, "--cluster-announce-port", String(wire.port)]);
+  wire.redisPort = Number(new URL(redis.url).port);
   if (kind === "cluster") {
     await redis.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
     await eventually("the cluster is whole", async () =>
       String(await redis.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
     );
   }
-  const url = `redis://127.0.0.1:${port}`;
+  const url = `redis://127.0.0.1:${wire.port}`;
   const address: RedisAddress = kind === "url" ? { kind, url } : { kind, urls: [url] };
   const journal = new RedisJournal({
     address,
@@ -98,6 +102,20 @@ afterAll(async () => {
     await redis.stop();
   }
 });
+
+async function hearsRelease(journal: RedisJournal): Promise<boolean> {
+  const lease = await journal.acquire(1, "recorder", "test", null);
+  if (lease === null) return false;
+  const heard = new Promise<boolean>((resolve) => {
+    const stop = journal.onRelease(() => resolve(true));
+    systemClock.setTimer(200, () => {
+      stop();
+      resolve(false);
+    });
+  });
+  await journal.release(lease);
+  return heard;
+}
 
 for (const kind of ["url", "cluster"] as const) {
   test(`connections whose other end is gone without a word are replaced in time (${kind})`, async () => {
@@ -124,15 +142,8 @@ for (const kind of ["url", "cluster"] as const) {
       within("jobs are pulled", async () => (await journal.pull(lease, PULL)) !== FENCED),
       within("outcomes are settled", async () => (await journal.settle(lease, [])) === "settled"),
     ]);
-    const recorder = await journal.acquire(0, "recorder", "test", null);
-    if (recorder === null) throw new Error("the lease is taken");
-    const heard = new Promise<number>((resolve) => {
-      journal.onRelease((_role, shard) => resolve(shard));
-    });
-    if (kind === "url") {
-      await journal.release(recorder);
-      expect(await heard).toBe(0);
-    }
+    // Hints of a cluster come by a connection of the client library's own; owners look by themselves where it is silent.
+    if (kind === "url") await within("releases are heard", () => hearsRelease(journal));
   }, 40_000);
 }
 

@@ -83,7 +83,7 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
       return [jobId, `${boxName(box)}${mark} ${entryText(entry, CHANNEL_LETTER[entry.channel])}`];
     }),
   );
-  if (shard.skewMs !== 0) yield ["skew", lasting(String(shard.skewMs))];
+  if (shard.agreedMs !== null) yield ["skew", lasting(`${shard.skewMs} ${shard.agreedMs}`)];
   yield* loadTexts(shard);
   yield* bucketTexts(shard);
   yield* outboxTexts(shard);

@@ -52,6 +52,18 @@ export async function acquire(shard: number, role: "dispatcher" | "recorder"): P
   return lease;
 }
 
+/** Sets the clock of Redis, as far as a shard's scripts know it: the time that was agreed on stays. */
+export async function stepClock(prefix: string, ms: number): Promise<void> {
+  const [skew, agreed] = ((await redis.client.get(`${prefix}:skew`)) ?? "0").split(" ");
+  await redis.client.set(`${prefix}:skew`, `${Number(skew) + ms} ${agreed ?? Date.now()}`);
+}
+
+/** The shard's time passes, and its owner has said so. */
+export async function passShardTime(prefix: string, ms: number): Promise<void> {
+  const [skew, agreed] = ((await redis.client.get(`${prefix}:skew`)) ?? "0").split(" ");
+  await redis.client.set(`${prefix}:skew`, `${Number(skew) + ms} ${Number(agreed ?? Date.now()) + ms}`);
+}
+
 export function newJob(overrides: Partial<NewJob> = {}): NewJob {
   return {
     jobId: jobIds.next(),

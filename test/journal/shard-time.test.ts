@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FENCED, type Lease, type PullResult } from "../../src/core/journal.ts";
 import { PULL } from "./journal-pulls.ts";
-import { accept, first, journal, pullOne, redis, world } from "./journal-world.ts";
+import { accept, first, journal, pullOne, redis, stepClock, world } from "./journal-world.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -9,13 +9,6 @@ async function pull(lease: Lease, shardTimeMs: number | null): Promise<PullResul
   const result = await journal.pull(lease, { ...PULL, shardTimeMs });
   if (result === FENCED) throw new Error("fenced");
   return result;
-}
-
-/**
- * A step of Redis' clock, as a script sees it: its time and the shard's move together, and the owner's reckoning does not.
- */
-async function step(prefix: string, ms: number): Promise<void> {
-  await redis.client.incrby(`${prefix}:skew`, ms);
 }
 
 async function parkedFor(delayMs: number) {
@@ -29,7 +22,7 @@ async function parkedFor(delayMs: number) {
 
 test("a clock that is set back delays no retry", async () => {
   const { lease, prefix, reckonedMs } = await parkedFor(10_000);
-  await step(prefix, -HOUR_MS);
+  await stepClock(prefix, -HOUR_MS);
   const result = await pull(lease, reckonedMs);
   expect(result.nextDueMs).toBeLessThanOrEqual(11_000);
   expect(result.nextDueMs).toBeGreaterThan(5_000);
@@ -38,7 +31,7 @@ test("a clock that is set back delays no retry", async () => {
 
 test("a clock that is set forward hastens none", async () => {
   const { lease, prefix, reckonedMs } = await parkedFor(10_000);
-  await step(prefix, HOUR_MS);
+  await stepClock(prefix, HOUR_MS);
   const result = await pull(lease, reckonedMs);
   expect(result.ready).toEqual([]);
   expect(result.nextDueMs).toBeGreaterThan(5_000);
@@ -49,6 +42,14 @@ test("what calls take moves no time, and an owner who knows nothing yet takes it
   const { lease, prefix } = await world();
   const { shardTimeMs } = await pull(lease, null);
   await pull(lease, shardTimeMs - 700);
-  expect(await redis.client.get(`${prefix}:skew`)).toBeNull();
+  expect((await redis.client.get(`${prefix}:skew`))?.split(" ")[0]).toBe("0");
   expect(Math.abs(shardTimeMs - Date.now())).toBeLessThan(2_000);
+});
+
+test("a pull that comes late sets no time back", async () => {
+  const { lease, prefix } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await pull(lease, shardTimeMs + HOUR_MS);
+  expect((await pull(lease, shardTimeMs + 10_000)).shardTimeMs).toBeGreaterThanOrEqual(shardTimeMs + HOUR_MS);
+  expect((await redis.client.get(`${prefix}:skew`))?.startsWith("0 ")).toBe(false);
 });

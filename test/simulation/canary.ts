@@ -70,7 +70,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "the window of a tenant is not given back",
     file: `${ACTORS}/tenant-actor.ts`,
-    find: "    this.inFlight -= 1;\n",
+    find: "    this.delivering -= 1;\n",
     replace: "",
   },
   {
@@ -284,12 +284,6 @@ export const CANARIES: readonly Canary[] = [
     replace: "",
   },
   {
-    name: "a lent job is settled under any lease",
-    file: `${JOURNAL}-settle.ts`,
-    find: "if (parked === undefined || parked.lentUnder !== token || stored === null) continue;",
-    replace: "if (parked === undefined || stored === null) continue;",
-  },
-  {
     name: "a shard is handed over when its slowest delivery has ended",
     file: `${ACTORS}/shard-owner.ts`,
     find: "    else await this.deliveries.lend(this.ports.lendMs());\n",
@@ -334,7 +328,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a message is held for ever",
     file: `${ACTORS}/channel-slots.ts`,
-    find: "        waiter.giveUpHeld(lane);\n",
+    find: "        waiter.reviewHeld(lane);\n",
     replace: "",
   },
   {

@@ -22,8 +22,9 @@ export interface JobTruth {
   readonly told: Set<EventType>;
   /** Of its payload. */
   readonly bytes: number;
-  /** When it was accepted. */
+  /** When it was accepted, and how far the journal's clock had been set until then, in either direction. */
   readonly acceptedMs: number;
+  readonly stepsMs: number;
   /** The term in which its process heard that the provider has it. */
   answeredIn: TermTruth | null;
   /** Its owner gave it up for a successor although its delivery went on, which must be over by then. */
@@ -41,6 +42,9 @@ export interface JobTruth {
   isForgotten: boolean;
 }
 
+/** For the time that passes as it should. */
+const LEAVE_SLACK_MS = 60_000;
+
 /** How long a job is held while its relay is away, where its plan does not say. */
 const HOLD_MS = 72 * 60 * 60_000;
 
@@ -57,6 +61,8 @@ export interface JobBooksOptions {
   readonly isClockSound: boolean;
   /** Every process knows how late it is, so how old a job is. */
   readonly isAgeKnown: boolean;
+  /** How far the journal's clock has been set so far, all steps together. */
+  clockStepsMs(): number;
   /** A job is in the journal. */
   landed(truth: JobTruth): void;
   ended(truth: JobTruth): void;
@@ -88,7 +94,9 @@ export class JobBooks {
 
   landed(tenant: Tenant, job: NewJob): void {
     const known = this.jobs.get(job.jobId);
-    this.watch.demand(known === undefined || known.isForgotten, "repeats", () => `${job.jobId} was accepted twice`);
+    const isNew = known === undefined || known.isForgotten;
+    const hasLeftEarly = !isNew && this.hasLeftEarly(known);
+    this.watch.demand(isNew || hasLeftEarly, "repeats", () => `${job.jobId} was accepted twice`);
     const truth: JobTruth = {
       jobId: job.jobId,
       tenant,
@@ -100,13 +108,14 @@ export class JobBooks {
       told: new Set(),
       bytes: job.stored?.bytes ?? Buffer.byteLength(job.payload),
       acceptedMs: this.clock.nowMs,
-      answeredIn: known?.answeredIn ?? null,
+      stepsMs: this.options.clockStepsMs(),
+      answeredIn: hasLeftEarly ? null : (known?.answeredIn ?? null),
       lent: null,
       handOvers: known?.handOvers ?? 0,
       tries: known?.tries ?? 0,
       isRefused: known?.isRefused ?? false,
       lastHeard: known?.lastHeard ?? null,
-      isExcused: known?.isExcused ?? false,
+      isExcused: hasLeftEarly || (known?.isExcused ?? false),
       isForgotten: false,
     };
     this.jobs.set(job.jobId, truth);
@@ -158,6 +167,11 @@ export class JobBooks {
     for (const [key, { jobId, index }] of this.events) {
       if (index >= (this.jobs.get(jobId)?.events ?? 0)) this.forgottenEvents.add(key);
     }
+  }
+
+  /** A step of the journal's clock can let what has ended leave before its time. */
+  private hasLeftEarly({ status, stepsMs }: JobTruth): boolean {
+    return isFinal(status) && this.options.clockStepsMs() - stepsMs >= limits.jobKeptMs - LEAVE_SLACK_MS;
   }
 
   /** What the journal does not remember, it does not count either. */

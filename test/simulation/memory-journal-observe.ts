@@ -3,6 +3,7 @@ import type { Observation, ObserveResult } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import {
+  agreedTimeMs,
   count,
   hasEvent,
   hasReport,
@@ -11,7 +12,6 @@ import {
   publish,
   type ShardState,
   type StoredJob,
-  shardTimeMs,
   storedJob,
 } from "./memory-journal-shard.ts";
 
@@ -35,7 +35,7 @@ export function observe(shard: ShardState, sightings: readonly Sighting[], nowMs
   });
   publish(shard, rows, nowMs);
   // What comes back from the ledger leaves again.
-  if (back.length > 0) shard.leaving.push({ sinceMs: shardTimeMs(shard, nowMs), jobs: back });
+  if (back.length > 0) shard.leaving.push({ sinceMs: agreedTimeMs(shard, nowMs), jobs: back });
   return results;
 }
 

@@ -15,7 +15,7 @@ import {
 
 /** Hands the owner its next jobs. The caller has checked the lease. */
 export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
-  const timeMs = agreedTimeMs(shard, request.shardTimeMs, nowMs);
+  const timeMs = agree(shard, request.shardTimeMs, nowMs);
   if (request.survey) for (const box of shard.held) shard.ready.add(box);
   const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
   const ready = [...shard.ready].slice(0, limits.pullReadyMax);
@@ -36,12 +36,15 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
 }
 
 /** The shard's time, which follows the owner's reckoning where the two differ by more than calls take. */
-function agreedTimeMs(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
+function agree(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
   const timeMs = shardTimeMs(shard, nowMs);
   const reckoned = reckonedMs === null ? timeMs : Math.round(reckonedMs);
-  if (Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs) return timeMs;
-  shard.skewMs = reckoned - nowMs;
-  return shardTimeMs(shard, nowMs);
+  // A call that comes late reckons with a time that has passed.
+  const isLate = reckoned < (shard.agreedMs ?? timeMs) - bounds.shardTimeSlackMs;
+  const agreedMs = isLate || Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs ? timeMs : reckoned;
+  shard.skewMs = agreedMs - nowMs;
+  shard.agreedMs = agreedMs;
+  return agreedMs;
 }
 
 /** Earliest first. */

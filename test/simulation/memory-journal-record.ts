@@ -2,7 +2,7 @@ import { isFinal } from "../../src/core/job.ts";
 import type { RecordBatch } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
 import { bounds } from "../../src/journal/bounds.ts";
-import { isBeyond, type OutboxEntry, type ShardState, shardTimeMs } from "./memory-journal-shard.ts";
+import { agreedTimeMs, isBeyond, type OutboxEntry, type ShardState } from "./memory-journal-shard.ts";
 
 export interface Recording {
   readonly shardNumber: number;
@@ -13,7 +13,7 @@ export interface Recording {
 /** Hands out the outbox's next batch. The caller has checked the lease. */
 export function record(shard: ShardState, { shardNumber, done, nowMs }: Recording): RecordBatch | null {
   const tokenOfMark = () => (shard.mark === null ? null : `s${shardNumber}:${shard.mark.first}/${shard.mark.last}`);
-  const timeMs = shardTimeMs(shard, nowMs);
+  const timeMs = agreedTimeMs(shard, nowMs);
   const isConfirmed = done !== null && done.token === tokenOfMark();
   const ended = isConfirmed ? removeMarked(shard, done, timeMs) : 0;
   letLeave(shard, timeMs, Math.max(bounds.leaveJobsMin, 2 * ended));

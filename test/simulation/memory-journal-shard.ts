@@ -97,6 +97,8 @@ export interface ShardState {
   readonly parked: Map<string, Parked>;
   /** What the shard's time is ahead of the clock. */
   skewMs: number;
+  /** The shard's time at the last pull. */
+  agreedMs: number | null;
   readonly jobs: Map<string, StoredJob>;
   /** What each tenant has unfinished. */
   readonly load: Map<string, QueueQuota>;
@@ -127,6 +129,7 @@ export function emptyShard(): ShardState {
     later: new Map(),
     parked: new Map(),
     skewMs: 0,
+    agreedMs: null,
     jobs: new Map(),
     load: new Map(),
     outbox: emptyStream(),
@@ -173,6 +176,11 @@ const ENTRIES_PER_MS = 256;
 /** The time that retries are due by. */
 export function shardTimeMs({ skewMs }: ShardState, nowMs: number): number {
   return nowMs + skewMs;
+}
+
+/** What finished jobs leave by: a step of the clock since the last pull has not moved it. */
+export function agreedTimeMs(shard: ShardState, nowMs: number): number {
+  return shard.agreedMs ?? shardTimeMs(shard, nowMs);
 }
 
 /** Counts a job in, or one that has ended out. */

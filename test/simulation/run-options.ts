@@ -60,7 +60,7 @@ export function drawOptions(dice: Dice, steps: number | null): RunOptions {
     slownessMs: new Map(
       ids.map((tenantId) => [tenantId, dice.chance(0.3) && maySlow(tenantId) ? dice.between(500, 4_000) : 60]),
     ),
-    hasRelays: hasNeighbours || dice.chance(weather.isCalm ? 0.3 : 0.7),
+    hasRelays: hasNeighbours || dice.chance(weather.isCalm ? 0.3 : 0.5),
     relays,
     healthy,
     heavy: new Set(dice.chance(0.3) && !weather.isCalm ? others.filter(() => dice.chance(0.3)) : []),

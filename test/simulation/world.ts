@@ -99,7 +99,8 @@ export class World {
     const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
     const landed = (truth: JobTruth) => this.waits.accepted(truth);
     const ended = ({ jobId }: JobTruth) => this.waits.handedOver(jobId);
-    this.jobs = new JobBooks(this.clock, watch, { read, isClockSound, isAgeKnown, landed, ended });
+    const clockStepsMs = () => this.clockStepsMs;
+    this.jobs = new JobBooks(this.clock, watch, { read, isClockSound, isAgeKnown, clockStepsMs, landed, ended });
     const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
     this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
