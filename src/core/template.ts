@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "./json.ts";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
 /** How a value is written into what surrounds it. `html` is safe in text and inside quoted attribute values. */
 export type Escape = "html" | "none";
@@ -132,12 +132,12 @@ function isLongerThan(value: Json, chars: number): boolean {
       least += next.length + 1;
       if (least + next.length > chars) return true;
       for (const item of next) left.push(item);
-    } else if (typeof next === "object" && next !== null) {
+    } else if (isJsonObject(next)) {
+      // Not by a list of its names, which would cost what this is to save.
       for (const name in next) {
         least += name.length + 4;
         if (least > chars) return true;
-        // Guaranteed by the loop to be there.
-        left.push((next as JsonObject)[name] ?? null);
+        left.push(next[name] ?? null);
       }
     } else least += 1;
   }

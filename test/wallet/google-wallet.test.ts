@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateKeyPairSync, verify } from "node:crypto";
 import type { JsonObject } from "../../src/core/json.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
 import { type GoogleFate, startGoogleSandbox } from "../../src/sandbox/google-sandbox.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
@@ -253,7 +254,7 @@ test("while nobody answers, jobs hear so at once instead of waiting for it, unti
     },
   });
   try {
-    world.wallet = world.newWallet({ apiUrl: `http://127.0.0.1:${server.port}` });
+    world.wallet = world.newWallet({ apiUrl: `http://127.0.0.1:${server.port}` }, systemClock);
     for (let i = 0; i < 3; i += 1) expect(await world.create(aPass())).toMatchObject({ isSilence: true });
     const before = asked;
     for (let i = 0; i < 20; i += 1) expect(await world.create(aPass())).toMatchObject({ kind: "away" });

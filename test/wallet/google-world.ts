@@ -67,13 +67,13 @@ export class GoogleWorld {
     return new GoogleWorld(await startGoogleSandbox({ clock: hurriedClock, keys, ...options }), shared);
   }
 
-  newWallet(urls: { readonly apiUrl?: string; readonly tokenUrl?: string } = {}): GoogleWallet {
+  newWallet(urls: { readonly apiUrl?: string; readonly tokenUrl?: string } = {}, clock = hurriedClock): GoogleWallet {
     return new GoogleWallet({
       apiUrl: urls.apiUrl ?? this.sandbox.apiUrl,
       tokenUrl: urls.tokenUrl ?? this.sandbox.tokenUrl,
       saveUrlBase: "https://pay.example.com/save",
       ...this.shared,
-      clock: hurriedClock,
+      clock,
       telemetry: this.telemetry,
     });
   }

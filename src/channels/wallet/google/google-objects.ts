@@ -30,8 +30,8 @@ export interface GoogleDelivery {
  * O3. What is remembered here only saves calls or recognises more; losing it in a crash breaks neither of these.
  */
 export class GoogleObjects {
-  /** What was sent in insertions that may have taken effect, by pass, as JSON text. */
-  private readonly inserts = new Map<string, string>();
+  /** What was sent in insertions that may have taken effect, by pass, as JSON texts: the pass may have changed between two. */
+  private readonly inserts = new Map<string, readonly string[]>();
   /** The version that Google has at least, by pass. */
   private readonly brought = new Map<string, number>();
 
@@ -96,9 +96,9 @@ export class GoogleObjects {
       if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
       return outcomeOf(held);
     }
-    const sent = parseJsonObject(this.inserts.get(pass.passId) ?? "");
+    const sent = (this.inserts.get(pass.passId) ?? []).map(parseJsonObject);
     const isAsWanted = isSameObject(content.object, held.body);
-    const isOurs = isAsWanted || (sent !== null && isSameObject(sent, held.body));
+    const isOurs = isAsWanted || sent.some((each) => each !== null && isSameObject(each, held.body));
     // Nobody can save a pass before its job has answered with the link.
     const isOtherPass = held.body["hasUsers"] === true || !isOurs;
     if (pass.state !== "ready" && isOtherPass) return failed(`the object_id ${pass.serial} is already used`);
@@ -167,13 +167,18 @@ export class GoogleObjects {
       path: [`${content.kind}Object`],
       body: content.object,
     });
-    if (answer.kind === "refused" && !isDecided(answer)) {
-      const text = JSON.stringify(content.object);
-      if (text.length <= limits.googleInsertCharsMax) {
-        remember(this.inserts, { key: pass.passId, value: text, max: limits.googleInsertsRememberedMax });
-      }
+    // A refusal for being too fast, for example, has surely changed nothing.
+    if (answer.kind === "refused" && (answer.cause === "unanswered" || answer.cause === "away")) {
+      this.rememberInsert(pass.passId, JSON.stringify(content.object));
     }
     return answer;
+  }
+
+  private rememberInsert(passId: string, text: string): void {
+    if (text.length > limits.googleInsertCharsMax) return;
+    const others = (this.inserts.get(passId) ?? []).filter((each) => each !== text);
+    const value = [...others.slice(1 - INSERTS_A_PASS_MAX), text];
+    remember(this.inserts, { key: passId, value, max: limits.googleInsertsRememberedMax });
   }
 
   private insertClass({ content, caller }: GoogleDelivery): Promise<GoogleAnswer> {
@@ -202,6 +207,7 @@ export class GoogleObjects {
   }
 }
 
+const INSERTS_A_PASS_MAX = 3;
 const CREATION_UNDER_WAY = "the pass is not created yet";
 
 function noClass({ content }: GoogleDelivery): Outcome {
