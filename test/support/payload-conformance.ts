@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { PayloadRef, PayloadStore } from "../../src/core/payload-store.ts";
+
+interface OpenedStore {
+  readonly store: PayloadStore;
+  close(): Promise<void>;
+}
+
+/** What every store of large payloads guarantees. The tenants acme and globex exist. */
+export function payloadConformance(name: string, open: () => Promise<OpenedStore>): void {
+  describe(name, () => {
+    let opened: OpenedStore;
+    let store: PayloadStore;
+    let made = 0;
+    beforeAll(async () => {
+      opened = await open();
+      ({ store } = opened);
+    }, 60_000);
+    afterAll(() => opened?.close());
+
+    const aRef = (tenantId = "acme"): PayloadRef => {
+      made += 1;
+      return { tenantId, jobId: `019a0000-0000-7000-8000-${String(made).padStart(12, "0")}` };
+    };
+    const all = async () => (await Array.fromAsync(store.all())).flat();
+
+    test("gives a payload back as it was put, whatever is in it", async () => {
+      for (const payload of [new Uint8Array(), Buffer.from("größer 😀\0\n"), new Uint8Array(3_000_000).fill(255)]) {
+        const ref = aRef();
+        await store.put(ref, payload);
+        expect(Buffer.compare((await store.get(ref)) ?? Buffer.from("gone"), payload)).toBe(0);
+      }
+    });
+
+    test("knows nothing of a payload that was not put, and of one that was removed", async () => {
+      const ref = aRef();
+      expect(await store.get(ref)).toBeNull();
+      await store.put(ref, Buffer.from("x"));
+      await store.remove(ref);
+      await store.remove(ref);
+      expect(await store.get(ref)).toBeNull();
+      expect((await all()).some(({ jobId }) => jobId === ref.jobId)).toBeFalse();
+    });
+
+    test("may be told twice to put the same", async () => {
+      const ref = aRef();
+      await store.put(ref, Buffer.from("same"));
+      await store.put(ref, Buffer.from("same"));
+      expect(Buffer.from((await store.get(ref)) ?? []).toString()).toBe("same");
+    });
+
+    test("lists all, with their tenants", async () => {
+      for (const ref of await all()) await store.remove(ref);
+      const refs = Array.from({ length: 1_100 }, (_, n) => aRef(n % 2 === 0 ? "acme" : "globex"));
+      for (let at = 0; at < refs.length; at += 50) {
+        await Promise.all(refs.slice(at, at + 50).map((ref) => store.put(ref, Buffer.from("x"))));
+      }
+      const listed = (await all()).toSorted((a, b) => (a.jobId < b.jobId ? -1 : 1));
+      expect(listed.map(({ jobId, tenantId }) => ({ tenantId, jobId }))).toEqual(refs);
+    }, 60_000);
+  });
+}
