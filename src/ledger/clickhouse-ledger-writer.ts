@@ -54,7 +54,7 @@ interface Unsettled {
  * - All of it is there, derived rows too: nothing is done.
  * - A part is there, and the batch is younger than `TOKEN_SURE_MS`: it is inserted under its tokens, which completes it.
  * - A part is there, and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then
- *   what is missing in the tables derived from them.
+ *   what is missing in the tables derived from them. Where only states of jobs are missing, they are inserted at once.
  */
 export class ClickHouseLedgerWriter implements LedgerWriter {
   private readonly unsettled = new Map<string, Unsettled>();
@@ -106,7 +106,8 @@ export class ClickHouseLedgerWriter implements LedgerWriter {
     const events = rows.filter((row) => !stored.hasEvent(row));
     const jobs = rows.filter((row) => !stored.hasJob(row));
     const gaps = await derivedGaps(this.clickhouse, this.target, rows);
-    this.waitUntilSettled(token, JSON.stringify([events.length, jobs.length, gaps]));
+    // A job's state that is stored twice replaces itself: nothing has to be waited for.
+    if (events.length > 0 || gaps.length > 0) this.waitUntilSettled(token, JSON.stringify([events.length, gaps]));
     // Other rows than the token stood for before: the token says which.
     await this.insert(`${token}:rest-${events[0]?.eventId ?? 0}-${events.length}`, "events", events.map(eventLine));
     await this.insert(`${token}:rest-${jobs[0]?.eventId ?? 0}-${jobs.length}`, "jobs", jobs.flatMap(jobLine));

@@ -72,7 +72,7 @@ async function byTypeGaps(
       `SELECT tenant_id, event_id FROM ${target.database}.events_by_type
 WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, limits.ledgerReadTimeoutMs)}`,
     );
-    for (const [tenantId, eventId] of stored) found.add(`${tenantId}:${eventId}`);
+    for (const [tenantId, eventId] of stored) found.add(`${String(tenantId)}:${String(eventId)}`);
   }
   return sparse
     .filter((row) => !found.has(eventKey(row)))
@@ -110,7 +110,7 @@ async function sumGaps(
 WHERE ${tenants} AND ${span} >= ${bounds[0]} AND ${span} <= ${bounds[1]} GROUP BY ALL SETTINGS ${settings}`,
     );
     const keyOf = ([tenantId, seconds, channel, type]: readonly unknown[]) =>
-      `${tenantId} ${(Number(seconds) * 1000) / msLong} ${channel} ${type}`;
+      [tenantId, (Number(seconds) * 1000) / msLong, channel, type].map(String).join(" ");
     for (const row of events) counted.set(keyOf(row), Number(row[4]));
     for (const row of sums) summed.set(keyOf(row), Number(row[4]));
   }

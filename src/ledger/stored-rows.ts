@@ -46,7 +46,7 @@ export async function storedRows(
     const found = await clickhouse.rows(
       `SELECT tenant_id, event_id FROM ${target.database}.events WHERE ${tenants} AND ${idRange(rows)} SETTINGS ${settings}`,
     );
-    for (const [tenantId, eventId] of found) events.add(`${tenantId}:${eventId}`);
+    for (const [tenantId, eventId] of found) events.add(`${String(tenantId)}:${String(eventId)}`);
   }
   const versions = new Map<string, number>();
   const finished = rows.filter((row) => row.finished !== null);

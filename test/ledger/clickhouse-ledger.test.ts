@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
 import { eventTimeMs, firstEventIdAt } from "../../src/core/event.ts";
+import { JobIds } from "../../src/core/ids.ts";
 import { type EventQuery, type LedgerRow, RowsRefusedError, type TenantEvent } from "../../src/core/ledger.ts";
 import { ClickHouse } from "../../src/ledger/clickhouse.ts";
 import { ClickHouseLedgerWriter } from "../../src/ledger/clickhouse-ledger-writer.ts";
 import { connectClickHouse } from "../../src/ledger/connect-clickhouse.ts";
 import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
+import { applyRetention } from "../../src/ledger/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
 import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
 import { eventIdAt, ledgerRow, newJobId } from "./ledger-rows.ts";
 
@@ -267,6 +270,25 @@ for (const by of ["process", "http"] as const) {
           { eventId: eventIdAt(4), type: "clicked", result: { url: "https://a.test/?b" } },
         ],
       });
+    });
+
+    test.each([
+      ["an hour ahead", 3_600_000],
+      ["years ahead", 5 * 365 * 86_400_000],
+      ["years behind", -5 * 365 * 86_400_000],
+    ])("a job whose id was made by a clock %s is found with all its events, and is kept", async (_, aheadMs) => {
+      const tenantId = newTenant();
+      const jobId = new JobIds({ ...systemClock, nowMs: () => Date.now() + aheadMs }, systemRandom).next();
+      const sent = { status: "success", attempts: 1, result: {} } as const;
+      const rows = [
+        ledgerRow(eventIdAt(1), { tenantId, jobId, finished: sent }),
+        ledgerRow(eventIdAt(2), { tenantId, jobId, type: "delivered" }),
+      ];
+      await ledger.writer.write(newToken(), rows);
+      await applyRetention(ledger.writing, ledger.target, { eventsMonths: 13, jobsDays: 90 });
+      await ledger.writing.command(`OPTIMIZE TABLE ${ledger.target.database}.jobs FINAL`);
+      const job = await ledger.reader.job(tenantId, jobId);
+      expect(job?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
     });
 
     test("a job that is not finished is unknown, although it has events", async () => {

@@ -71,8 +71,8 @@ test.each([
     ledger.letTimePass();
     const { outcome, tries } = await ledger.complete(token, rows);
     expect(outcome.wereThere).toBe(true);
-    // Not at the first look: an insert that was given up may still be at work.
-    expect(tries).toBe(2);
+    // Not at the first look: an insert that was given up may still be at work. A job\'s state replaces itself.
+    expect(tries).toBe(table === "jobs" ? 1 : 2);
     await expectStoredOnce(ledger.clickhouse, ledger.database, rows);
   },
   20_000,

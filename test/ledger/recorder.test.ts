@@ -44,7 +44,7 @@ class Scene {
   mortal() {
     const { way, process } = lossy(this.journal, this.clock, this.random, this.weather);
     const ledger: LedgerWriter = {
-      write: (token, rows) => (process.dead ? new Promise(() => {}) : this.ledger.write(token, rows)),
+      write: (token, rows, attempt) => (process.dead ? new Promise(() => {}) : this.ledger.write(token, rows, attempt)),
     };
     return { recorder: this.recorder(way, ledger), process };
   }
@@ -68,6 +68,10 @@ class Scene {
 }
 
 class GaugeTelemetry extends QuietTelemetry {
+  quarantined = 0;
+  override count(name?: string, _labels?: object, by = 1): void {
+    if (name === "quarantined") this.quarantined += by;
+  }
   readonly gauges = new Map<string, number>();
   override gauge(name?: string, value?: number): void {
     if (name !== undefined && value !== undefined) this.gauges.set(name, value);
@@ -172,6 +176,97 @@ describe("a recorder", () => {
     expect(scene.ledger.writes).toBe(1);
   });
 
+  test("writes a batch once although its predecessor wrote it and the ledger has forgotten its token", async () => {
+    const scene = new Scene(1);
+    scene.ledger.tokensMax = 1;
+    const { recorder: first, process } = scene.mortal();
+    first.start();
+    scene.append(0, 150);
+    // It dies with its second batch written, and not yet taken from the outbox.
+    while (scene.ledger.writes < 2) await scene.clock.advance(1);
+    await scene.clock.advance(CALM.delayMsMax);
+    process.dead = true;
+    // Other shards' inserts, of hours.
+    for (let n = 0; n < 10; n += 1) {
+      await write(scene, `other-${n}`, [ledgerRow(n, { tenantId: "elsewhere" })]);
+    }
+    const second = scene.recorder();
+    second.start();
+    scene.append(0, 150);
+    await scene.clock.advance(limits.takeoverMsMax + 5_000);
+    expect(scene.journal.waiting()).toBe(0);
+    const ids = scene.ledger.rows.filter(({ tenantId }) => tenantId === "t0").map(({ eventId }) => eventId);
+    expect(ids).toEqual(scene.appended.map(({ eventId }) => eventId));
+    await stopped(scene, second);
+  });
+
+  test("looks for the first batch of a term, and for those behind one that was there; not for new ones", async () => {
+    const scene = new Scene(1);
+    scene.append(0, 350);
+    // As after a Redis that lost what it had confirmed: two batches and a half of these rows are recorded.
+    await write(scene, "lost-0", scene.appended.slice(0, 100));
+    await write(scene, "lost-1", scene.appended.slice(100, 250));
+    scene.ledger.attempts.length = 0;
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(3_000);
+    scene.append(0, 100);
+    await scene.clock.advance(3_000);
+    scene.expectAllRecorded();
+    expect(scene.ledger.attempts).toEqual(["again", "again", "again", "again", "new"]);
+    await stopped(scene, recorder);
+  });
+
+  test("looks for a batch that a Redis which went back hands out once more within its term", async () => {
+    const scene = new Scene(1);
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(2_000);
+    scene.append(0, 5);
+    await scene.clock.advance(2_000);
+    scene.append(0, 5);
+    await scene.clock.advance(2_000);
+    expect(scene.ledger.attempts).toEqual(["again", "new"]);
+    scene.journal.append(0, scene.appended.slice(-5));
+    await scene.clock.advance(2_000);
+    expect(scene.ledger.attempts).toEqual(["again", "new", "again"]);
+    scene.expectAllRecorded();
+    await stopped(scene, recorder);
+  });
+
+  test("sets a row aside that is refused again and again, and records all others", async () => {
+    const scene = new Scene(1);
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(2_000);
+    scene.append(0, 30);
+    const poison = scene.appended[17];
+    scene.ledger.refuses = (row) => row.eventId === poison?.eventId;
+    await scene.clock.advance(5_000);
+    scene.append(0, 10);
+    await scene.clock.advance(5_000);
+    expect(scene.ledger.attempts.slice(0, 5)).toEqual(["again", "again", "again", "apart", "new"]);
+    expect(scene.ledger.setAside.map(({ eventId }) => eventId)).toEqual([poison?.eventId ?? -1]);
+    expect(scene.ledger.rows).toHaveLength(39);
+    expect(scene.journal.waiting()).toBe(0);
+    expect(scene.telemetry.quarantined).toBe(1);
+    expect(scene.telemetry.lines).toContain(
+      "error: the ledger refused rows, which were set aside in its table refused_rows",
+    );
+    await stopped(scene, recorder);
+  });
+
+  test("sets nothing aside while the ledger is away, however long", async () => {
+    const weather = { ...CALM, failing: 1 };
+    const scene = new Scene(1, weather);
+    const recorder = scene.recorder();
+    recorder.start();
+    scene.append(0, 5);
+    await scene.clock.advance(120_000);
+    expect(new Set(scene.ledger.attempts)).toEqual(new Set(["again"]));
+    await stopped(scene, recorder);
+  });
+
   test("that is stopped while the ledger is away does not wait for it", async () => {
     const weather = { ...CALM, failing: 1 };
     const scene = new Scene(1, weather);
@@ -221,6 +316,13 @@ async function runSeed(seed: number): Promise<void> {
   scene.expectAllRecorded();
   for (const { recorder } of alive) await stopped(scene, recorder);
   for (let shard = 0; shard < scene.shards; shard += 1) expect(scene.journal.holder(shard)).toBeNull();
+}
+
+/** Writes as another recorder would. */
+async function write(scene: Scene, token: string, rows: readonly LedgerRow[]): Promise<void> {
+  const writing = scene.ledger.write(token, rows);
+  await scene.clock.advance(CALM.delayMsMax);
+  await writing;
 }
 
 async function stopped(scene: Scene, recorder: Recorder): Promise<void> {
