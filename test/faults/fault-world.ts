@@ -33,7 +33,7 @@ export class FaultWorld {
 
   async start(home: string, environment: Readonly<Record<string, string>>, options?: StartOptions): Promise<Waybill> {
     const common = { MASTER_KEY: SEED_MASTER_KEY, OPERATOR_TOKEN: "operator-token-of-the-test" };
-    const waybill = await startWaybill(home, { ...common, ...environment }, options);
+    const waybill = await startWaybill(home, { ...common, ...environment }, undefined, options);
     return this.undo.add(waybill, (running) => running.kill());
   }
 }
@@ -138,6 +138,14 @@ export async function residentBytes(pid: number): Promise<number> {
 
 export function mebibytes(bytes: number): number {
   return Math.round(bytes / 1024 / 1024);
+}
+
+/**
+ * A bound for a time beside a fault: generous for a quiet machine, and on a busy one four times what it took without the
+ * fault. What it guards against is ten times as much.
+ */
+export function boundMs(usualMs: number, aloneMs: number): number {
+  return Math.max(usualMs, 4 * aloneMs);
 }
 
 /** A size of the test that the environment can raise. */

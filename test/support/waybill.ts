@@ -50,22 +50,24 @@ export interface StartOptions {
   readonly keepLog?: boolean;
 }
 
+/** `root`: the folder of the build that is started. */
 export async function startWaybill(
   home: string,
   environment: Readonly<Record<string, string>> = {},
+  root = ROOT,
   { preload = [], keepLog = false }: StartOptions = {},
 ): Promise<Waybill> {
   const logFile = keepLog ? `${home}.log` : null;
   const shown = environment["SHOW_LOG"] === undefined ? "ignore" : "inherit";
   const server = Bun.spawn([process.execPath, ...preload.flatMap((file) => ["--preload", file]), "src/main.ts"], {
-    cwd: ROOT,
+    cwd: root,
     env: { ...basicEnvironment(), WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
     // Into a file, because a pipe that nobody empties would stop the process.
     stderr: logFile === null ? shown : Bun.file(logFile),
   });
   const screen = await readScreen(server.stdout);
-  const url = /API +(http:\S+)/.exec(screen)?.[1];
+  const url = /(?:API|Service) +(http:\S+)/.exec(screen)?.[1];
   if (url === undefined && !environment["ROLES"])
     throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
   const token = environment["OPERATOR_TOKEN"] ?? (await readFile(join(home, "operator-token"), "utf8")).trim();
@@ -105,7 +107,7 @@ async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
   let text = "";
   for await (const chunk of output) {
     text += decoder.decode(chunk, { stream: true });
-    if (/Waybill is ready[^]*(curl[^]*-d |Roles +dispatcher\n[^]*\n\n)/.test(text)) break;
+    if (/Waybill is ready[^]*(curl[^]*-d |Roles +dispatcher\n[^]*\n\n|Service +http[^]*\n\n)/.test(text)) break;
   }
   return text;
 }
