@@ -140,6 +140,14 @@ export function mebibytes(bytes: number): number {
   return Math.round(bytes / 1024 / 1024);
 }
 
+/**
+ * A bound for a time beside a fault: generous for a quiet machine, and on a busy one four times what it took without the
+ * fault. What it guards against is ten times as much.
+ */
+export function boundMs(usualMs: number, aloneMs: number): number {
+  return Math.max(usualMs, 4 * aloneMs);
+}
+
 /** A size of the test that the environment can raise. */
 export function sizeOf(name: string, usual: number): number {
   return Number(process.env[name] ?? usual);
