@@ -5,7 +5,7 @@ import { UnavailableError } from "../core/errors.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import { JobIds } from "../core/ids.ts";
 import type { LedgerWriter } from "../core/ledger.ts";
-import type { DeliveryReport } from "../core/report.ts";
+import type { DeliveryReport, ReadinessProbe } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
@@ -91,8 +91,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   shutdown.add("history", "reports", () => reports.stop());
 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
-  const analysts = openToAnalysts(config, telemetry);
-  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  const clickhouseUrl = startAnalysts(options, shutdown);
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
   const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
@@ -101,9 +100,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const jobIds = new JobIds(clock, random);
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
-  const ledgerProbe = stores.ledger === null ? [] : [stores.ledger.reader];
-  const needed = [journal.probe, registry.probe, ...ledgerProbe];
-  const listener = await startListener({ config, shutdown, clock }, {
+  const listener = await startListener(config, shutdown, {
     journal,
     directory,
     registry: registry.registry,
@@ -117,7 +114,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     passKit: openPassKit({ config, registry, jobIds, telemetry }),
     wallet,
     metricsText: () => metricsText(telemetry, wallet),
-    readiness: startReadiness(shutdown, { needed, clock, telemetry }),
+    readiness: startReadiness(shutdown, { needed: neededParts(stores, registry), clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
@@ -136,9 +133,20 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const { bundles } = wallet;
   const channels = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
-  const clickhouseUrl = analysts?.url ?? null;
-  const stop = (graceMs: number) => shutdown.run(graceMs);
-  return { url, serviceUrl: listener, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop };
+  const demoKey = demo?.apiKey ?? null;
+  return { url, serviceUrl: listener, clickhouseUrl, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
+}
+
+/** Without these nothing is done here. Only a process that has an event store needs one. */
+function neededParts({ journal, ledger }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
+  return [journal.probe, registry.probe, ...(ledger === null ? [] : [ledger.reader])];
+}
+
+/** Answers where analysts' tools find the ledger of this process, or null. */
+function startAnalysts({ config, telemetry }: HouseOptions, shutdown: Shutdown): string | null {
+  const analysts = openToAnalysts(config, telemetry);
+  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  return analysts?.url ?? null;
 }
 
 /** What goes on with the time is measured first. */
@@ -150,7 +158,7 @@ function metricsText(telemetry: ProcessTelemetry, wallet: OpenWallet): Promise<s
 async function startRegistry(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { database: { db }, journal }: Pick<Awaited<ReturnType<typeof openStores>>, "database" | "journal">,
+  { database: { db }, journal }: Pick<Stores, "database" | "journal">,
 ): Promise<OpenRegistry> {
   const vault = new Vault(config.masterKeys, systemRandom);
   const common = { clock: systemClock, random: systemRandom, telemetry };
@@ -232,6 +240,8 @@ const NO_LEDGER = {
   },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no ledger")) },
 };
+
+type Stores = Awaited<ReturnType<typeof openStores>>;
 
 async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {
   const { config, telemetry } = options;

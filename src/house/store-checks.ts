@@ -69,7 +69,8 @@ export class StoreChecks {
   /** Whether what answered above is one installation's. After the others. */
   async together(): Promise<string> {
     const { meta, config } = this;
-    if (meta === null) return config.redis === null ? "the queue is this folder's own" : "not known: Redis did not tell";
+    if (meta === null)
+      return config.redis === null ? "the queue is this folder's own" : "not known: Redis did not tell";
     const { master_key: key, registry, event_store: eventStore } = meta;
     const problems: string[] = [];
     if (key !== undefined && !masterKeyIds(config).includes(key)) {
@@ -82,7 +83,8 @@ export class StoreChecks {
       problems.push(...foreignStore("event_store", config).problems);
     }
     if (problems.length > 0) throw new ConfigurationError(...problems);
-    if (registry === undefined) return "the queue is new, and will belong to the stores of the process that starts first";
+    if (registry === undefined)
+      return "the queue is new, and will belong to the stores of the process that starts first";
     return `the queue belongs to these stores${this.privateOnes()}`;
   }
 

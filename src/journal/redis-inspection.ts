@@ -87,14 +87,21 @@ function isNoCluster(message: string): boolean {
 }
 
 function notAnswered(lastError: string): UnavailableError {
-  return new UnavailableError(`no Redis answers at the address in REDIS_URL${lastError === "" ? "" : ` (${lastError})`}`);
+  return new UnavailableError(
+    `no Redis answers at the address in REDIS_URL${lastError === "" ? "" : ` (${lastError})`}`,
+  );
 }
 
 async function factsOf(node: Redis): Promise<RedisFacts> {
   // One call for each section: servers before 7 take a single name.
   const sections = ["server", "persistence", "memory", "replication", "cluster"] as const;
   const texts = await Promise.all(sections.map((section) => node.info(section)));
-  const info = new Map(texts.join("\n").split(/\r?\n/).map((line) => pairOf(line)));
+  const info = new Map(
+    texts
+      .join("\n")
+      .split(/\r?\n/)
+      .map((line) => pairOf(line)),
+  );
   return {
     place: placeOf(node),
     version: info.get("redis_version") ?? null,
