@@ -3,7 +3,8 @@
  *
  *   npm run bench -- [section ...] [--rounds N] [--seconds N] [--smoke] [--json FILE]
  *
- * Without sections: all of them but `ledger`, which fills tens of millions of events first.
+ * Without sections: all of them but `neighbours`, which takes minutes, and `ledger`, which fills tens of millions of events
+ * first.
  *
  * Variants take turns within one run, each round in a fresh process on the same Redis with the same durability
  * (append-only file, `appendfsync always`); a ratio is the median of the rounds' own ratios. The machine's cores are
@@ -17,6 +18,7 @@ import { dispatch } from "./sections/dispatch.ts";
 import { ledger } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
 import { micro } from "./sections/micro.ts";
+import { neighbours } from "./sections/neighbours.ts";
 import { recorder } from "./sections/recorder.ts";
 import type { Section } from "./sections/section.ts";
 import { sign } from "./sections/sign.ts";
@@ -33,9 +35,10 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   sign,
   webhook,
   recorder,
+  neighbours,
   ledger,
 };
-const ONLY_WHEN_NAMED: readonly string[] = ["ledger"];
+const ONLY_WHEN_NAMED: readonly string[] = ["neighbours", "ledger"];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

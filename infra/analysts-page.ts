@@ -43,7 +43,7 @@ export async function openExampleLedger() {
   await migrateLedger(clickhouse, target);
   // The data set stays where it is, and today does not.
   await applyRetention(clickhouse, target, { eventsMonths: 600, jobsDays: 18_000 });
-  await new ClickHouseLedgerWriter(clickhouse, target).write("example", analystsData());
+  await new ClickHouseLedgerWriter(clickhouse, target, systemClock).write("example", analystsData());
   const quiet = { count() {}, gauge() {}, time() {}, log() {} };
   const face = serveClickHouseHttp({ path, database: target.database, port: 0, telemetry: quiet });
   return {

@@ -1,5 +1,5 @@
 import type { Telemetry } from "../../src/core/telemetry.ts";
-import type { Tenant } from "../../src/core/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
 
 export const JOURNAL_SHARDS = 16;
 
@@ -26,7 +26,7 @@ export function benchTenants(count: number): readonly Tenant[] {
     tenantId: `bench-${i}`,
     shard: i % JOURNAL_SHARDS,
     name: `Bench ${i}`,
-    plan: { name: "bench", requestsPerMinute: 1_000_000_000, deliveriesPerSecond: null },
+    plan: { name: "bench", requestsPerMinute: 1_000_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
     channels: new Set(["email"] as const),
     permissions: new Set(["allow_raw_html"] as const),
     allowCustom: new Set<never>(),

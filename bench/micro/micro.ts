@@ -1,6 +1,6 @@
 /** Micro-benchmarks of what every message passes through: `bun bench/micro/micro.ts` prints mitata's table. */
 import { bench, do_not_optimize, run, summary } from "mitata";
-import { Template } from "../../src/channels/email/template.ts";
+import { Template } from "../../src/core/template.ts";
 import { nextEventId } from "../../src/core/event.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import { acceptEmail } from "../../src/intake/accept-email.ts";

@@ -12,7 +12,7 @@ export interface DeliverPorts {
   readonly telemetry: Telemetry;
 }
 
-const UNANSWERED: Outcome = { kind: "retry", why: "the provider did not answer in time" };
+const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
 
 /** One delivery: always ends, always in an outcome, at most `deliveryTimeoutMs` and the grace after its abort later. */
 export async function deliver(
@@ -59,7 +59,8 @@ async function endOf<T>(
 ): Promise<T | Outcome> {
   const cutOff = new CutOff(clock, aborter);
   try {
-    return await Promise.race([call(), cutOff.passed]);
+    const end = await Promise.race([call(), cutOff.passed]);
+    return cutOff.isLate ? asSilence(end) : end;
   } catch (error) {
     telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
     return brokenOff;
@@ -68,14 +69,25 @@ async function endOf<T>(
   }
 }
 
+/** What was broken off at its deadline was not answered, however its channel words it. */
+function asSilence<T>(end: T | Outcome): T | Outcome {
+  const isRetry = typeof end === "object" && end !== null && "kind" in end && end.kind === "retry";
+  return isRetry && !end.isUncounted ? { ...end, isSilence: true } : end;
+}
+
 /** Aborts a delivery at its deadline, and stops waiting for it some time after its abort, whoever aborted it. */
 class CutOff {
   readonly passed: Promise<Outcome>;
+  /** Whether the deadline has passed. */
+  isLate = false;
   private readonly deadline: Timer;
   private grace: Timer | null = null;
 
   constructor(clock: Clock, aborter: AbortController) {
-    this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => aborter.abort());
+    this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => {
+      this.isLate = !aborter.signal.aborted;
+      aborter.abort();
+    });
     this.passed = new Promise((resolve) => {
       aborter.signal.onabort = () => {
         this.grace = clock.setTimer(limits.abortGraceMs, () => resolve(UNANSWERED));

@@ -7,9 +7,14 @@ import type { Random } from "../core/random.ts";
 import { type LeaseTerm, ShardKeeper } from "../core/shard-keeper.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
-import { FairScheduler } from "./fair-scheduler.ts";
+import { Backlog } from "./backlog.ts";
+import { type AwayRelay, ChannelSlots } from "./channel-slots.ts";
 import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
 import { ShardOwner } from "./shard-owner.ts";
+import { TenantLookups } from "./tenant-lookups.ts";
+
+/** Beyond its time-out a lent delivery is not waited for: its job goes back to its queue. */
+const LEND_GRACE_MS = 4_000;
 
 export interface DispatcherOptions {
   readonly journal: OwnerJournal;
@@ -27,16 +32,23 @@ export interface DispatcherOptions {
 /** A process's share in delivering: holds its shards, and shares each channel's slots between their tenants. */
 export class Dispatcher {
   private readonly owners = new Map<number, ShardOwner>();
+  /** Owners whose shard was handed over, while what they lent is in flight. */
+  private readonly ending = new Map<ShardOwner, Promise<void>>();
   private readonly channels: ReadonlyMap<ChannelName, Channel>;
-  private readonly schedulers: ReadonlyMap<ChannelName, FairScheduler>;
+  private readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
+  private readonly backlog = new Backlog();
+  private readonly lookups: TenantLookups;
   private readonly keeper: ShardKeeper;
   private unsubscribe: (() => void) | null = null;
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: DispatcherOptions) {
-    const { journal, channels, owner, shards, clock, telemetry } = options;
+    const { journal, directory, channels, owner, shards, clock, random, telemetry } = options;
     this.channels = new Map(channels.map((channel) => [channel.name, channel]));
-    this.schedulers = new Map(channels.map((channel) => [channel.name, new FairScheduler(channel.slots)]));
+    this.slots = new Map(
+      channels.map((channel) => [channel.name, new ChannelSlots({ channel, clock, random, telemetry })]),
+    );
+    this.lookups = new TenantLookups(directory);
     this.keeper = new ShardKeeper({
       leases: journal,
       role: "dispatcher",
@@ -55,12 +67,22 @@ export class Dispatcher {
   }
 
   /**
-   * Starts nothing new, lets what is under way finish, and gives the shards back. Deliveries that take too long are
-   * aborted and tried again by the next owner. Resolves within `limits.drainMs` and a moment; safe to repeat.
+   * Starts nothing new, lends what is in flight and hands the shards over at once; then lets deliveries end. Those that take
+   * too long are aborted and tried again by the next owner. Resolves within `limits.drainMs` and a moment; safe to repeat.
    */
   stop(): Promise<void> {
     this.stopped ??= this.drain();
     return this.stopped;
+  }
+
+  /** The relays and providers that are away, as this process sees it: a bounded number of each channel. */
+  away(): readonly AwayRelay[] {
+    return Array.from(this.slots.values(), (slots) => slots.away()).flat();
+  }
+
+  /** Bytes of payloads that this process holds. */
+  get backlogBytes(): number {
+    return this.backlog.bytes;
   }
 
   private async drain(): Promise<void> {
@@ -68,6 +90,7 @@ export class Dispatcher {
     const abort = clock.setTimer(limits.drainAbortMs, () => this.forEachOwner((owner) => owner.abortDeliveries()));
     const abandon = clock.setTimer(limits.drainMs, () => this.forEachOwner((owner) => owner.abandon()));
     await this.keeper.stop();
+    await Promise.all(this.ending.values());
     abort.cancel();
     abandon.cancel();
     this.unsubscribe?.();
@@ -75,22 +98,16 @@ export class Dispatcher {
 
   private forEachOwner(act: (owner: ShardOwner) => void): void {
     for (const owner of this.owners.values()) act(owner);
+    for (const owner of this.ending.keys()) act(owner);
   }
 
   private async ownShard(term: LeaseTerm): Promise<void> {
-    const { journal, directory, suppressions, clock, random, telemetry } = this.options;
+    const { journal, suppressions, clock, random, telemetry } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
+    const { channels, slots, backlog, lookups } = this;
+    const lendMs = () => (this.stopped === null ? limits.deliveryTimeoutMs : limits.drainMs) + LEND_GRACE_MS;
     const owner = new ShardOwner(
-      {
-        journal,
-        directory,
-        channels: this.channels,
-        schedulers: this.schedulers,
-        clock,
-        random,
-        telemetry,
-        isBacklogFull: () => this.backlogBytes() >= limits.backlogBytesMax,
-      },
+      { journal, channels, slots, clock, random, telemetry, lookups, backlog, lendMs },
       term,
     );
     this.owners.set(term.shard, owner);
@@ -98,12 +115,10 @@ export class Dispatcher {
       await owner.run();
     } finally {
       this.owners.delete(term.shard);
+      this.ending.set(
+        owner,
+        owner.over().then(() => void this.ending.delete(owner)),
+      );
     }
-  }
-
-  private backlogBytes(): number {
-    let bytes = 0;
-    for (const owner of this.owners.values()) bytes += owner.backlogBytes;
-    return bytes;
   }
 }

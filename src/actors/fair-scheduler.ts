@@ -23,6 +23,7 @@ export class FairScheduler {
   /** In the order of their turns; the first one's turn may be under way. */
   private readonly ring = new Map<Contender, Turn>();
   private used = 0;
+  private isFilling = false;
   private readonly shared: number;
 
   constructor(private readonly slots: number) {
@@ -50,8 +51,23 @@ export class FairScheduler {
     this.ring.delete(contender);
   }
 
-  /** Ends when the slots are used up, the ring is empty, or in a whole round nobody could take a slot. */
+  /** Takes a slot for a delivery of the contender that is in flight already, by the same rules. False: it may not. */
+  take(contender: Contender): boolean {
+    if (this.used >= this.slots || !this.mayTakeSlot(contender)) return false;
+    this.used += 1;
+    return true;
+  }
+
   private fill(): void {
+    // Who is asked for its next delivery may contend or release meanwhile: the round that is going on sees to it.
+    if (this.isFilling) return;
+    this.isFilling = true;
+    this.takeTurns();
+    this.isFilling = false;
+  }
+
+  /** Ends when the slots are used up, the ring is empty, or in a whole round nobody could take a slot. */
+  private takeTurns(): void {
     let idleTurns = 0;
     while (this.used < this.slots && idleTurns < this.ring.size) {
       const first = this.ring.entries().next();

@@ -14,7 +14,7 @@ export interface GiveBackPorts {
 /** For how long a job's failure may be prepared: `ended` aborts when the deliveries of the term are to end. */
 export interface GivingTerm {
   readonly ended: AbortSignal;
-  /** Whether nobody else may work on the job. */
+  /** Whether nobody else may work on the job. Where that is in doubt for a while, giving back waits. */
   isSurelyHeld(): boolean;
 }
 
@@ -27,10 +27,8 @@ export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, jo
   if (channel?.giveBack === undefined) return true;
   const ended = whenAborted(term.ended);
   for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, limits.giveBackRetryMsMax)) {
-    if (!term.isSurelyHeld()) return false;
     try {
-      const given = channel.giveBack(job).then(() => true);
-      return await Promise.race([given, ended]);
+      if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
     } catch (error) {
       telemetry.count("give_backs_failed", { channel: job.channel });
       const level = isOutage(error) ? "warn" : "error";

@@ -7,7 +7,8 @@ import { decideRetry } from "./retry-policy.ts";
 
 export interface Attempted {
   readonly job: QueuedJob;
-  readonly outcome: Outcome;
+  /** Where the relay is away there is nothing to write down: the job is held. */
+  readonly outcome: Exclude<Outcome, { kind: "away" }>;
   /** Whether a delivery was started, and not only the content looked at. */
   readonly wasStarted: boolean;
 }
@@ -34,8 +35,6 @@ export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clo
       const result = { reason: outcome.reason };
       return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result } };
     }
-    case "away":
-      return { kind: "retry", job, delayMs: 1_000, status: wasStarted ? "running" : "pending", isUncounted: true };
     case "retry": {
       const { isUncounted } = outcome;
       const decision = decideRetry(job, outcome, clock, random);
@@ -43,11 +42,15 @@ export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clo
         const status = wasStarted ? "running" : "pending";
         return { kind: "retry", job, delayMs: decision.delayMs, status, ...(isUncounted && { isUncounted }) };
       }
-      const { error } = decision;
-      const event = { type: "failed", result: { error } } as const;
-      return { kind: "final", job, status: "failed", result: { error }, event, isGivenUp: true };
+      return givenUp(job, decision.error);
     }
   }
+}
+
+/** The end of a job whose tries never got a clear answer. */
+export function givenUp(job: QueuedJob, error: string): Settlement {
+  const event = { type: "failed", result: { error } } as const;
+  return { kind: "final", job, status: "failed", result: { error }, event, isGivenUp: true };
 }
 
 /** The MTA's log and bounces name the job itself; wallet passes are not reported on. */

@@ -1,12 +1,12 @@
 import { type Clock, sleep } from "../core/clock.ts";
 import { isOutage } from "../core/errors.ts";
-import { FENCED, type Fenced, type Lease, type OwnerJournal, type Settlement } from "../core/journal.ts";
+import { FENCED, type Fenced, type Settlement } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 
 export interface SettlerOptions {
-  readonly journal: OwnerJournal;
-  readonly lease: Lease;
+  /** Writes them down, all of one shard. */
+  send(settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   onLanded(settlements: readonly Settlement[]): void;
@@ -24,23 +24,30 @@ export class Settler {
   private waiting: Settlement[] = [];
   private sending: Promise<void> | null = null;
   private readonly abandoned = new AbortController();
+  private readonly givenUp = Promise.withResolvers<void>();
 
   constructor(private readonly options: SettlerOptions) {}
 
   submit(settlement: Settlement): void {
-    if (this.abandoned.signal.aborted) return;
+    if (this.isAbandoned) return;
     this.waiting.push(settlement);
     this.sending ??= this.sendAll();
   }
 
-  /** Resolves when nothing waits. */
+  /** Nothing more lands. */
+  get isAbandoned(): boolean {
+    return this.abandoned.signal.aborted;
+  }
+
+  /** Resolves when nothing waits, or all is given up: a call that is never answered holds up nobody then. */
   async idle(): Promise<void> {
-    while (this.sending !== null) await this.sending;
+    while (this.sending !== null && !this.isAbandoned) await Promise.race([this.sending, this.givenUp.promise]);
   }
 
   /** Gives up what has not landed, and all that comes after. */
   abandon(): void {
     this.abandoned.abort();
+    this.givenUp.resolve();
     this.waiting = [];
   }
 
@@ -49,7 +56,7 @@ export class Settler {
       const batch = this.waiting.splice(0, limits.settleBatchMax);
       const answer = await this.sendUntilLanded(batch);
       if (answer === "settled") this.options.onLanded(batch);
-      else if (!this.abandoned.signal.aborted) {
+      else if (!this.isAbandoned) {
         this.abandon();
         this.options.onFenced();
       }
@@ -58,10 +65,10 @@ export class Settler {
   }
 
   private async sendUntilLanded(batch: readonly Settlement[]): Promise<"settled" | Fenced> {
-    const { journal, lease, clock, telemetry } = this.options;
-    for (let waitMs = 50; !this.abandoned.signal.aborted; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+    const { send, clock, telemetry } = this.options;
+    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
       try {
-        return await journal.settle(lease, batch);
+        return await send(batch);
       } catch (error) {
         const expected = isOutage(error);
         telemetry.count("journal_calls_failed", { call: "settle" });

@@ -1,63 +1,44 @@
-import type { Channel } from "../core/channel.ts";
-import { type Clock, sleep } from "../core/clock.ts";
+import { sleep } from "../core/clock.ts";
 import { isOutage } from "../core/errors.ts";
-import type { ChannelName, QueuedJob } from "../core/job.ts";
-import {
-  FENCED,
-  type Mailbox,
-  type MailboxPull,
-  type OwnerJournal,
-  type PullResult,
-  type Settlement,
-} from "../core/journal.ts";
+import { FENCED, type Mailbox, type MailboxPull, type PullResult } from "../core/journal.ts";
+import type { LeaseTerm } from "../core/lease-term.ts";
 import { limits } from "../core/limits.ts";
-import type { Outcome } from "../core/outcome.ts";
-import type { Random } from "../core/random.ts";
-import type { LeaseTerm } from "../core/shard-keeper.ts";
-import type { Telemetry } from "../core/telemetry.ts";
-import type { Tenant, TenantDirectory } from "../core/tenant.ts";
-import { type AllowanceUnit, DailyAllowances } from "./daily-allowances.ts";
-import { deliver, screen } from "./deliver.ts";
-import type { FairScheduler } from "./fair-scheduler.ts";
-import { giveBack } from "./give-back.ts";
-import { settlementOf } from "./settlement.ts";
-import { Settler } from "./settler.ts";
+import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
+import { DailyAllowances } from "./daily-allowances.ts";
+import { Deliveries, type DeliveriesPorts } from "./deliveries.ts";
+import { ShardTime } from "./shard-time.ts";
 import { TenantActor } from "./tenant-actor.ts";
+import type { TenantLookups } from "./tenant-lookups.ts";
 import { Wakeup } from "./wakeup.ts";
 
-export interface ShardOwnerPorts {
-  readonly journal: OwnerJournal;
-  readonly directory: TenantDirectory;
-  readonly channels: ReadonlyMap<ChannelName, Channel>;
-  readonly schedulers: ReadonlyMap<ChannelName, FairScheduler>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-  /** Whether this process holds as many payloads as it may. */
-  isBacklogFull(): boolean;
+export interface ShardOwnerPorts extends DeliveriesPorts {
+  readonly lookups: TenantLookups;
+  /** What waits in the whole process. */
+  readonly backlog: Backlog;
+  /** For how long a delivery in flight may be lent when the term closes. */
+  lendMs(): number;
 }
 
 /**
- * The owner of a shard for one lease term: pulls its tenants' mail, lets their actors deliver it, and writes down what
- * became of it. Everything that it knows dies with the term.
+ * The owner of a shard for one lease term: pulls its tenants' queued jobs, lets their actors deliver them, and writes down
+ * what became of them. Everything that it knows dies with the term.
  *
- * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced).
- * O2. `run` ends only when nothing of the term is under way, so that a process never owns a shard twice.
- * O3. The journal is asked to name every box with mail at the start, after a pull whose answer got lost, and from time to
- *     time: such a pull may also take effect late, and then the boxes that it was told of are known to nobody.
- * O4. No job is written down as failed before its channel has given back what accepting it took.
+ * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced). While that is in doubt nothing
+ *     starts and nothing is broken off.
+ * O2. `run` ends as soon as the shard can be handed over: what is in flight is lent by then, and goes on behind it until
+ *     `over` resolves. So this process may own the shard anew meanwhile: a lent job is in nobody's queue.
+ * O3. The journal is asked to name every queue with jobs at the start, after a pull whose answer got lost, and from time
+ *     to time: such a pull may also take effect late, and then the queues that it named are known to nobody.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
   private readonly hungry = new Set<TenantActor>();
-  private readonly underWay = new Map<QueuedJob, AbortController>();
   private readonly allowances: DailyAllowances;
-  private readonly settler: Settler;
+  private readonly deliveries: Deliveries;
   private readonly wakeup: Wakeup;
-  private readonly over = new AbortController();
-  /** Aborts when what is under way is to end, whether it is done or not. */
-  private readonly ended = new AbortController();
-  private allDelivered: (() => void) | null = null;
+  private readonly time: ShardTime;
+  private isLost = false;
+  private isInDoubt = false;
 
   constructor(
     private readonly ports: ShardOwnerPorts,
@@ -65,61 +46,66 @@ export class ShardOwner {
   ) {
     const { journal, clock, telemetry } = ports;
     this.wakeup = new Wakeup(clock);
+    this.time = new ShardTime(clock);
     this.allowances = new DailyAllowances({ journal, lease: term.lease, clock, telemetry });
-    this.settler = new Settler({
-      journal,
-      lease: term.lease,
-      clock,
-      telemetry,
+    this.deliveries = new Deliveries(ports, term, {
       onLanded: (settlements) => {
-        for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled();
+        for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled(job);
       },
       onFenced: () => this.lose(),
     });
     term.lost.addEventListener("abort", () => this.lose(), { once: true });
-    term.closing.addEventListener("abort", () => this.wakeup.notify(), { once: true });
+    term.closing.addEventListener("abort", () => this.close(), { once: true });
   }
 
-  get backlogBytes(): number {
-    let bytes = 0;
-    for (const actor of this.actors.values()) bytes += actor.backlogBytes;
-    return bytes;
-  }
-
-  /** The journal says that the shard has mail. */
+  /** The journal says that the shard has queued jobs. */
   wake(): void {
     this.wakeup.notify();
   }
 
+  /** Ends when the shard can be handed over. */
   async run(): Promise<void> {
     await this.pullUntilOver();
-    for (const actor of this.actors.values()) actor.close();
-    if (this.underWay.size > 0) await new Promise<void>((resolve) => (this.allDelivered = resolve));
-    await this.settler.idle();
+    this.close();
+    // What was broken off because of a loss may still be on its way to a provider: not before it has ended may this process
+    // compete for the shard again.
+    if (this.isLost) await this.deliveries.over();
+    else await this.deliveries.lend(this.ports.lendMs());
   }
 
-  /** Ends what is under way at the providers; their outcomes are still settled. */
+  /** Resolves when nothing of the term is in flight any more, and all is written down. */
+  over(): Promise<void> {
+    return this.deliveries.over();
+  }
+
+  /** Ends what is in flight at the providers; the outcomes are still settled. */
   abortDeliveries(): void {
-    this.ended.abort();
-    for (const aborter of this.underWay.values()) aborter.abort();
+    this.deliveries.abort();
   }
 
   /** Ends the term's work at once: nothing more is waited for or written. */
   abandon(): void {
     this.lose();
-    this.settler.abandon();
-    this.underWay.clear();
-    this.allDelivered?.();
+    this.deliveries.abandon();
   }
 
   private get isOver(): boolean {
-    return this.over.signal.aborted || this.term.closing.aborted;
+    return this.isLost || this.term.closing.aborted;
   }
 
   private lose(): void {
-    this.over.abort();
+    this.isLost = true;
     this.wakeup.notify();
-    this.abortDeliveries();
+    this.deliveries.abort();
+  }
+
+  /** Starts nothing more, and lends what is in flight at once: no pull under way holds that up. */
+  private close(): void {
+    for (const actor of this.actors.values()) actor.close();
+    this.actors.clear();
+    this.hungry.clear();
+    if (!this.isLost) void this.deliveries.lend(this.ports.lendMs());
+    this.wakeup.notify();
   }
 
   /** Ends when the term closes or the lease turns out to be lost. */
@@ -128,21 +114,19 @@ export class ShardOwner {
     let surveyDueMs = clock.monotonicMs();
     let retryMs = 50;
     while (!this.isOver) {
-      const pulls = this.beginPulls();
       const begunMs = clock.monotonicMs();
       const survey = begunMs >= surveyDueMs;
-      let result: PullResult | typeof FENCED;
+      let result: PullResult | typeof FENCED | null;
       try {
-        result = await this.ports.journal.pull(this.term.lease, { boxes: pulls, survey });
+        result = await this.pull(survey);
       } catch (error) {
         this.reportFailedPull(error);
-        for (const { box } of pulls) this.actor(box)?.failPull();
-        for (const { box } of pulls) this.look(this.actor(box));
         surveyDueMs = begunMs;
         await sleep(clock, retryMs, this.term.closing);
         retryMs = Math.min(2 * retryMs, limits.journalRetryMs);
         continue;
       }
+      if (result === null || this.isOver) return;
       if (result === FENCED) return this.lose();
       if (survey) surveyDueMs = begunMs + limits.surveyMs;
       retryMs = 50;
@@ -150,6 +134,26 @@ export class ShardOwner {
       if (!result.more && this.hungry.size === 0) {
         await this.wakeup.sleep(Math.min(result.nextDueMs ?? limits.idlePollMs, limits.idlePollMs));
       }
+    }
+  }
+
+  /** Null: the term is over. */
+  private async pull(survey: boolean): Promise<PullResult | typeof FENCED | null> {
+    const { journal, backlog } = this.ports;
+    const isReading = this.hungry.size > 0;
+    if (isReading && !(await backlog.beginPull(this.term.closing))) return null;
+    const boxes = this.beginPulls();
+    try {
+      const shardTimeMs = this.time.nowMs();
+      const result = await journal.pull(this.term.lease, { boxes, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
+      if (result !== FENCED) this.time.heard(result.shardTimeMs);
+      return result;
+    } catch (error) {
+      for (const { box } of boxes) this.actor(box)?.failPull();
+      for (const { box } of boxes) this.look(this.actor(box));
+      throw error;
+    } finally {
+      if (isReading) backlog.endPull();
     }
   }
 
@@ -161,52 +165,59 @@ export class ShardOwner {
   }
 
   private beginPulls(): MailboxPull[] {
-    const frugal = this.hungry.size > 0 && this.ports.isBacklogFull();
     const pulls: MailboxPull[] = [];
     for (const actor of this.hungry) {
       if (pulls.length === limits.pullBoxesMax) break;
       this.hungry.delete(actor);
-      const pull = actor.beginPull(frugal);
+      const pull = actor.beginPull();
       if (pull !== null) pulls.push(pull);
     }
     return pulls;
   }
 
   private apply(result: PullResult): void {
-    const named = new Set(result.ready.map(keyOf));
-    for (const { box, jobs, more } of result.boxes) {
-      const actor = this.actor(box);
-      // A box that was read in this very call needs no further look for having been named in it.
-      actor?.endPull(jobs, { more, isNamed: named.delete(keyOf(box)) });
-      this.look(actor);
-    }
+    const { boxes } = result;
+    // Those for which the call had no room are the first in the next one.
+    for (const { box, jobs, more } of boxes) if (jobs.length === 0) this.endPull(box, jobs, more);
+    for (const { box, jobs, more } of boxes) if (jobs.length > 0) this.endPull(box, jobs, more);
+    if (result.ready.length === 0) return;
+    // A queue that was read in this very call needs no further look for having been named in it.
+    const read = new Set(boxes.map(({ box }) => keyOf(box)));
     for (const box of result.ready) {
-      if (!named.has(keyOf(box))) continue;
-      const actor = this.actor(box) ?? this.hire(box);
+      if (read.has(keyOf(box))) continue;
+      const actor = this.actor(box) ?? this.createActor(box);
       actor?.hasMail();
       this.look(actor);
     }
+  }
+
+  private endPull(box: Mailbox, jobs: PullResult["boxes"][number]["jobs"], more: boolean): void {
+    const actor = this.actor(box);
+    actor?.endPull(jobs, more);
+    this.look(actor);
   }
 
   private actor(box: Mailbox): TenantActor | undefined {
     return this.actors.get(keyOf(box));
   }
 
-  /** Nobody for a channel that this process does not serve: its mail stays in the box. */
-  private hire(box: Mailbox): TenantActor | undefined {
-    const { directory, schedulers, clock } = this.ports;
-    const scheduler = schedulers.get(box.channel);
-    const channel = this.ports.channels.get(box.channel);
-    if (scheduler === undefined) return undefined;
+  /** Nobody for a channel that this process does not serve: its jobs stay in their queue. */
+  private createActor(box: Mailbox): TenantActor | undefined {
+    const { lookups, clock, backlog, channels } = this.ports;
+    const slots = this.ports.slots.get(box.channel);
+    const channel = channels.get(box.channel);
+    if (slots === undefined || channel === undefined) return undefined;
     const actor = new TenantActor({
       box,
-      directory,
-      scheduler,
+      lookups,
+      slots,
+      backlog,
       allowances: this.allowances,
       clock,
-      mayDeliver: () => !this.isOver && this.term.isSurelyHeld(),
-      paceMs: (tenant) => channel?.paceMs?.(tenant) ?? 0,
-      start: (job, tenant, unit) => void this.attempt(actor, { job, tenant, unit }),
+      mayDeliver: () => this.mayDeliver(),
+      paceMs: (tenant) => channel.paceMs?.(tenant) ?? 0,
+      start: (started) => void this.deliveries.start(actor, started),
+      giveUp: (settlement) => void this.deliveries.giveUp(settlement),
       onChange: (changed) => {
         this.look(changed);
         if (this.hungry.size > 0) this.wakeup.notify();
@@ -216,60 +227,29 @@ export class ShardOwner {
     return actor;
   }
 
+  private mayDeliver(): boolean {
+    if (this.isOver) return false;
+    if (this.term.isSurelyHeld()) return true;
+    if (!this.isInDoubt) void this.goOnAfterDoubt();
+    return false;
+  }
+
+  private async goOnAfterDoubt(): Promise<void> {
+    this.isInDoubt = true;
+    const isHeld = await this.term.whenSurelyHeld();
+    this.isInDoubt = false;
+    if (isHeld) for (const actor of this.actors.values()) actor.contend();
+  }
+
   /** Puts the actor where its state says that it belongs. */
   private look(actor: TenantActor | undefined): void {
-    if (actor === undefined) return;
+    if (actor === undefined || this.isOver) return;
     if (actor.isHungry) this.hungry.add(actor);
     else if (actor.isIdle) {
       this.actors.delete(keyOf(actor.box));
       actor.close();
     }
   }
-
-  /** Never rejects: `deliver` always ends in an outcome. */
-  private async attempt(actor: TenantActor, { job, tenant, unit }: Started): Promise<void> {
-    if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
-    if (job.isReported) return this.settler.submit(retryNow(job));
-    const aborter = new AbortController();
-    this.underWay.set(job, aborter);
-    const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
-    if (refused === null) await this.deliverAndSettle({ job, tenant, unit }, aborter);
-    else {
-      unit?.giveBack();
-      await this.settle(job, refused, false);
-    }
-    this.underWay.delete(job);
-    actor.delivered();
-    if (this.underWay.size === 0) this.allDelivered?.();
-  }
-
-  private async deliverAndSettle({ job, tenant, unit }: Started, aborter: AbortController): Promise<void> {
-    if (job.needsScreening) this.settler.submit({ kind: "start", job });
-    const outcome = await deliver(this.ports, job, tenant, aborter);
-    if (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent)) unit?.giveBack();
-    await this.settle(job, outcome);
-  }
-
-  private async settle(job: QueuedJob, outcome: Outcome, wasStarted = true): Promise<void> {
-    const { clock, random } = this.ports;
-    const settlement = settlementOf({ job, outcome, wasStarted }, clock, random);
-    const isFailure = settlement.kind === "final" && settlement.status === "failed";
-    const giving = { ended: this.ended.signal, isSurelyHeld: () => this.term.isSurelyHeld() };
-    if (!isFailure || (await giveBack(this.ports, job, giving))) this.settler.submit(settlement);
-  }
-}
-
-/** The report that waits with the job makes a success of this; where the journal forgot the report, it is a retry. */
-function retryNow(job: QueuedJob): Settlement {
-  return { kind: "retry", job, delayMs: 0, status: "running", isUncounted: true };
-}
-
-/** A delivery as its actor starts it. */
-interface Started {
-  readonly job: QueuedJob;
-  readonly tenant: Tenant | null;
-  /** What it takes of the day's allowance; null: its tenant may send as it likes, or it is not sent at all. */
-  readonly unit: AllowanceUnit | null;
 }
 
 /** A job names its box, too. */

@@ -6,6 +6,7 @@ import type { FrontJournal, IdempotencyKeys } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
 import type { LedgerExport } from "../core/ledger-export.ts";
 import type { LinkReader } from "../core/links.ts";
+import type { PayloadStore } from "../core/payload-store.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
@@ -23,6 +24,8 @@ import type { WalletPorts } from "./wallet-ports.ts";
 /** All that the front door needs of the house. */
 export interface ApiPorts {
   readonly journal: FrontJournal & IdempotencyKeys;
+  /** Where payloads wait that are too large for the journal. */
+  readonly payloads: Pick<PayloadStore, "put" | "remove">;
   readonly directory: TenantDirectory;
   readonly registry: Registry;
   readonly domains: Domains;

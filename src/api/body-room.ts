@@ -1,36 +1,85 @@
 import { ApiError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import { readBytes } from "./request-body.ts";
+
+const MIB = 1024 * 1024;
+
+/** Bodies up to this length are read without asking for room: calls of the usual size are never kept out. */
+export const SMALL_BODY_BYTES = 64 * 1024;
+/** All larger bodies that are being read or worked on. */
+export const ROOM_BYTES = 256 * MIB;
+/** Of them, those of one caller. */
+export const SHARE_BYTES = ROOM_BYTES / 4;
+
+/** Whose body it is: a tenant's, one of the operator's calls, or of a caller who has not shown who it is. */
+export type Caller = { readonly tenantId: string } | "operator" | "stranger";
 
 /**
- * Room for the bodies of callers who have not shown yet who they are: theirs have to be in memory before they can.
+ * Room in memory for the bodies of requests, in bytes.
  *
- * B1. Bodies longer than `unprovenSmallBytesMax` are being read only while all of them together, by the lengths that they
- *     declare, fit into `unprovenBytesMax`; more are refused before they are read (503). B2. Shorter ones are always read:
- *     nobody who fills the room keeps out the calls that are usual.
+ * B1. All bodies longer than `SMALL_BODY_BYTES` together, from the moment that they are read until their requests are
+ *     answered, are at most `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most
+ *     `SHARE_BYTES`. A body counts with the length that it declares, one without with what has come of it.
+ * B2. What there is no room for is refused before it is read: 429 where the tenant's own bodies fill its share, 503 else.
  */
 export class BodyRoom {
   private taken = 0;
+  private readonly shares = new Map<string, number>();
 
-  /** Throws an `ApiError`: 503, and as `readBytes` does. */
-  async read(request: Request, bytesMax: number): Promise<Uint8Array> {
-    const bytes = Math.min(declaredLength(request) ?? bytesMax, bytesMax);
-    if (bytes <= limits.unprovenSmallBytesMax) return readBytes(request, bytesMax);
-    if (this.taken + bytes > limits.unprovenBytesMax) {
-      throw new ApiError(503, "too many large calls arrive at the moment: try again");
+  open(caller: Caller): BodyHold {
+    return new BodyHold(this, caller);
+  }
+
+  /** Throws an `ApiError` 429 or 503. */
+  take(caller: Caller, bytes: number): void {
+    const key = keyOf(caller);
+    const share = (this.shares.get(key) ?? 0) + bytes;
+    if (share > SHARE_BYTES) throw shareFull(caller);
+    if (this.taken + bytes > ROOM_BYTES) {
+      throw new ApiError(503, "the service reads as many large requests as it has memory for: try again", {}, 1);
     }
+    this.shares.set(key, share);
     this.taken += bytes;
-    try {
-      return await readBytes(request, bytesMax);
-    } finally {
-      this.taken -= bytes;
-    }
+  }
+
+  give(caller: Caller, bytes: number): void {
+    const key = keyOf(caller);
+    const share = (this.shares.get(key) ?? 0) - bytes;
+    if (share > 0) this.shares.set(key, share);
+    else this.shares.delete(key);
+    this.taken -= bytes;
   }
 }
 
-/** Null: the request does not say how long its body is. */
-function declaredLength({ headers }: Request): number | null {
-  if (headers.has("transfer-encoding")) return null;
-  const length = Number(headers.get("content-length") ?? Number.NaN);
-  return Number.isSafeInteger(length) && length >= 0 ? length : null;
+/** The room of one request's body. */
+export class BodyHold {
+  private bytes = 0;
+
+  constructor(
+    private readonly room: BodyRoom,
+    private readonly caller: Caller,
+  ) {}
+
+  /** Throws an `ApiError` 429 or 503; what it holds already stays. */
+  growTo(bytes: number): void {
+    if (bytes <= this.bytes) return;
+    this.room.take(this.caller, bytes - this.bytes);
+    this.bytes = bytes;
+  }
+
+  /** Safe to repeat. */
+  release(): void {
+    if (this.bytes > 0) this.room.give(this.caller, this.bytes);
+    this.bytes = 0;
+  }
+}
+
+function keyOf(caller: Caller): string {
+  // No slug of a tenant begins like that.
+  return typeof caller === "string" ? `/${caller}` : caller.tenantId;
+}
+
+function shareFull(caller: Caller): ApiError {
+  if (typeof caller === "string")
+    return new ApiError(503, "too many large calls arrive at the moment: try again", {}, 1);
+  const message = "your large requests under way fill your share of the memory for bodies: send fewer at a time";
+  return new ApiError(429, message, {}, 1);
 }

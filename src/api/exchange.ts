@@ -1,6 +1,7 @@
 import type { ApiError } from "../core/errors.ts";
 import type { JobIds } from "../core/ids.ts";
 import type { RateState } from "../core/journal.ts";
+import type { BodyHold, Caller } from "./body-room.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -8,6 +9,10 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 export class Exchange {
   /** The caller's X-Request-Id where it is a usable one, otherwise a new one. */
   readonly requestId: string;
+  /** Who sent it, once that is known. */
+  caller: Caller = "stranger";
+  /** The room that its body takes in memory. */
+  bodyHold: BodyHold | null = null;
   /** The tenant's rate window, once the request has been counted. */
   rate: RateState | null = null;
   /** How a 401 says to authenticate (RFC 9110, 11.6.1). */
@@ -39,7 +44,10 @@ export class Exchange {
   error(error: ApiError): Response {
     const extra: Record<string, string> = {};
     if (error.status === 401) extra["www-authenticate"] = this.challenge;
-    if (error.status === 429 && this.rate !== null) extra["retry-after"] = String(this.rate.resetSeconds);
+    const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
+    if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
+    // Its caller is not done with the body that it is answered for.
+    if (error.status === 408) extra["connection"] = "close";
     return this.json(error.status, { error: error.message, ...error.members }, extra);
   }
 

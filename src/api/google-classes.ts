@@ -10,7 +10,6 @@ import {
 } from "../intake/wallet/accept-google-class.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { readJson } from "./request-body.ts";
 import { readQuery } from "./request-query.ts";
 import { admittedTenant } from "./send.ts";
 import { missingCredentials } from "./send-wallet.ts";
@@ -30,7 +29,7 @@ export function googleClassRoutes(app: Elysia, door: FrontDoor): void {
 
 async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
   const tenant = await admittedTenant(door, exchange, "wallet");
-  const googleClass = acceptGoogleClass((await readJson(exchange.request)).value);
+  const googleClass = acceptGoogleClass((await door.json(exchange)).value);
   const { classId } = googleClass;
   const issuer = issuerPrefixOf(door, tenant);
   if (!classId.startsWith(issuer)) throw new ApiError(400, `class_data.id must begin with ${issuer}`);
@@ -40,7 +39,7 @@ async function create(door: FrontDoor, exchange: Exchange): Promise<Response> {
 
 async function change(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
   const tenant = await admittedTenant(door, exchange, "wallet");
-  const googleClass = acceptGoogleClassChange((await readJson(exchange.request)).value, id ?? "");
+  const googleClass = acceptGoogleClassChange((await door.json(exchange)).value, id ?? "");
   await door.ports.wallet.classes.change(tenant, { ...googleClass, classId: classOf(door, tenant, id) });
   return exchange.json(200, { status: "updated", class_id: googleClass.classId });
 }

@@ -6,10 +6,10 @@ import { appleSignerOf, googleIssuerOf } from "../core/platform.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { AppleContent, WalletPayload } from "../core/wallet.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "../intake/wallet/accept-pass-update.ts";
+import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { readJson } from "./request-body.ts";
-import { acceptJob, admittedTenant } from "./send.ts";
+import { admittedTenant, quotaOf } from "./send.ts";
 import { missingCredentials } from "./send-wallet.ts";
 
 /** `/v1/passes/{pass_id}`: a tenant's passes, after their creation. */
@@ -35,7 +35,8 @@ export function passRoutes(app: Elysia, door: FrontDoor): void {
 async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
   const { jobIds, platform, wallet } = door.ports;
   const tenant = await admittedTenant(door, exchange, "wallet");
-  const accepted = acceptPassUpdate((await readJson(exchange.request)).value);
+  door.refuseFullQueue(exchange, tenant);
+  const accepted = acceptPassUpdate((await door.json(exchange)).value);
   const found = await find(door, tenant, id);
   const { passId } = found;
   const { type } = found.content;
@@ -52,8 +53,11 @@ async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null
   });
   const brought: WalletPayload = { action: "update", passId, version };
   const payload = JSON.stringify(notifyMessage === null ? brought : { ...brought, notifyMessage });
-  const job = { jobId, channel: "wallet", recipient: passId, payload, idempotency: null } as const;
-  await acceptJob(door, { tenant, requestsPerMinute: null, job });
+  const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
+  const job = { ...work, quota: quotaOf(tenant.plan), idempotency: null };
+  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job });
+  // The change stays with the pass; the same request again, or the next update, brings it to the holders.
+  if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);
   return exchange.json(202, { pass_id: passId, job_id: jobId, status: "updating" });
 }
 

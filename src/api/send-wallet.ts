@@ -8,9 +8,10 @@ import { appleSignerOf, googleIssuerOf } from "../core/platform.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { GoogleKind, PassType, WalletPayload } from "../core/wallet.ts";
 import { type AcceptedPass, acceptPass } from "../intake/wallet/accept-pass.ts";
+import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
-import { type FrontDoor, overLimit } from "./front-door.ts";
-import { acceptJob, keyConflict, pendingJob, queueFull, readSend, replay } from "./send.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { keyConflict, pendingJob, quotaOf, readSend, replay } from "./send.ts";
 
 interface PassRoute {
   /** Part of what an Idempotency-Key stands for. */
@@ -39,8 +40,10 @@ export function sendWalletRoutes(app: Elysia, door: FrontDoor): void {
 
 async function servePass(door: FrontDoor, exchange: Exchange, { scope, kind }: PassRoute): Promise<Response> {
   const tenant = await door.authenticate(exchange);
+  door.refuseOverLimit(exchange, tenant);
+  door.refuseFullQueue(exchange, tenant);
   await door.admit(exchange, tenant);
-  const { body, idempotency } = await readSend(exchange, tenant, { channel: "wallet", scope });
+  const { body, idempotency } = await readSend(door, exchange, tenant, { channel: "wallet", scope });
   const { journal, platform } = door.ports;
   const first = idempotency === null ? null : await journal.queuedUnder(tenant, idempotency);
   // What was taken before is answered as before, also when it would not be taken any more.
@@ -146,7 +149,7 @@ async function queue(
   // Nobody unsubscribes from passes: the recipient stands for the pass alone.
   const named = template === null ? null : { template };
   const work = { channel: "wallet", recipient: passId, payload: JSON.stringify(payload) } as const;
-  const job = { jobId, ...work, idempotency, ...named };
+  const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
   switch (answer.kind) {
@@ -157,9 +160,9 @@ async function queue(
     case "conflict":
       throw keyConflict();
     case "limited":
-      throw overLimit();
+      throw door.overLimit(exchange, tenant);
     case "queue_full":
-      throw queueFull(answer.what);
+      throw door.queueFull(exchange, tenant, answer.what);
   }
 }
 

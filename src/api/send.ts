@@ -1,13 +1,14 @@
-import { ApiError, isOutage, TransportError } from "../core/errors.ts";
+import { ApiError } from "../core/errors.ts";
 import type { ChannelName } from "../core/job.ts";
-import type { AcceptResult, Idempotency, NewJob } from "../core/journal.ts";
+import type { Idempotency, QueueQuota } from "../core/journal.ts";
 import type { Json } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
-import type { Tenant } from "../core/tenant.ts";
+import type { Plan, Tenant } from "../core/tenant.ts";
 import type { Acceptance, Refusal } from "../intake/acceptance.ts";
+import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
-import { type FrontDoor, overLimit } from "./front-door.ts";
-import { readJson } from "./request-body.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { isLargeBody } from "./request-body.ts";
 
 /** A kind of request that queues a job. */
 export interface SendKind {
@@ -19,27 +20,39 @@ export interface SendKind {
   accept(tenant: Tenant, body: unknown): Acceptance;
 }
 
-/** Serves a send, the hot path of every channel: one parse, one stringify, one call of the journal. */
+/**
+ * Serves a send, the hot path of every channel: one parse, one stringify, one call of the journal. Only a request with a
+ * large body is counted by a call of its own, before that is read.
+ */
 export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
   const tenant = await door.authenticate(exchange);
+  door.refuseOverLimit(exchange, tenant);
+  door.refuseFullQueue(exchange, tenant);
+  const isCounted = isLargeBody(exchange.request);
+  if (isCounted) await door.admit(exchange, tenant);
   let send: Send;
   let acceptance: Acceptance;
   try {
-    send = await readSend(exchange, tenant, kind);
-    acceptance = kind.accept(tenant, send.body);
+    send = await readSend(door, exchange, tenant, kind);
+    const { body, bytes } = send;
+    const look = () => kind.accept(tenant, body);
+    acceptance = isCounted ? await door.inTurn(bytes, look) : look();
   } catch (error) {
     // 429 comes before every other refusal, and a refused request counts as well.
-    await door.admit(exchange, tenant);
+    if (!isCounted) await door.admit(exchange, tenant);
     throw error;
   }
   const { idempotency } = send;
   if (!acceptance.ok) {
-    await door.admit(exchange, tenant);
+    if (!isCounted) await door.admit(exchange, tenant);
     return (await replayed(door, exchange, { tenant, idempotency })) ?? refuse(acceptance.refusal);
   }
-  const job = { jobId: door.ports.jobIds.next(), channel: kind.channel, ...acceptance.job, idempotency };
-  const accepted = await acceptJob(door, { tenant, requestsPerMinute: tenant.plan.requestsPerMinute, job });
-  exchange.rate = accepted.rate;
+  const { plan } = tenant;
+  const jobId = door.ports.jobIds.next();
+  const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
+  const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
+  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job });
+  if (!isCounted) exchange.rate = accepted.rate;
   switch (accepted.kind) {
     case "accepted":
       return exchange.jsonText(202, pendingJob(accepted.jobId));
@@ -48,28 +61,40 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     case "conflict":
       throw keyConflict();
     case "limited":
-      throw overLimit();
+      throw door.overLimit(exchange, tenant);
     case "queue_full":
-      throw queueFull(accepted.what);
+      throw door.queueFull(exchange, tenant, accepted.what);
   }
+}
+
+/** What a tenant of the plan may have in the queue. */
+export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
+  return { jobs: queuedJobsMax, bytes: queuedBytesMax };
 }
 
 interface Send {
   /** Parsed. */
   readonly body: unknown;
+  /** Its length over the wire. */
+  readonly bytes: number;
   readonly idempotency: Idempotency | null;
 }
 
-/** Throws an `ApiError` 403 (channel), 400 or 413, in this order. */
+/** Throws an `ApiError` 403 (channel), 400, or what reading a body throws, in this order. */
 export async function readSend(
-  { request }: Exchange,
+  door: FrontDoor,
+  exchange: Exchange,
   tenant: Tenant,
   { channel, scope }: Pick<SendKind, "channel" | "scope">,
 ): Promise<Send> {
   requireChannel(tenant, channel);
-  const key = readIdempotencyKey(request);
-  const { bytes, value } = await readJson(request);
-  return { body: value, idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) } };
+  const key = readIdempotencyKey(exchange.request);
+  const { bytes, value } = await door.json(exchange);
+  return {
+    body: value,
+    bytes: bytes.length,
+    idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) },
+  };
 }
 
 /**
@@ -123,35 +148,6 @@ function readIdempotencyKey(request: Request): string | null {
 
 function fingerprintOf(scope: string, body: Uint8Array): string {
   return new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
-}
-
-interface Accepting {
-  readonly tenant: Tenant;
-  /** Null: the request was counted already. */
-  readonly requestsPerMinute: number | null;
-  readonly job: NewJob;
-  /** Takes back what was done for the job, where it certainly was not queued. */
-  onNotQueued?(): Promise<void>;
-}
-
-/** Queues the job. Throws an `ApiError` 500 that says whether it may be repeated where the journal is away. */
-export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
-  const { tenant, requestsPerMinute, job } = accepting;
-  try {
-    return await door.ports.journal.accept(tenant, requestsPerMinute, job);
-  } catch (error) {
-    if (!isOutage(error)) throw error;
-    if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
-    door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
-    const effect =
-      error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
-    throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
-  }
-}
-
-export function queueFull(what: "jobs" | "bytes"): ApiError {
-  const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
-  return new ApiError(429, `your share of the queue is used up: it holds ${share} as your plan allows`);
 }
 
 export function keyConflict(): ApiError {

@@ -18,8 +18,13 @@ export interface Relay {
  */
 export interface Channel {
   readonly name: ChannelName;
-  /** Deliveries that it takes at one time from this process; tenants share them fairly. */
+  /**
+   * Deliveries that it takes at one time from this process on relays that answer promptly, and where it names no relay;
+   * tenants share them fairly.
+   */
   readonly slots: number;
+  /** The same on relays that are slow or not known yet, which have slots of their own; absent: the engine's own number. */
+  readonly patientSlots?: number;
   /**
    * Looks at the content of a job that needs it. Null: it may be delivered. An abort of `signal` ends the call with the
    * outcome `retry`.

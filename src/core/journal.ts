@@ -94,9 +94,9 @@ export interface FrontJournal {
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
   /**
    * Counts the request and queues the job. `requestsPerMinute` null: it was counted by `admit`, whose `rate` its caller
-   * keeps; the job is then never refused for the rate. Resolves when it is on disk. While the effect is unknown it
-   * repeats itself, and recognises the job; when it rejects with `TransportError` in the end, accepting this job again
-   * could queue it twice.
+   * keeps; the job is then never refused for the rate. Resolves when it is on disk. A job that is known already is
+   * answered as accepted, so repeating the call with the same job id never queues it twice; while the effect of a call is
+   * unknown it repeats itself for `limits.acceptRetryMs`.
    */
   accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult>;
   /** The job, or null when it is unknown here (never accepted, another tenant's, or older than its stay). */
@@ -113,22 +113,17 @@ export interface Observation {
   readonly suppress: { readonly recipient: string; readonly reason: SuppressionReason } | null;
   /** The job as the ledger has it, where the journal answered `unknown` before. */
   readonly known: JobRecord | null;
-  /**
-   * A report can overtake our own note of the hand-over. `hold`: then change nothing and answer `early`.
-   *
-   * `keep`: keep it with the job, whose history it joins when the job ends, one a type. A provider that reports on a
-   * message has it: a job that waits for another try, because the last one got no answer, ends with success at once; one
-   * that would be tried again or given up later ends with success then; and `pull` says so of one that it hands out
-   * again (`QueuedJob.isReported`). Only what its owner has in hand by then may still go out a second time.
-   */
-  readonly whenUnfinished: "hold" | "record" | "keep";
 }
 
 /**
- * `duplicate`: the job has this event already (for `clicked`: for this link), or a report of this type waits with it.
- * `early`: the job has not ended yet. `kept`: neither has it ended, and the report waits with it from now on.
+ * `recorded`: the job's history has it now. `kept`: the job has not ended, and the report waits with it, one of each type
+ * (`clicked`: and link), and joins its history at its end. A kept report says that the provider has the message: a job that waits for another
+ * try ends with success at once (`recorded`), one that would be tried again or given up later ends with success then, and
+ * `pull` says so of one that it hands out again (`QueuedJob.isReported`). Only a delivery that was in flight by then may
+ * still hand it over a second time. `duplicate`: the job has this event already (for `clicked`: for this link), or
+ * such a report waits with it.
  */
-export type ObserveResult = "recorded" | "duplicate" | "unknown" | "early" | "kept";
+export type ObserveResult = "recorded" | "duplicate" | "unknown" | "kept";
 
 export type LeaseRole = "dispatcher" | "recorder";
 
@@ -143,16 +138,41 @@ export interface Lease {
 export const FENCED = Symbol("fenced");
 export type Fenced = typeof FENCED;
 
+/** What a lease looks like from outside. */
+export interface LeaseState {
+  readonly token: string;
+  /** Rises by one with each renewal. */
+  readonly renewals: number;
+}
+
+/**
+ * Who may act for which shard. No clock of the store takes part: a lease never expires, it stays with its owner until it
+ * is released or another owner takes it. Who wants it watches it: where it has not changed for a whole
+ * `limits.leaseTtlMs` of the watcher's own monotonic clock, with looks that were all answered, its owner is taken for
+ * dead. An owner's calls are refused (FENCED) from the moment at which its lease is released or another was granted.
+ */
 export interface Leases {
-  /** Null while somebody else holds it. */
-  acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null>;
-  /** False when the lease is lost. */
-  renew(lease: Lease, ttlMs: number): Promise<boolean>;
+  /**
+   * The leases of the role as they are now, by shard. Null: nobody holds it. Undefined: the part of the store that has it
+   * did not answer, so nothing was seen of it. Rejects when no part answered.
+   */
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]>;
+  /** Takes the shard's lease if it is still exactly as `seen` (null: nobody's). Null: it is not, nothing was changed. */
+  acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null>;
+  /** Counts one more renewal. False: the lease is somebody else's by now, or nobody's. */
+  renew(lease: Lease): Promise<boolean>;
+  /** Makes it nobody's, and tells those who listen to `onRelease`. Without effect where it is no longer the owner's. */
   release(lease: Lease): Promise<void>;
-  /** Says that this process lives and plays the role; answers how many do. */
-  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number>;
-  /** Takes this process out of the count. */
-  resign(role: LeaseRole, owner: string): Promise<void>;
+  /**
+   * Counts one more heartbeat of this process, and answers the heartbeats of all that play the role, this one included.
+   * A process whose count has not changed for a whole `limits.leaseTtlMs` of answered looks is taken for dead; any change
+   * is a sign of life, also one downwards.
+   */
+  heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>>;
+  /** Takes a process out of the count. With `beats` only if its count is still that: for one that is taken for dead. */
+  resign(role: LeaseRole, owner: string, beats?: number): Promise<void>;
+  /** Calls back when a lease was released. A hint: it can be lost, and another process can be faster. */
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void;
 }
 
 /** Where a tenant's jobs of a channel wait for their turn. */
@@ -166,16 +186,32 @@ export interface MailboxPull {
   /** Entries up to and including this one have been read; null reads from the start of the box. */
   readonly after: string | null;
   readonly entriesMax: number;
+  /** Most bytes of entries; a box's first entry is handed out although it is larger, where the call has room for it. */
+  readonly bytesMax: number;
 }
 
 export interface PullRequest {
   readonly boxes: readonly MailboxPull[];
   /** Every box with mail is named again: once after a lease was acquired, and when an answer got lost. */
   readonly survey: boolean;
+  /**
+   * Most bytes of entries, all boxes together; the call's very first entry is handed out although it is larger. Boxes are
+   * read in the order of the request, so callers change it from call to call: what comes last may find no room.
+   */
+  readonly bytesMax: number;
+  /**
+   * What the shard's time is by the owner's reckoning: `shardTimeMs` of an earlier answer, and the monotonic time since
+   * that answer came. Retries are due by the shard's time, which follows this: a step of the store's clock moves none.
+   * Null on the first pull of a lease: the owner knows nothing yet.
+   */
+  readonly shardTimeMs: number | null;
 }
 
 export interface PullResult {
-  /** In the order of the request; a box that gave fewer than were asked for (and whose `more` is false) is empty. */
+  /**
+   * In the order of the request. `more` false: the box holds nothing beyond what it gave. True: it may hold more, also
+   * where it gave nothing, because there was no room for it.
+   */
   readonly boxes: readonly { readonly box: Mailbox; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
   /** Boxes with mail that nobody has pulled. */
   readonly ready: readonly Mailbox[];
@@ -183,6 +219,8 @@ export interface PullResult {
   readonly more: boolean;
   /** Milliseconds until the next retry is due, or null. */
   readonly nextDueMs: number | null;
+  /** The shard's time when this was answered (about unix ms, but without the steps of any clock). */
+  readonly shardTimeMs: number;
 }
 
 export type Settlement =
@@ -207,7 +245,13 @@ export type Settlement =
       readonly isUncounted?: true;
     }
   /** The content was looked at and its delivery starts: the job is running. */
-  | { readonly kind: "start"; readonly job: QueuedJob };
+  | { readonly kind: "start"; readonly job: QueuedJob }
+  /**
+   * The lease is about to be given up while the job's delivery is in flight: the job leaves its box and waits elsewhere
+   * for `settleLent`, without an attempt or a wait being counted. If that has not come after `forMs`, the job returns
+   * to its box, as after a crash. Where a report waits with it, it ends with success instead.
+   */
+  | { readonly kind: "lend"; readonly job: QueuedJob; readonly forMs: number };
 
 /** What a box may send on a day, and how much of it is wanted. */
 export interface AllowanceCall {
@@ -231,6 +275,12 @@ export interface OwnerJournal extends Leases {
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced>;
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced>;
   settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
+  /**
+   * Writes down what became of jobs that were lent under this lease, although it may be given up by now: each only while
+   * the job still waits as lent under exactly this lease; what comes too late changes nothing. Finals and retries only.
+   * Safe to repeat.
+   */
+  settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void>;
   /** Calls back when a shard has new mail. A hint: it can be lost, so owners also look by themselves. */
   onMail(listener: (shard: number) => void): () => void;
 }

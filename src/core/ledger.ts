@@ -21,9 +21,31 @@ export interface FinishedJob {
   readonly template?: string;
 }
 
+/**
+ * What is known of a batch that is to be written. `new`: nobody can have tried before. `again`: somebody may have, however
+ * long ago, so its token may be forgotten. `apart`: it was refused again and again; rows at fault are to be set aside.
+ */
+export type WriteAttempt = "new" | "again" | "apart";
+
+export interface WriteOutcome {
+  /** Whether rows of the batch were there already. */
+  readonly wereThere: boolean;
+  /** Rows that no table takes, which were set aside. */
+  readonly setAside: number;
+}
+
 export interface LedgerWriter {
-  /** Writes the rows once, however often it is called with the same token. Resolves when they can be read. */
-  write(token: string, rows: readonly LedgerRow[]): Promise<void>;
+  /**
+   * Writes the rows once, however often it is called with the same token. Resolves when they can be read. Rejects with
+   * `RowsRefusedError` where the ledger would refuse them for ever.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a writer that has nothing to say of a batch says nothing.
+  write(token: string, rows: readonly LedgerRow[], attempt?: WriteAttempt): Promise<WriteOutcome | void>;
+}
+
+/** The ledger was reached, and refused what it was given: the same rows again are refused again. */
+export class RowsRefusedError extends Error {
+  override readonly name = "RowsRefusedError";
 }
 
 export interface EventQuery {

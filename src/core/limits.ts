@@ -41,6 +41,10 @@ export const limits = {
   aliasesMax: 5_000,
   requestsPerMinuteMax: 1_000_000,
   deliveriesPerSecondMax: 100_000,
+  /** Of one tenant's share of the queue: unfinished jobs, and the bytes of their payloads. */
+  queuedJobsMax: 1_000_000_000,
+  queuedBytesMax: 1024 ** 4,
+  holdHoursMax: 7 * 24,
 
   // Accepting.
   acceptBatchJobsMax: 256,
@@ -233,16 +237,9 @@ export const limits = {
   /** Not before this age does a bucket expire. */
   bucketClosesMs: 30_000,
 
-  /** How long a provider's report waits for our own note that the message was handed over. */
-  reportHoldMs: 5_000,
-
   // What the chat provider calls back with.
   /** Three megabytes are the most that it sends in one call. */
   webhookBodyBytesMax: 3 * 1024 * 1024,
-  /** Bodies that are in memory before their signature is known, all but the small ones together: twenty of the largest. */
-  unprovenBytesMax: 64 * 1024 * 1024,
-  /** A call with a few hundred statuses is shorter. */
-  unprovenSmallBytesMax: 64 * 1024,
   /** Statuses of a call that are worked on at one time. */
   webhookStatusesMax: 500,
   /** Statuses that are held because nobody knows their message yet; beyond it they are counted, and dropped. */

@@ -1,20 +1,15 @@
-import { type Clock, sleep, type Timer } from "./clock.ts";
+import { type Clock, sleep } from "./clock.ts";
 import { isOutage } from "./errors.ts";
-import type { Lease, LeaseRole, Leases } from "./journal.ts";
+import type { LeaseRole, LeaseState, Leases } from "./journal.ts";
+import { KeptTerm, type LeaseTerm } from "./lease-term.ts";
 import { limits } from "./limits.ts";
+import { SignsOfLife } from "./signs-of-life.ts";
 import type { Telemetry } from "./telemetry.ts";
 
-/** One stretch of ownership of one shard: from an acquired lease until its work is over. */
-export interface LeaseTerm {
-  readonly lease: Lease;
-  readonly shard: number;
-  /** Aborts when the term is to end, for whatever reason: begin nothing new, finish what is in flight, then return. */
-  readonly closing: AbortSignal;
-  /** Aborts (together with `closing`) when the lease is lost: another owner may act already. */
-  readonly lost: AbortSignal;
-  /** Whether nobody else can hold the lease now. Once false, false for the rest of the term. */
-  isSurelyHeld(): boolean;
-}
+export type { LeaseTerm } from "./lease-term.ts";
+
+/** A release that gets no answer is repeated so often: without it the next owner has to wait for a whole term. */
+const RELEASE_TRIES_MAX = 3;
 
 export interface ShardKeeperOptions {
   readonly leases: Leases;
@@ -25,7 +20,7 @@ export interface ShardKeeperOptions {
   readonly shards: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Does a term's work. Resolves when all of it is over, also what was in flight when the term was closed or lost. */
+  /** Does a term's work. Resolves when the shard may be handed over: when it was closed or lost, and all is written. */
   onTerm(term: LeaseTerm): Promise<void>;
 }
 
@@ -35,16 +30,25 @@ export interface ShardKeeperOptions {
  *
  * Invariants:
  * K1. A lease is surely held for its length less a margin, counted on the monotonic clock from when its last successful
- *     renewal was sent. A renewal that is answered after that moment extends nothing.
- * K2. A term is lost at the moment K1 ends, or when a renewal is refused, whichever comes first; it never comes back.
- * K3. A shard has at most one term here. It is competed for again only after the previous term's work is over.
- * K4. A closing term is renewed until its work is over, and released only then.
+ *     renewal was sent. After that it is in doubt: nothing begins, nothing is broken off, renewing goes on.
+ * K2. A term is lost when a renewal is refused: another owner has been granted the lease. It never comes back.
+ * K3. A lease of another process is taken only after it was seen unchanged for its whole length, by looks that were all
+ *     answered (`SignsOfLife`), and only if it still is so. So whoever takes it over does so after K1 has ended for its
+ *     owner, and a silence of the store, however long, takes no lease from anybody.
+ * K4. A shard has at most one term here; a closing one is renewed until its work is over, and released at once then.
  * K5. No call that goes unanswered stops the others: each has a deadline. A lease whose acquisition got no answer
- *     belongs to nobody and expires.
+ *     belongs to nobody, and is watched like a dead owner's.
+ * K6. A process that stops leaves the count before anything else, so that the others take what it releases.
  */
 export class ShardKeeper {
-  private readonly terms = new Map<number, { readonly term: Term; readonly over: Promise<void> }>();
+  private readonly terms = new Map<number, { readonly term: KeptTerm; readonly over: Promise<void> }>();
+  private readonly otherLeases = new SignsOfLife<number, LeaseState>(isSameLease);
+  private readonly otherMembers = new SignsOfLife<string, number>((a, b) => a === b);
+  /** Until when a shard whose term ended here is left to others: work that ends with an error must not spin. */
+  private readonly restingUntilMs = new Map<number, number>();
   private readonly stopping = new AbortController();
+  private nudge = new AbortController();
+  private isBeating = false;
   private competing: Promise<void> | null = null;
   private stopped: Promise<void> | null = null;
   private members = 1;
@@ -57,31 +61,72 @@ export class ShardKeeper {
     this.competing ??= this.compete();
   }
 
-  /** Closes every term, waits until their work is over, releases the leases and leaves the count. Safe to repeat. */
+  /** Leaves the count, closes every term, waits until their work is over and releases the leases. Safe to repeat. */
   stop(): Promise<void> {
     this.stopped ??= this.shutDown();
     return this.stopped;
   }
 
   private async shutDown(): Promise<void> {
+    const { leases, role, owner } = this.options;
     this.stopping.abort();
+    this.nudge.abort();
+    const resign = () => this.ask("resign", () => leases.resign(role, owner));
+    // A heartbeat that is on its way could enter the process once more.
+    const isBeating = this.isBeating;
+    const resigned = this.competing === null ? null : resign();
     this.closeTerms(0);
     await this.competing;
+    if (isBeating) await resign();
     await Promise.all(Array.from(this.terms.values(), ({ over }) => over));
-    const { leases, role, owner } = this.options;
-    if (this.competing !== null) await this.ask("resign", () => leases.resign(role, owner));
+    await resigned;
   }
 
   /** Ends with `stopping`. */
   private async compete(): Promise<void> {
-    const { leases, role, owner, shards, clock } = this.options;
+    const { leases, role, shards, clock } = this.options;
+    const unsubscribe = leases.onRelease((released) => {
+      if (released === role) this.nudge.abort();
+    });
     while (!this.stopping.signal.aborted) {
-      const members = await this.ask("heartbeat", () => leases.heartbeat(role, owner, limits.leaseTtlMs));
-      if (members !== null) this.members = Math.max(1, members);
+      const begunMs = clock.monotonicMs();
+      this.nudge = new AbortController();
+      const [, states] = await Promise.all([this.countMembers(), this.ask("look", () => leases.leases(role, shards))]);
+      if (this.stopping.signal.aborted) break;
+      this.watch(states ?? []);
       const share = Math.ceil(shards / this.members);
       this.closeTerms(share);
-      await this.acquireUpTo(share);
-      await sleep(clock, limits.leaseCompeteMs, this.stopping.signal);
+      await this.acquireUpTo(share, states ?? []);
+      if (this.stopping.signal.aborted) break;
+      await sleep(clock, Math.max(0, begunMs + limits.leaseCompeteMs - clock.monotonicMs()), this.nudge.signal);
+    }
+    unsubscribe();
+  }
+
+  /** Says that this process lives, and finds out how many do. */
+  private async countMembers(): Promise<void> {
+    const { leases, role, owner, clock } = this.options;
+    this.isBeating = true;
+    const beats = await this.ask("heartbeat", () => leases.heartbeat(role, owner));
+    this.isBeating = false;
+    if (beats === null) return;
+    const nowMs = clock.monotonicMs();
+    for (const member of this.otherMembers.keys()) if (!beats.has(member)) this.otherMembers.gone(member);
+    let living = 1;
+    for (const [member, count] of beats) {
+      if (member === owner) continue;
+      this.otherMembers.seen(member, count, nowMs);
+      if (!this.otherMembers.isSilent(member)) living += 1;
+      else void this.ask("resign", () => leases.resign(role, member, count));
+    }
+    this.members = living;
+  }
+
+  private watch(states: readonly (LeaseState | null | undefined)[]): void {
+    const nowMs = this.options.clock.monotonicMs();
+    for (const [shard, state] of states.entries()) {
+      if (state === null || this.terms.has(shard)) this.otherLeases.gone(shard);
+      else if (state !== undefined) this.otherLeases.seen(shard, state, nowMs);
     }
   }
 
@@ -91,32 +136,37 @@ export class ShardKeeper {
     for (const term of open.slice(kept)) term.close();
   }
 
-  private openTerms(): readonly Term[] {
+  private openTerms(): readonly KeptTerm[] {
     return Array.from(this.terms.values(), ({ term }) => term).filter((term) => !term.closing.aborted);
   }
 
-  private async acquireUpTo(share: number): Promise<void> {
-    const free = Array.from({ length: this.options.shards }, (_, shard) => shard).filter((s) => !this.terms.has(s));
+  private async acquireUpTo(share: number, states: readonly (LeaseState | null | undefined)[]): Promise<void> {
+    const nowMs = this.options.clock.monotonicMs();
+    const free: { readonly shard: number; readonly seen: LeaseState | null }[] = [];
+    for (const [shard, seen] of states.entries()) {
+      if (seen === undefined || this.terms.has(shard) || nowMs < (this.restingUntilMs.get(shard) ?? 0)) continue;
+      if (seen === null || this.otherLeases.isSilent(shard)) free.push({ shard, seen });
+    }
     while (free.length > 0 && !this.stopping.signal.aborted) {
       const missing = share - this.openTerms().length;
       if (missing <= 0) return;
-      await Promise.all(free.splice(0, missing).map((shard) => this.acquire(shard)));
+      await Promise.all(free.splice(0, missing).map(({ shard, seen }) => this.acquire(shard, seen)));
     }
   }
 
-  private async acquire(shard: number): Promise<void> {
+  private async acquire(shard: number, seen: LeaseState | null): Promise<void> {
     const { leases, role, owner, clock } = this.options;
     const sentAtMs = clock.monotonicMs();
-    const lease = await this.ask("acquire", () => leases.acquire(shard, role, owner, limits.leaseTtlMs));
+    const lease = await this.ask("acquire", () => leases.acquire(shard, role, owner, seen));
     if (lease === null) return;
-    const term = new Term(lease, clock, sentAtMs);
+    const term = new KeptTerm(lease, clock, sentAtMs);
     if (this.stopping.signal.aborted) term.close();
     this.terms.set(shard, { term, over: this.runTerm(term) });
     this.gaugeHeld();
   }
 
-  private async runTerm(term: Term): Promise<void> {
-    const { telemetry, role, leases, onTerm } = this.options;
+  private async runTerm(term: KeptTerm): Promise<void> {
+    const { telemetry, role, clock, onTerm } = this.options;
     const renewing = this.renewUntilOver(term);
     try {
       // The first await lets `acquire` enter the term before its work begins.
@@ -131,24 +181,33 @@ export class ShardKeeper {
     if (term.lost.aborted) {
       telemetry.count("leases_lost", { role });
       telemetry.log("warn", "lost the lease of a shard", { role, shard: term.shard });
-    }
-    // Also after a loss: where it was only feared, this spares the next owner the wait; otherwise the token is refused.
-    await this.ask("release", () => leases.release(term.lease));
+    } else await this.release(term);
+    this.restingUntilMs.set(term.shard, clock.monotonicMs() + limits.leaseCompeteMs);
     this.terms.delete(term.shard);
     this.gaugeHeld();
   }
 
+  private async release(term: KeptTerm): Promise<void> {
+    const release = () => this.options.leases.release(term.lease).then(() => true);
+    for (let tries = 1; !(await this.ask("release", release)); tries += 1) {
+      if (tries === RELEASE_TRIES_MAX || !term.isSurelyHeld()) return;
+    }
+  }
+
   /** Ends when the term's work is over or its lease is lost. */
-  private async renewUntilOver(term: Term): Promise<void> {
-    const { leases, clock } = this.options;
+  private async renewUntilOver(term: KeptTerm): Promise<void> {
+    const { leases, clock, telemetry, role } = this.options;
     let waitMs: number = limits.leaseRenewMs;
     while (true) {
       await sleep(clock, waitMs, term.finished);
       if (term.finished.aborted || term.lost.aborted) return;
       const sentAtMs = clock.monotonicMs();
-      const held = await this.ask("renew", () => leases.renew(term.lease, limits.leaseTtlMs), term.finished);
+      const held = await this.ask("renew", () => leases.renew(term.lease), term.finished);
       if (held === false) return term.lose();
-      if (held) term.extend(sentAtMs);
+      if (held) {
+        if (!term.isSurelyHeld()) telemetry.count("leases_in_doubt", { role });
+        term.extend(sentAtMs);
+      }
       waitMs = held ? Math.max(0, sentAtMs + limits.leaseRenewMs - clock.monotonicMs()) : limits.leaseCompeteMs / 2;
     }
   }
@@ -179,70 +238,6 @@ export class ShardKeeper {
   }
 }
 
-/** A term as its keeper drives it. */
-class Term implements LeaseTerm {
-  private readonly closer = new AbortController();
-  private readonly loser = new AbortController();
-  private readonly finisher = new AbortController();
-  private heldUntilMs: number;
-  private expiry: Timer;
-
-  constructor(
-    readonly lease: Lease,
-    private readonly clock: Clock,
-    sentAtMs: number,
-  ) {
-    this.heldUntilMs = sentAtMs + limits.leaseTtlMs - limits.leaseMarginMs;
-    this.expiry = this.loseWhenExpired();
-  }
-
-  get shard(): number {
-    return this.lease.shard;
-  }
-
-  get closing(): AbortSignal {
-    return this.closer.signal;
-  }
-
-  get lost(): AbortSignal {
-    return this.loser.signal;
-  }
-
-  /** Aborts when the term's work is over. */
-  get finished(): AbortSignal {
-    return this.finisher.signal;
-  }
-
-  isSurelyHeld(): boolean {
-    return !this.lost.aborted && this.clock.monotonicMs() < this.heldUntilMs;
-  }
-
-  /** A renewal sent at `sentAtMs` (monotonic) has succeeded. */
-  extend(sentAtMs: number): void {
-    if (this.finished.aborted) return;
-    if (!this.isSurelyHeld()) return this.lose();
-    this.heldUntilMs = sentAtMs + limits.leaseTtlMs - limits.leaseMarginMs;
-    this.expiry.cancel();
-    this.expiry = this.loseWhenExpired();
-  }
-
-  close(): void {
-    this.closer.abort();
-  }
-
-  lose(): void {
-    this.expiry.cancel();
-    this.loser.abort();
-    this.closer.abort();
-  }
-
-  finish(): void {
-    this.expiry.cancel();
-    this.finisher.abort();
-  }
-
-  private loseWhenExpired(): Timer {
-    const waitMs = Math.max(0, this.heldUntilMs - this.clock.monotonicMs());
-    return this.clock.setTimer(waitMs, () => this.lose());
-  }
+function isSameLease(a: LeaseState, b: LeaseState): boolean {
+  return a.token === b.token && a.renewals === b.renewals;
 }

@@ -16,10 +16,28 @@ export interface Plan {
   /** Null: as fast as the provider takes them. */
   readonly deliveriesPerSecond: number | null;
   /** Unfinished jobs that a tenant may have, and the bytes of their payloads together. */
-  readonly queuedJobsMax?: number;
-  readonly queuedBytesMax?: number;
+  readonly queuedJobsMax: number;
+  readonly queuedBytesMax: number;
   /** How long, from its acceptance, a job is held while its relay is away. */
-  readonly holdMs?: number;
+  readonly holdMs: number;
+}
+
+/** What a plan allows of the queue where nobody has said otherwise. */
+export type QueueShare = Pick<Plan, "queuedJobsMax" | "queuedBytesMax" | "holdMs">;
+
+const HOUR_MS = 60 * 60 * 1000;
+const MIB = 1024 * 1024;
+
+export const QUEUE_SHARE: QueueShare = { queuedJobsMax: 2_000_000, queuedBytesMax: 2048 * MIB, holdMs: 72 * HOUR_MS };
+/** Of the plan `free`. */
+export const FREE_QUEUE_SHARE: QueueShare = {
+  queuedJobsMax: 100_000,
+  queuedBytesMax: 256 * MIB,
+  holdMs: 72 * HOUR_MS,
+};
+
+export function queueShareOf(planName: string): QueueShare {
+  return planName === "free" ? FREE_QUEUE_SHARE : QUEUE_SHARE;
 }
 
 /** Where a tenant's part of the journal is. */
@@ -73,4 +91,6 @@ export interface TenantDirectory {
   /** The tenant that holds this API key, or null. */
   byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null>;
   byId(tenantId: string): Tenant | null | Promise<Tenant | null>;
+  /** The tenant as it is in memory, null where it is known to be gone; undefined: it would have to be loaded. */
+  byIdNow?(tenantId: string): Tenant | null | undefined;
 }

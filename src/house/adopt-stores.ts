@@ -55,10 +55,10 @@ async function note(
     const { address } = redis;
     const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: WITHIN_MS });
     try {
-      const before = await inspection.meta();
+      const before = await inspection.meta.read();
       const lines: string[] = [];
       for (const [what, id] of Object.entries(belongings)) {
-        await inspection.setMeta(what, id);
+        await inspection.meta.set(what, id);
         const name = what.replace("_", " ");
         if (before[what] === id) lines.push(`${name}: ${id}, as before`);
         else lines.push(`${name}: ${id} from now on (was: ${before[what] ?? "none"})`);

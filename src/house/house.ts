@@ -23,10 +23,12 @@ import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+import { AwayParts } from "./away-parts.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { startListener, startReadiness } from "./listener.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit } from "./open-pass-kit.ts";
+import { openPayloads } from "./open-payloads.ts";
 import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { startProviders } from "./providers.ts";
@@ -93,8 +95,11 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
   const clickhouseUrl = startAnalysts(options, shutdown);
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
-  startMailLog(options, shutdown, reports);
-  const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
+  const payloads = await openPayloads(options, shutdown, registry);
+  payloads.startSweep({ directory, journal, ledger: ledger.reader });
+  const away = new AwayParts(clock);
+  startMailLog(options, shutdown, { reports, away });
+  const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const jobIds = new JobIds(clock, random);
@@ -102,6 +107,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const listener = await startListener(config, shutdown, {
     journal,
+    payloads: payloads.store,
     directory,
     registry: registry.registry,
     domains: openDomains(config, registry.domains, directory),
@@ -114,7 +120,12 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     passKit: openPassKit({ config, registry, jobIds, telemetry }),
     wallet,
     metricsText: () => metricsText(telemetry, wallet),
-    readiness: startReadiness(shutdown, { needed: neededParts(stores, registry), clock, telemetry }),
+    readiness: startReadiness(shutdown, {
+      needed: neededParts(stores, registry),
+      beside: () => away.list(),
+      clock,
+      telemetry,
+    }),
     sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
@@ -131,8 +142,10 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   const { bundles } = wallet;
-  const channels = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
-  if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
+  const open = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
+  const channels = open.map((channel) => payloads.stored.over(channel));
+  const delivering = { journal, directory, suppressions, owner, channels, away };
+  if (channels.length > 0) startDispatcher(options, shutdown, delivering);
   const demoKey = demo?.apiKey ?? null;
   return { url, serviceUrl: listener, clickhouseUrl, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
@@ -192,11 +205,16 @@ function startPassSweep(
   shutdown.add("history", "pass sweep", () => sweep.stop());
 }
 
-function startMailLog({ config, telemetry }: HouseOptions, shutdown: Shutdown, reports: DeliveryReports): void {
+function startMailLog(
+  { config, telemetry }: HouseOptions,
+  shutdown: Shutdown,
+  { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
+): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
   const onReport = (report: DeliveryReport) => reports.take(report);
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
+  away.addPart("mail log", () => mailLog.health());
   // Before the reports: those that they give up must not count as taken.
   shutdown.add("work", "mail log", () => mailLog.stop());
 }
@@ -207,12 +225,13 @@ interface Delivering {
   readonly suppressions: SuppressionList;
   readonly owner: string;
   readonly channels: readonly Channel[];
+  readonly away: AwayParts;
 }
 
 function startDispatcher(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, suppressions, owner, channels }: Delivering,
+  { journal, directory, suppressions, owner, channels, away }: Delivering,
 ): void {
   const dispatcher = new Dispatcher({
     journal,
@@ -226,6 +245,7 @@ function startDispatcher(
     telemetry,
   });
   dispatcher.start();
+  away.addRelays(dispatcher);
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 

@@ -42,7 +42,12 @@ export class Shutdown {
   }
 
   private async stopAll(): Promise<void> {
-    for (const [stage, msMax] of Object.entries(STAGES)) {
+    const startedAtMs = performance.now();
+    let dueMs = 0;
+    for (const [stage, ms] of Object.entries(STAGES)) {
+      dueMs += ms;
+      // An insert into the ledger may take seconds: it gets the time that the stages before it have left over.
+      const msMax = stage === "history" ? Math.max(ms, startedAtMs + dueMs - performance.now()) : ms;
       const steps = this.steps.filter((step) => step.stage === stage);
       await Promise.all(steps.map((step) => this.stop(step, msMax)));
     }

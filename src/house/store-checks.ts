@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { ConfigurationError } from "../core/errors.ts";
-import type { QueueMeta } from "../journal/identities.ts";
+import { QUEUE_FORMAT } from "../journal/format.ts";
 import { RedisInspection } from "../journal/redis-inspection.ts";
 import { requireSchema } from "../registry/migrate.ts";
 import { readIdentity } from "../registry/registry-identity.ts";
@@ -18,7 +18,7 @@ const WITHIN_MS = 4_000;
  */
 export class StoreChecks {
   private readonly telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });
-  private meta: QueueMeta | null = null;
+  private meta: Readonly<Record<string, string>> | null = null;
   private registry: string | null = null;
   private eventStore: string | null = null;
 
@@ -32,7 +32,9 @@ export class StoreChecks {
     try {
       const { problems, warnings, summary } = fitnessOf(await inspection.servers(), address.kind === "cluster");
       if (problems.length > 0) throw new ConfigurationError(...problems);
-      this.meta = await inspection.meta();
+      const format = await inspection.meta.format();
+      if (format !== QUEUE_FORMAT) throw new ConfigurationError(formatProblem(format));
+      this.meta = await inspection.meta.read();
       return [`answers (${summary})`, ...warnings.map((warning) => `warning: ${warning}`)].join("\n");
     } finally {
       await inspection.close();
@@ -95,6 +97,12 @@ export class StoreChecks {
     ];
     return unseen.length === 0 ? "" : ` (the private ${unseen.join(" and ")} in WAYBILL_HOME was not opened)`;
   }
+}
+
+function formatProblem(format: number): string {
+  const remedy =
+    format < QUEUE_FORMAT ? "stop its processes and run `waybill migrate`" : "start a release that reads it";
+  return `the queue has format ${format}, and this release reads ${QUEUE_FORMAT}: ${remedy}.`;
 }
 
 function missing(program: string): never {

@@ -98,7 +98,7 @@ export async function openLedger(config: Config, clock: Clock, schema: Schema): 
     throw error;
   }
   return {
-    writer: new ClickHouseLedgerWriter(writing, target),
+    writer: new ClickHouseLedgerWriter(writing, target, clock),
     reader: new ClickHouseLedgerReader(reading, target, clock),
     exports: new ClickHouseLedgerExport(exporting, target, files),
     identity: () => ledgerIdentity(reading, target),

@@ -14,8 +14,9 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
 /**
  * Takes what an MTA or a provider says about a message, and adds it to its job's history.
  *
- * D1. A report is repeated until the journal has it, or `stop`. D2. A report that overtakes our own note of the
- * hand-over waits for it, for a while: the hand-over may also have ended without an answer.
+ * D1. A report is repeated until the queue has it, or `stop`. D2. None waits: one that overtakes our own note of the
+ * hand-over is kept with its job, and one of a job that waits for another try ends it, since whoever reports on a message
+ * has it.
  */
 export class DeliveryReports {
   private readonly stopping = new AbortController();
@@ -23,7 +24,7 @@ export class DeliveryReports {
 
   constructor(private readonly ports: DeliveryReportsPorts) {}
 
-  /** Never rejects. Resolves when the report is in the journal or is known to belong to no job. */
+  /** Never rejects. Resolves when the report is in the queue or is known to belong to no job. */
   async take(report: DeliveryReport): Promise<void> {
     const taking = this.recordUntilKnown(report);
     this.underWay.add(taking);
@@ -40,11 +41,9 @@ export class DeliveryReports {
 
   private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
     const { clock, telemetry } = this.ports;
-    const holdUntilMs = clock.monotonicMs() + limits.reportHoldMs;
     for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
       try {
-        const result = await observeReport(this.ports, report, clock.monotonicMs() < holdUntilMs ? "hold" : "record");
-        if (result !== "early") return result;
+        return await observeReport(this.ports, report);
       } catch (error) {
         const expected = isOutage(error);
         telemetry.log(expected ? "warn" : "error", "a report was not recorded and is repeated", {

@@ -1,6 +1,6 @@
 import { isJobId } from "../core/ids.ts";
 import type { JobRecord } from "../core/job.ts";
-import type { FrontJournal, Observation, ObserveResult } from "../core/journal.ts";
+import type { FrontJournal, ObserveResult } from "../core/journal.ts";
 import type { LedgerReader } from "../core/ledger.ts";
 import type { DeliveryReport } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
@@ -16,7 +16,6 @@ export interface ObserveReportPorts {
 export async function observeReport(
   { journal, directory, ledger }: ObserveReportPorts,
   report: DeliveryReport,
-  whenUnfinished: Observation["whenUnfinished"],
 ): Promise<ObserveResult> {
   const { tenantId, jobId, type, result, suppressRecipient } = report;
   if (!isJobId(jobId)) return "unknown";
@@ -24,7 +23,7 @@ export async function observeReport(
   if (tenant === null) return "unknown";
   const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
   const observe = (known: JobRecord | null) =>
-    journal.observe(tenant, { jobId, type, result, suppress, known, whenUnfinished });
+    journal.observe(tenant, { jobId, type, result, suppress, known, whenUnfinished: "keep" });
   const answer = await observe(null);
   if (answer !== "unknown") return answer;
   const known = await ledger.job(tenantId, jobId);

@@ -1,5 +1,5 @@
 import { normaliseAddress } from "../core/email.ts";
-import { isFinal, type SuppressionReason } from "../core/job.ts";
+import type { SuppressionReason } from "../core/job.ts";
 import { FENCED, type FrontJournal, type Lease, type Observation, type ObserveResult } from "../core/journal.ts";
 import type { Page, SuppressionRegistry } from "../core/registry.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../core/suppressions.ts";
@@ -52,7 +52,6 @@ export class SuppressionList {
     // A report of a job that nobody has sent, a forged one perhaps, suppresses nobody.
     const job = observation.known ?? (await journal.job(tenant, observation.jobId));
     if (job === null) return "unknown";
-    if (observation.whenUnfinished === "hold" && !isFinal(job.status)) return "early";
     const recipient = normaliseAddress(suppress.recipient);
     await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
     const result = await journal.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });

@@ -95,7 +95,7 @@ export class WhatsappStatuses {
   private async record(status: WhatsappStatus, { tenantId, jobId }: JobAddress): Promise<void> {
     const { type, result } = status;
     const report = { tenantId, jobId, type, result, suppressRecipient: null };
-    this.count(status, await observeReport(this.ports, report, "keep"));
+    this.count(status, await observeReport(this.ports, report));
   }
 
   private count({ type }: WhatsappStatus, result: string): void {

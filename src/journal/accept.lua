@@ -1,31 +1,22 @@
 -- Counts requests in their tenants' rate windows and queues jobs.
 -- KEYS: the prefix of each shard in the call.
--- ARGV: repeated (1 when an earlier try of this call may have landed), window in slices, slice ms, idempotency ttl ms,
---       age from which a bucket may be closing (ms), the first job in the call ("" none), how long a try of the call may
---       be on its way (ms), then for each shard: its number and how many tenants; for each
---       tenant: its id, requests per minute (-1: these were counted before) and how many items; for each item: the box
---       entry ("" only counts) and "<fingerprint> <idempotency key>" ("" none).
+-- ARGV: window in slices, slice ms, idempotency ttl ms, then for each shard: its number and how many groups; for each
+--       group: its tenant, requests per minute (-1: these were counted before), most unfinished jobs and most bytes of
+--       their payloads (-1: no bound) and how many items; for each item: the box entry ("" only counts) and
+--       "<fingerprint> <idempotency key>" ("" none).
 -- Returns a text an item: a letter, the requests that remain (0 where none are counted), and what the letter calls for:
 --       a accepted, n only counted, c idempotency conflict, "r<remaining> <job id>" replayed,
---       "l<remaining> <seconds until there is room>" limited.
+--       "l<remaining> <seconds until there is room>" limited, "q<remaining> jobs|bytes" the tenant's share is used up.
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
+-- Safe to repeat, also for a try that comes behind its own repeat: a job whose record is here was accepted. A record stays
+-- for limits.jobKeptMs beyond the job's end, and no try is on its way for nearly as long: what a lost connection held is
+-- read by Redis when it reads anything at all, or never.
 
 local call = redis.call
-local repeated, slices, slice_ms, idem_ttl = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local slices, slice_ms, idem_ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local now = now_ms()
-local young_from, slice_now = now - tonumber(ARGV[5]), math.floor(now / slice_ms)
-local out, at = {}, 8
-
--- A try that comes behind a repeat of itself (a connection was lost, what it held was not) has been answered for: its
--- jobs are queued, perhaps delivered by now.
-if ARGV[6] ~= '' then
-  local repeat_key = KEYS[1] .. ':repeated:' .. ARGV[6]
-  if repeated then
-    call('SET', repeat_key, 1, 'PX', ARGV[7])
-  elseif call('EXISTS', repeat_key) == 1 then
-    return out
-  end
-end
+local slice_now = math.floor(now / slice_ms)
+local out, at = {}, 4
 
 -- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
 -- limit. At most once a second and tenant.
@@ -57,8 +48,8 @@ local function roll(window, key)
 end
 
 local function open_window(key, state)
-  if not state then return { first = slice_now, total = 0, slice = slice_now, here = 0 } end
-  local first, total, slice, here = state:match('^(%d+) (%d+) (%d+) (%d+)$')
+  local first, total, slice, here = (state or ''):match('^(%d+) (%d+) (%d+) (%d+)$')
+  if not first then return { first = slice_now, total = 0, slice = slice_now, here = 0 } end
   local window = { first = tonumber(first), total = tonumber(total), slice = tonumber(slice), here = tonumber(here) }
   if window.slice ~= slice_now then roll(window, key) end
   return window
@@ -72,23 +63,75 @@ local function seconds_until_room(window, key)
   return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
 end
 
-for k = 1, #KEYS do
-  local prefix, shard, tenants = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
-  at = at + 2
-  local rate = prefix .. ':rate'
-  local windows, ready, is_ready, buckets, old_buckets = {}, {}, {}, {}, {}
+-- What the call's tenants and jobs are by now: one read of each kind, and of records one a bucket.
+local function read_shard(prefix, groups)
+  local tenants, buckets, from = {}, {}, at
+  local shard = { rates = {}, loads = {}, known = {}, writes = {}, ready = {} }
+  for _ = 1, groups do
+    local tenant, items = ARGV[from], tonumber(ARGV[from + 4])
+    if not shard.loads[tenant] then
+      tenants[#tenants + 1] = tenant
+      shard.loads[tenant] = true
+    end
+    from = from + 5 + 2 * items
+    for item = from - 2 * items, from - 2, 2 do
+      local job = ARGV[item]:sub(1, 36)
+      if job ~= '' then
+        local key = bucket_key(prefix, job)
+        local bucket = buckets[key] or { fields = {}, jobs = {} }
+        buckets[key] = bucket
+        bucket.fields[#bucket.fields + 1], bucket.jobs[#bucket.jobs + 1] = bucket_field(job), job
+      end
+    end
+  end
+  local rates = call('HMGET', prefix .. ':rate', unpack(tenants))
+  local loads = call('HMGET', prefix .. ':load', '', unpack(tenants))
+  shard.entry = tonumber(loads[1] or '0')
+  for i, tenant in ipairs(tenants) do
+    shard.rates[tenant], shard.loads[tenant] = rates[i], load_of(loads[i + 1])
+  end
+  for key, bucket in pairs(buckets) do
+    for i, record in ipairs(call('HMGET', key, unpack(bucket.fields))) do
+      if record then shard.known[bucket.jobs[i]] = true end
+    end
+  end
+  return shard
+end
 
-  for _ = 1, tenants do
-    local tenant, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-    at = at + 3
-    local window_key, is_counted = rate .. ':' .. tenant, limit >= 0
-    local window = is_counted and open_window(window_key, call('HGET', rate, tenant)) or { total = limit }
+-- Adds the job to its box, and to what is written once a call.
+local function enqueue(prefix, shard, tenant, entry)
+  local job, channel = entry:sub(1, 36), entry:sub(38, 38)
+  local box, key = tenant .. '/' .. channel, bucket_key(prefix, job)
+  shard.entry = next_entry(shard.entry)
+  local id = entry_id(shard.entry)
+  call('XADD', prefix .. ':box:' .. box, id, 'p', entry)
+  local fields = shard.writes[key] or {}
+  shard.writes[key], shard.known[job], shard.ready[box] = fields, true, true
+  fields[#fields + 1] = bucket_field(job)
+  fields[#fields + 1] = tenant .. ' ' .. channel .. (entry:find('^%d+q', 39) and 'q' or 'p') .. '0 ' .. id
+end
+
+for k = 1, #KEYS do
+  local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
+  at = at + 2
+  local shard, windows, loaded = read_shard(prefix, groups), {}, {}
+
+  for _ = 1, groups do
+    local tenant, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
+    local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+    at = at + 5
+    local window_key, is_counted, load = prefix .. ':rate:' .. tenant, limit >= 0, shard.loads[tenant]
+    local window = { total = limit }
+    if is_counted then
+      windows[tenant] = windows[tenant] or open_window(window_key, shard.rates[tenant])
+      window = windows[tenant]
+    end
 
     for item = at, at + 2 * items - 2, 2 do
       local entry, idem = ARGV[item], ARGV[item + 1]
       local job = entry:sub(1, 36)
       local answer
-      if entry ~= '' and repeated and call('HEXISTS', bucket_key(prefix, job), bucket_field(job)) == 1 then
+      if shard.known[job] then
         answer = 'a' .. math.max(0, limit - window.total)
       elseif is_counted and window.total >= limit then
         answer = 'l0 ' .. seconds_until_room(window, window_key)
@@ -101,43 +144,42 @@ for k = 1, #KEYS do
           fingerprint, idem_key = idem:sub(1, space - 1), prefix .. ':idem:' .. tenant .. ':' .. idem:sub(space + 1)
           known = call('GET', idem_key)
         end
+        local bytes = entry == '' and 0 or payload_bytes(entry)
         if entry == '' then
           answer = 'n' .. remaining
         elseif known then
           answer = known:sub(38) == fingerprint and 'r' .. remaining .. ' ' .. known:sub(1, 36) or 'c' .. remaining
+        elseif jobs_max >= 0 and load.jobs + 1 > jobs_max then
+          answer = 'q' .. remaining .. ' jobs'
+        elseif bytes_max >= 0 and load.bytes + bytes > bytes_max then
+          answer = 'q' .. remaining .. ' bytes'
         else
           answer = 'a' .. remaining
-          local channel = entry:sub(38, 38)
-          local box = tenant .. '/' .. channel
-          local id = call('XADD', prefix .. ':box:' .. box, '*', 'p', entry)
+          enqueue(prefix, shard, tenant, entry)
+          load.jobs, load.bytes, loaded[tenant] = load.jobs + 1, load.bytes + bytes, true
           if idem_key then call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ttl) end
-          local bucket = bucket_key(prefix, job)
-          local fields = buckets[bucket]
-          if not fields then
-            fields = {}
-            buckets[bucket] = fields
-            if bucket_ms(job) < young_from then old_buckets[#old_buckets + 1] = bucket end
-          end
-          fields[#fields + 1] = bucket_field(job)
-          fields[#fields + 1] = tenant .. ' ' .. channel .. (entry:sub(40, 40) == 'q' and 'q' or 'p') .. '0 ' .. id
-          if not is_ready[box] then
-            is_ready[box] = true
-            ready[#ready + 1] = box
-          end
         end
       end
       out[#out + 1] = answer
     end
     at = at + 2 * items
-    if window.changed then
-      windows[#windows + 1] = tenant
-      windows[#windows + 1] = window.first .. ' ' .. window.total .. ' ' .. window.slice .. ' ' .. window.here
-    end
   end
 
-  for bucket, fields in pairs(buckets) do call('HSET', bucket, unpack(fields)) end
-  for _, bucket in ipairs(old_buckets) do call('PERSIST', bucket) end
-  if #windows > 0 then call('HSET', rate, unpack(windows)) end
-  if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', 'wb:mail', shard) end
+  for bucket, fields in pairs(shard.writes) do call('HSET', bucket, unpack(fields)) end
+  local rates, loads, ready = {}, {}, {}
+  for tenant, window in pairs(windows) do
+    if window.changed then
+      rates[#rates + 1] = tenant
+      rates[#rates + 1] = window.first .. ' ' .. window.total .. ' ' .. window.slice .. ' ' .. window.here
+    end
+  end
+  for tenant in pairs(loaded) do
+    loads[#loads + 1] = tenant
+    loads[#loads + 1] = string.format('%.0f %.0f', shard.loads[tenant].jobs, shard.loads[tenant].bytes)
+  end
+  for box in pairs(shard.ready) do ready[#ready + 1] = box end
+  if #rates > 0 then call('HSET', prefix .. ':rate', unpack(rates)) end
+  if #loads > 0 then call('HSET', prefix .. ':load', '', string.format('%.0f', shard.entry), unpack(loads)) end
+  if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', 'wb:mail', number) end
 end
 return out

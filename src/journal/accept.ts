@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { sleep } from "../core/clock.ts";
 import { TransportError, UnavailableError } from "../core/errors.ts";
-import type { AcceptResult, NewJob, RateState } from "../core/journal.ts";
+import type { AcceptResult, NewJob, QueueQuota, RateState } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
 import type { TenantRef } from "../core/tenant.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
@@ -14,6 +14,8 @@ import { ShardCommits } from "./shard-commits.ts";
 
 const script = new Script(acceptLua, "refuse");
 const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
+/** No bound, in the place of one. */
+const NONE = -1;
 
 /** A request that is counted, and the job that it queues, if any. */
 interface Entrant {
@@ -60,16 +62,16 @@ export class Acceptor {
   private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
     const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
     const keys = shards.map((group) => shardPrefix(group.shard));
-    for (let repeated = false; ; ) {
+    const args = encodeCall(shards);
+    while (true) {
       try {
         // The script answers a text an item.
-        const reply = (await script.run(this.connection, keys, encodeCall(shards, repeated))) as string[];
+        const reply = (await script.run(this.connection, keys, args)) as string[];
         await this.replicas?.haveWrites(keys[0] ?? "");
         return reply;
       } catch (error) {
         const canRepeat = error instanceof TransportError || (error instanceof UnavailableError && !isFull(error));
         if (!canRepeat || this.clock.monotonicMs() >= giveUpAt) throw error;
-        if (error instanceof TransportError) repeated = true;
       }
       await sleep(this.clock, 50);
     }
@@ -84,23 +86,25 @@ interface ShardEntrants {
 interface TenantEntrants {
   readonly tenantId: string;
   readonly requestsPerMinute: number | null;
+  readonly quota: QueueQuota | undefined;
   readonly entrants: Entrant[];
 }
 
-/** A tenant's window is opened once a call; within a tenant the order stays, apart from what was counted before. */
+/** One group a tenant, as a rule: its bounds change with its plan. Its order stays, apart from what was counted before. */
 function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[] {
   const shards = new Map<number, ShardEntrants>();
-  const tenants = new Map<string, TenantEntrants>();
+  const latest = new Map<string, TenantEntrants>();
   for (const entrant of entrants) {
     const { tenantId, shard: number } = entrant.tenant;
-    const key = entrant.requestsPerMinute === null ? `${tenantId} counted` : tenantId;
-    const known = tenants.get(key);
-    if (known !== undefined) {
+    const { requestsPerMinute, job } = entrant;
+    const key = requestsPerMinute === null ? `${tenantId} counted` : tenantId;
+    const known = latest.get(key);
+    if (known !== undefined && known.requestsPerMinute === requestsPerMinute && fits(known.quota, job)) {
       known.entrants.push(entrant);
       continue;
     }
-    const tenant = { tenantId, requestsPerMinute: entrant.requestsPerMinute, entrants: [entrant] };
-    tenants.set(key, tenant);
+    const tenant = { tenantId, requestsPerMinute, quota: job?.quota, entrants: [entrant] };
+    latest.set(key, tenant);
     const shard = shards.get(number);
     if (shard === undefined) shards.set(number, { shard: number, tenants: [tenant] });
     else shard.tenants.push(tenant);
@@ -108,25 +112,22 @@ function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[
   return [...shards.values()];
 }
 
+function fits(quota: QueueQuota | undefined, job: NewJob | null): boolean {
+  return job === null || (quota?.jobs === job.quota?.jobs && quota?.bytes === job.quota?.bytes);
+}
+
 /** Out of memory does not pass within a request's time; loading and failing over may. */
 function isFull(error: UnavailableError): boolean {
   return error.cause instanceof Error && /^(OOM|MISCONF)\b/.test(error.cause.message);
 }
 
-function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): ScriptArgument[] {
-  const args: ScriptArgument[] = [
-    repeated ? 1 : 0,
-    RATE_SLICES,
-    limits.rateSliceMs,
-    limits.idempotencyKeptMs,
-    limits.bucketFilledMs,
-    firstJobOf(shards),
-    limits.acceptLateMsMax,
-  ];
+function encodeCall(shards: readonly ShardEntrants[]): ScriptArgument[] {
+  const args: ScriptArgument[] = [RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs];
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
-    for (const { tenantId, requestsPerMinute, entrants } of tenants) {
-      args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE, entrants.length);
+    for (const { tenantId, requestsPerMinute, quota, entrants } of tenants) {
+      args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE);
+      args.push(quota?.jobs ?? NONE, quota?.bytes ?? NONE, entrants.length);
       for (const { job } of entrants) {
         if (job === null) args.push("", "");
         else args.push(encodeEntry(job), encodeIdempotency(job.idempotency));
@@ -138,16 +139,6 @@ function encodeCall(shards: readonly ShardEntrants[], repeated: boolean): Script
 
 const COUNTED_BEFORE = -1;
 const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
-
-/** Names the call: its repeats hold the same jobs in the same order. */
-function firstJobOf(shards: readonly ShardEntrants[]): string {
-  for (const { tenants } of shards) {
-    for (const { entrants } of tenants) {
-      for (const { job } of entrants) if (job !== null) return job.jobId;
-    }
-  }
-  return "";
-}
 
 function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
   return idempotency === null ? "" : `${idempotency.fingerprint} ${idempotency.key}`;
@@ -173,6 +164,8 @@ function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admi
       return { kind: "admitted", rate };
     case "l":
       return { kind: "limited", rate: { ...rate, resetSeconds: Number(detail) } };
+    case "q":
+      return { kind: "queue_full", what: detail === "bytes" ? "bytes" : "jobs", rate };
     default:
       throw new Error(`accept.lua answered ${answer}`);
   }

@@ -1,5 +1,13 @@
 import type { DeliveryEvent, EventType } from "../core/event.ts";
-import type { ChannelName, FinalStatus, JobRecord, JobStatus, QueuedJob, SuppressionReason } from "../core/job.ts";
+import type {
+  ChannelName,
+  FinalStatus,
+  JobRecord,
+  JobStatus,
+  QueuedJob,
+  StoredPayload,
+  SuppressionReason,
+} from "../core/job.ts";
 import { isFinal, SUPPRESSION_REASONS } from "../core/job.ts";
 import type { Mailbox, NewJob } from "../core/journal.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
@@ -117,21 +125,25 @@ export function decodeBox(box: string): Mailbox {
 }
 
 /** The box entry of a new job. */
-export function encodeEntry({ jobId, channel, recipient, needsScreening, template, payload }: NewJob): string {
+export function encodeEntry(job: NewJob): string {
+  const { jobId, channel, recipient, needsScreening, template, stored, payload } = job;
   const head = `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}`;
-  return `${head}${template === undefined ? "" : `\t${JSON.stringify(template)}`}\n${payload}`;
+  if (template === undefined && stored === undefined) return `${head}\n${payload}`;
+  const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
+  return `${head}${named}${stored === undefined ? "" : `\t${stored.sha256} ${stored.bytes}`}\n${payload}`;
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>]\n<payload>`, the "q" where it is screened
- * and the template as JSON text; `mark` the reason for which its recipient is suppressed, "!" where the job is reported,
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`, the "q"
+ * where it is screened, the template as JSON text, "" for none, and the digest and size of a payload that waits elsewhere;
+ * `mark` the reason for which its recipient is suppressed, "!" where the job is reported,
  * or "".
  */
 export function decodeEntry(tenantId: string, entryId: string, entry: string, mark: string): QueuedJob {
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", 38);
   const plus = entry.slice(38, space).indexOf("+");
-  const [recipient = "", template] = entry.slice(space + 1, end).split("\t");
+  const [recipient = "", template = "", stored] = entry.slice(space + 1, end).split("\t");
   return {
     jobId: entry.slice(0, 36),
     tenantId,
@@ -143,14 +155,20 @@ export function decodeEntry(tenantId: string, entryId: string, entry: string, ma
     suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
     ...(mark === REPORTED && { isReported: true }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
-    ...(template !== undefined && { template: decodeTemplate(template) }),
+    ...(template !== "" && { template: decodeTemplate(template) }),
     payload: entry.slice(end + 1),
+    ...(stored !== undefined && { stored: decodeStored(stored) }),
   };
 }
 
 /** Of JSON text, which is the name itself in quotes unless something in it is escaped. */
 function decodeTemplate(text: string): string {
   return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
+}
+
+function decodeStored(text: string): StoredPayload {
+  const [sha256 = "", bytes = ""] = text.split(" ");
+  return { sha256, bytes: Number(bytes) };
 }
 
 function suppressionReason(text: string): SuppressionReason {

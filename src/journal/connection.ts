@@ -1,4 +1,5 @@
 import { Cluster, Redis } from "ioredis";
+import type { Clock } from "../core/clock.ts";
 import { TransportError, UnavailableError } from "../core/errors.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 
@@ -10,25 +11,52 @@ export type RedisAddress =
 
 export type RedisConnection = Redis | Cluster;
 
-/** How long a command waits for its reply, a reconnect included, before its effect counts as unknown. */
-const COMMAND_TIMEOUT_MS = 5_000;
-
 /**
- * Opens a connection that reconnects by itself. A command that was under way when the connection broke is not sent
- * again behind our back: it rejects, because only its caller knows how to repeat it safely.
+ * How long a command waits for its reply, a reconnect included, before its effect counts as unknown; and how long a
+ * connection may be silent with a command under way before it is replaced.
  */
-export function connectRedis(address: RedisAddress, telemetry: Telemetry): RedisConnection {
-  const connection = open(address);
-  let reported = false;
-  connection.on("error", (error: Error) => {
-    if (!reported) telemetry.log("warn", "redis cannot be reached", { error: error.message });
-    reported = true;
-  });
-  connection.on("ready", () => {
-    if (reported) telemetry.log("info", "redis is back");
-    reported = false;
-  });
-  return connection;
+const COMMAND_TIMEOUT_MS = 5_000;
+/** An idle connection is asked this often whether it is still there: otherwise the next command would find out. */
+const PING_MS = 1_000;
+
+/** Opens connections to one Redis and tells of it once when it is away, however many of them notice. */
+export class RedisConnector {
+  private readonly away = new Set<RedisConnection>();
+
+  constructor(
+    private readonly address: RedisAddress,
+    private readonly clock: Clock,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  /**
+   * Opens a connection that reconnects by itself. A command that was under way when the connection broke is not sent
+   * again behind our back: it rejects, because only its caller knows how to repeat it safely. A connection whose other
+   * end has gone without a word is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
+   */
+  connect(): RedisConnection {
+    const connection = open(this.address);
+    connection.on("error", (error: Error) => {
+      if (this.away.size === 0) this.telemetry.log("warn", "redis cannot be reached", { error: error.message });
+      this.away.add(connection);
+    });
+    connection.on("ready", () => {
+      if (this.away.delete(connection) && this.away.size === 0) this.telemetry.log("info", "redis is back");
+    });
+    this.watch(connection);
+    return connection;
+  }
+
+  /** The silence itself is noticed by `socketTimeout`, which counts from a command that is under way. */
+  private watch(connection: RedisConnection): void {
+    const ping = () => {
+      if (connection.status === "end") return;
+      const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
+      for (const node of nodes) if (node.status === "ready") node.ping().catch(() => {});
+      this.clock.setTimer(PING_MS, ping);
+    };
+    this.clock.setTimer(PING_MS, ping);
+  }
 }
 
 const OPTIONS = {
@@ -36,6 +64,7 @@ const OPTIONS = {
   // Without this the commands that were under way when the connection broke are answered by their timeout only.
   maxRetriesPerRequest: 0,
   commandTimeout: COMMAND_TIMEOUT_MS,
+  socketTimeout: COMMAND_TIMEOUT_MS,
   connectTimeout: COMMAND_TIMEOUT_MS,
 } as const;
 

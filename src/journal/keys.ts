@@ -27,6 +27,12 @@ export const MAIL_CHANNEL = "wb:mail";
 /** A tenant's id, or "" for all. */
 export const CHANGED_CHANNEL = "wb:changed";
 
-export function membersKey(role: LeaseRole): string {
-  return `wb:{members}:${role}`;
+/** "<role> <shard>" of a lease that was released. */
+export const RELEASED_CHANNEL = "wb:released";
+
+export function beatsKey(role: LeaseRole): string {
+  return `wb:{members}:${role}:beats`;
 }
+
+/** What all processes must agree on (format.ts). */
+export const META_KEY = "wb:{meta}";

@@ -1,18 +1,26 @@
 -- Leases of a shard. The token is a counter with random bits behind it, so that it cannot repeat even where the counter
--- was lost with Redis's last writes.
--- KEYS: the shard's prefix. ARGV: acquire | renew | release, role, token (acquire: random bits), ttl ms, owner.
--- Returns the token (acquire), 1 (renew, release), or false when somebody else holds the lease.
+-- was lost with Redis's last writes. No clock takes part: a lease is its owner's until it is released, or granted to
+-- another who has watched it long enough.
+-- KEYS: the shard's prefix.
+-- ARGV: acquire, role, random bits, owner, token and renewals of the lease as it was seen ("" both: nobody's)
+--     | renew, role, token
+--     | release, role, token, shard.
+-- Returns the token (acquire), 1 (renew, release), or false when the lease is not as it was seen, or not the caller's.
 
-local key = KEYS[1] .. ':lease:' .. ARGV[2]
-local call, token, ttl = ARGV[1], ARGV[3], ARGV[4]
+local call, key, token = ARGV[1], KEYS[1] .. ':lease:' .. ARGV[2], ARGV[3]
+local held = redis.call('HMGET', key, 'token', 'renewals')
 
 if call == 'acquire' then
-  if redis.call('EXISTS', key) == 1 then return false end
+  if (held[1] or '') ~= ARGV[5] or (held[1] and (held[2] or '0') or '') ~= ARGV[6] then return false end
   token = redis.call('INCR', KEYS[1] .. ':epoch') .. '-' .. token
-  redis.call('HSET', key, 'owner', ARGV[5], 'token', token)
-  redis.call('PEXPIRE', key, ttl)
+  redis.call('HSET', key, 'owner', ARGV[4], 'token', token, 'renewals', 0)
   return token
 end
-if redis.call('HGET', key, 'token') ~= token then return false end
-if call == 'renew' then redis.call('PEXPIRE', key, ttl) else redis.call('DEL', key) end
+if held[1] ~= token then return false end
+if call == 'renew' then
+  redis.call('HINCRBY', key, 'renewals', 1)
+else
+  redis.call('DEL', key)
+  redis.call('PUBLISH', 'wb:released', ARGV[2] .. ' ' .. ARGV[4])
+end
 return 1

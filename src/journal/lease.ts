@@ -1,7 +1,9 @@
-import type { Lease, LeaseRole, Leases } from "../core/journal.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import type { Lease, LeaseRole, LeaseState } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
 import type { Random } from "../core/random.ts";
-import type { RedisConnection } from "./connection.ts";
-import { membersKey, shardPrefix } from "./keys.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
+import { beatsKey, shardPrefix } from "./keys.ts";
 import leaseLua from "./lease.lua" with { type: "text" };
 import membersLua from "./members.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
@@ -10,32 +12,56 @@ const leaseScript = new Script(leaseLua, "run");
 const membersScript = new Script(membersLua, "run");
 
 /** Who may act for which shard, and who is there to share them. */
-export class RedisLeases implements Leases {
+export class RedisLeases {
   constructor(
     private readonly connection: RedisConnection,
+    private readonly clock: Clock,
     private readonly random: Random,
   ) {}
 
-  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
+  /** A cluster's nodes are asked at one time, and those that do not answer soon are not waited for. */
+  async leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
+    const looks = Array.from({ length: shards }, (_, shard) => this.look(role, shard));
+    const first = Promise.any(looks);
+    await first.catch((error: AggregateError) => Promise.reject(redisFailure(error.errors[0])));
+    const late = new AbortController();
+    const tooLate = sleep(this.clock, limits.leaseCompeteMs, late.signal).then(() => undefined);
+    const states = looks.map((look) => Promise.race([look.catch(() => undefined), tooLate]));
+    const seen = await Promise.all(states);
+    late.abort();
+    return seen;
+  }
+
+  private async look(role: LeaseRole, shard: number): Promise<LeaseState | null> {
+    const [token, renewals] = await this.connection.hmget(`${shardPrefix(shard)}:lease:${role}`, "token", "renewals");
+    return token == null ? null : { token, renewals: Number(renewals ?? 0) };
+  }
+
+  async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
     const bits = Buffer.from(this.random.fill(new Uint8Array(16))).toString("hex");
-    const token = await this.call(shard, ["acquire", role, bits, ttlMs, owner]);
+    const expected = seen === null ? ["", ""] : [seen.token, seen.renewals];
+    const token = await this.call(shard, ["acquire", role, bits, owner, ...expected]);
     return token === null ? null : { shard, role, token: String(token) };
   }
 
-  async renew(lease: Lease, ttlMs: number): Promise<boolean> {
-    return (await this.call(lease.shard, ["renew", lease.role, lease.token, ttlMs])) !== null;
+  async renew(lease: Lease): Promise<boolean> {
+    return (await this.call(lease.shard, ["renew", lease.role, lease.token])) !== null;
   }
 
   async release(lease: Lease): Promise<void> {
-    await this.call(lease.shard, ["release", lease.role, lease.token]);
+    await this.call(lease.shard, ["release", lease.role, lease.token, lease.shard]);
   }
 
-  async heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
-    return Number(await membersScript.run(this.connection, [membersKey(role)], ["join", owner, ttlMs]));
+  async heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    // The script answers processes and counts in turn.
+    const told = (await membersScript.run(this.connection, [beatsKey(role)], ["beat", owner])) as string[];
+    const beats = new Map<string, number>();
+    for (let at = 0; at + 1 < told.length; at += 2) beats.set(told[at] ?? "", Number(told[at + 1]));
+    return beats;
   }
 
-  async resign(role: LeaseRole, owner: string): Promise<void> {
-    await membersScript.run(this.connection, [membersKey(role)], ["leave", owner]);
+  async resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    await membersScript.run(this.connection, [beatsKey(role)], ["leave", owner, beats ?? ""]);
   }
 
   private call(shard: number, args: ScriptArgument[]): Promise<unknown> {

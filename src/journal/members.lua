@@ -1,11 +1,10 @@
--- Which processes play a role. KEYS: the role's members (zset, process -> until unix ms).
--- ARGV: join | leave, process, ttl ms. Returns how many live.
+-- Which processes play a role. KEYS: the role's heartbeats (hash, process -> count).
+-- ARGV: beat, process | leave, process, the count that it must still have ("" any).
+-- Returns all processes and their counts, in turn (beat), or 1.
 
-local now = now_ms()
-if ARGV[1] == 'join' then
-  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[2])
-else
-  redis.call('ZREM', KEYS[1], ARGV[2])
+if ARGV[1] == 'beat' then
+  redis.call('HINCRBY', KEYS[1], ARGV[2], 1)
+  return redis.call('HGETALL', KEYS[1])
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-return redis.call('ZCARD', KEYS[1])
+if ARGV[3] == '' or redis.call('HGET', KEYS[1], ARGV[2]) == ARGV[3] then redis.call('HDEL', KEYS[1], ARGV[2]) end
+return 1

@@ -1,33 +1,30 @@
 -- Adds what somebody else says about jobs: at most one event a job and type (clicked: a job, type and result).
 -- KEYS: the prefix of each shard in the call.
--- ARGV: for each shard how many items, and eight values an item: tenant, job id, event type, result, recipient to
---       suppress ("" none), reason, the job's record as the ledger has it ("" not asked yet), and what to do with what
---       comes before the job has ended: h hold, r record, k keep.
--- Returns recorded | duplicate | unknown | early | kept for each item.
--- Keep: a job that is parked ends with success, as its provider has it. Any other gets a line that settle.lua makes an
--- event of when the job ends, and by which pull.lua knows that it must not be handed over again.
+-- ARGV: for each shard how many items, and seven values an item: tenant, job id, event type, result, recipient to
+--       suppress ("" none), reason, and the job's record as the ledger has it ("" not asked yet).
+-- Returns recorded | duplicate | unknown | kept for each item.
+-- A job that is parked ends with success, as its provider has it. Any other that has not ended gets a line that settle.lua
+-- makes an event of when the job ends, and by which pull.lua knows that it must not be handed over again.
 
 local out, at = {}, 1
 
 for k = 1, #KEYS do
-  local prefix, items, rows = KEYS[k], tonumber(ARGV[at]), {}
+  local prefix, items, rows, ended, back = KEYS[k], tonumber(ARGV[at]), {}, {}, {}
   local clock = event_clock(prefix)
   at = at + 1
   for _ = 1, items do
-    local tenant, job, type, result, mode = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 7]
+    local tenant, job, type, result = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
     local stored = redis.call('HGET', bucket, field)
     local record = stored or ARGV[at + 6]
     local owner, channel, status = record:match('^(%S+) (%a)(%a)')
-    local is_early = mode ~= 'r' and status and is_unfinished(status)
-    local parked = is_early and mode == 'k' and redis.call('HGET', prefix .. ':parked', job)
+    local is_early = status and is_unfinished(status)
+    local parked = is_early and redis.call('HGET', prefix .. ':parked', job)
     local answer = 'recorded'
     if owner ~= tenant then
       answer = 'unknown'
-    elseif has_event(record, type, result) or (is_early and record:find('\n!' .. type, 1, true)) then
+    elseif has_event(record, type, result) or (is_early and has_kept(record, type, result)) then
       answer = 'duplicate'
-    elseif is_early and mode == 'h' then
-      answer = 'early'
     elseif is_early and not parked then
       answer = 'kept'
       redis.call('HSET', bucket, field, record .. record_line('!' .. type, '', result))
@@ -36,32 +33,37 @@ for k = 1, #KEYS do
       if parked then
         redis.call('HDEL', prefix .. ':parked', job)
         redis.call('ZREM', prefix .. ':later', job)
+        count_ended(ended, tenant, payload_bytes(parked))
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))
         local id = clock.next()
         record = tenant .. ' ' .. channel .. 's' .. count_text(attempts, tonumber(waits) or 0) .. lines
           .. record_line('s', id, '')
-        rows[#rows + 1] = row .. event_in_row('s', id, '') .. end_in_row('s', attempts, '', parked:match('^[^\n]*\t([^\n]*)') or '') .. ']'
+        local template = parked:match('^[^\t\n]*\t([^\t\n]*)') or ''
+        rows[#rows + 1] = row .. event_in_row('s', id, '') .. end_in_row('s', attempts, '', template) .. ']'
       end
       if not (parked and type == 's') then
         local id = clock.next()
         record = record .. record_line(type, id, result)
         rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'
-        -- A job that comes back from the ledger is complete but for this event.
-        if stored then redis.call('HINCRBY', bucket, 'r', -1) end
       end
+      -- A job that comes back from the ledger leaves again.
+      if not stored then back[#back + 1] = job end
       redis.call('HSET', bucket, field, record)
-      redis.call('PERSIST', bucket)
     end
     if ARGV[at + 4] ~= '' and (answer == 'recorded' or answer == 'kept') then
       redis.call('HSET', prefix .. ':suppressed:' .. tenant, ARGV[at + 4], ARGV[at + 5])
     end
     out[#out + 1] = answer
-    at = at + 8
+    at = at + 7
   end
   if #rows > 0 then
     redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
     clock.save()
   end
+  if #back > 0 then
+    redis.call('RPUSH', prefix .. ':leaving', string.format('%.0f', shard_ms(prefix)) .. ' ' .. table.concat(back, ' '))
+  end
+  unload(prefix, ended)
 end
 return out

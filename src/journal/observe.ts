@@ -60,7 +60,7 @@ export class Observer {
 }
 
 function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
-  const { jobId, type, result, suppress, known, whenUnfinished } = observation;
+  const { jobId, type, result, suppress, known } = observation;
   return [
     tenant.tenantId,
     jobId,
@@ -69,11 +69,5 @@ function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
     suppress?.recipient ?? "",
     suppress?.reason ?? "",
     known === null ? "" : encodeRecord(known),
-    WHEN_UNFINISHED[whenUnfinished],
   ];
 }
-
-const WHEN_UNFINISHED = { hold: "h", record: "r", keep: "k" } as const satisfies Record<
-  Observation["whenUnfinished"],
-  string
->;

@@ -1,46 +1,59 @@
 -- Shared by all scripts. KEYS[n] is a shard's prefix P; every key of the shard begins with it:
 --   P:box:<box>            stream  one entry a job, field p = "<job id> <channel><count> <recipient>\n<payload>";
---                                  a q behind the count: pending until its content was looked at;
---                                  behind the recipient, where there is one, a tab and the template as JSON text;
+--                                  a q behind the count: pending until its content was looked at; behind the recipient
+--                                  a tab and the template as JSON text ("" none), and a tab, the SHA-256 and the bytes
+--                                  of a payload that waits elsewhere, each only where there is one;
+--                                  ids "<n>-0" with n from the counter in P:load;
 --                                  a box is "<tenant>/<channel>": a tenant's channels do not wait for each other
 --   P:ready                set     boxes with entries that nobody has pulled
 --   P:held                 set     boxes with entries that the owner knows of
 --   P:cursor               hash    box -> last entry that was pulled
---   P:later                zset    job id -> when its retry is due (unix ms)
---   P:parked               hash    job id -> "<box> <box entry>" of a job that waits in P:later
---   P:jobs:<bucket>        hash    job records (below); field n counts what keeps the bucket from expiring
---   P:failed:<job id>      string  box entry of a failed job, for the operator's retry
+--   P:later                zset    job id -> when its retry is due (shard time, ms)
+--   P:parked               hash    job id -> "<box> <box entry>" of a job that waits in P:later;
+--                                  "<box>!<token> <box entry>" of one that was lent under the lease with that token
+--   P:skew                 string  ms that the shard's time is ahead of Redis' clock
+--   P:jobs:<bucket>        hash    job records (below)
+--   P:load                 hash    tenant -> "<jobs> <bytes of their payloads>" that it has unfinished;
+--                                  "" -> the number of the last box entry
 --   P:outbox               stream  one entry a batch, field r = its rows, one JSON array a line; field c = their number
 --   P:mark                 string  "<first> <last>" entry of the outbox batch that is being recorded
 --   P:clock                string  last event id
---   P:lease:<role>         hash    owner, token
+--   P:recorded             string  last event id that is in the event store
+--   P:leaving              list    "<shard time, ms> <job id> <job id> ..." of finished jobs, when their end was recorded
+--   P:lease:<role>         hash    owner, token, renewals; no clock ends it
 --   P:epoch                string  counter behind the tokens
 --   P:suppressed:<tenant>  hash    recipient -> reason; "" for one that was removed before the index was complete
 --   P:suppressions-loaded  string  there when P:suppressed:* hold all that the registry does
 --   P:allowance:<box>:<day> string deliveries that were taken of what the box may send on a UTC day (days since 1970)
 --   P:rate                 hash    tenant -> "<first slice> <total> <slice> <requests in that slice>" of its rate window
 --   P:rate:<tenant>        hash    <earlier slice of the window> -> requests
---   P:closing              list    buckets that got rows recorded, until they are old enough to expire
---   P:repeated:<job id>    string  there was a repeat of the accept call whose first job this is
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
--- Beside the shards are wb:{members}:<role> (members.lua) and wb:{ref<tag>}:<hour>:<bucket> (references.ts).
+--   P:quarantine           list    "<unix ms> <what> <where>: <why>\n<text>" of what cannot be read, the newest first
+-- Beside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
+-- (references.ts).
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <box entry>". Then a line an event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
--- While the job has not ended also, for each type at most once, a report that waits for its end: "!<type> <result>".
+-- While the job has not ended also, for each type (clicked: type and result) at most once, a report that waits for its end: "!<type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" where there were waits that cost no attempt. The sum of both is the
 -- number of the settlement, by which its repeats are known.
 -- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
 -- failed f, suppressed x. Events: see codec.ts.
 --
--- Bucket rule: field r = its rows that are in the ledger, less its events beyond the one that ended a job. A bucket is
--- complete when r is the number of its jobs: all are final and all is recorded. Only a complete bucket that is too old
--- to get new jobs expires (record.lua), so that accepting a job costs it nothing.
+-- Shard time is Redis' clock and P:skew, which pull.lua keeps in step with the owner's monotonic clock: where Redis' clock
+-- is set forward or back, what is due stays due when it was.
 
+-- A script sees one time from its beginning to its end.
+local script_ms
 local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  if not script_ms then
+    local time = redis.call('TIME')
+    script_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return script_ms
 end
+
+local function shard_ms(prefix) return now_ms() + tonumber(redis.call('GET', prefix .. ':skew') or '0') end
 
 -- 1735689600000 and 4096: the event epoch and the ids of a millisecond (core/event.ts).
 local function event_clock(prefix)
@@ -62,8 +75,63 @@ local function holds_lease(prefix, role, token)
   return redis.call('HGET', prefix .. ':lease:' .. role, 'token') == token
 end
 
--- When the first jobs of the bucket were made (unix ms): its name is their time in steps of 16 ms.
-local function bucket_ms(job) return tonumber(job:sub(1, 8) .. job:sub(10, 12), 16) * 16 end
+-- The number of a box entry: rises for as long as there is a shard, also where its last writes were forgotten. 256 a
+-- millisecond of the event epoch is more than any shard takes, and more than any id that was a time.
+local function next_entry(last)
+  return math.max(last + 1, (now_ms() - 1735689600000) * 256)
+end
+local function entry_id(number) return string.format('%.0f-0', number) end
+
+-- What a job counts for in its tenant's load: the bytes of its payload, wherever that is.
+local function payload_bytes(entry)
+  local head = entry:find('\n', 1, true) or #entry
+  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\n$') or '0')
+end
+
+local function load_of(text)
+  local jobs, bytes = (text or ''):match('^(%d+) (%d+)$')
+  return { jobs = tonumber(jobs or '0'), bytes = tonumber(bytes or '0') }
+end
+
+-- Takes jobs that have ended off their tenants' loads: tenant -> { jobs, bytes }. What was never counted goes below no 0.
+local function unload(prefix, ended)
+  local tenants, writes, gone = {}, {}, {}
+  for tenant in pairs(ended) do tenants[#tenants + 1] = tenant end
+  if #tenants == 0 then return end
+  local loads = redis.call('HMGET', prefix .. ':load', unpack(tenants))
+  for i, tenant in ipairs(tenants) do
+    local load = load_of(loads[i])
+    load.jobs, load.bytes = load.jobs - ended[tenant].jobs, math.max(0, load.bytes - ended[tenant].bytes)
+    if load.jobs <= 0 then
+      gone[#gone + 1] = tenant
+    else
+      writes[#writes + 1] = tenant
+      writes[#writes + 1] = string.format('%.0f %.0f', load.jobs, load.bytes)
+    end
+  end
+  if #writes > 0 then redis.call('HSET', prefix .. ':load', unpack(writes)) end
+  if #gone > 0 then redis.call('HDEL', prefix .. ':load', unpack(gone)) end
+end
+
+local function count_ended(ended, tenant, bytes)
+  local sum = ended[tenant] or { jobs = 0, bytes = 0 }
+  ended[tenant] = sum
+  sum.jobs, sum.bytes = sum.jobs + 1, sum.bytes + bytes
+end
+
+-- Puts away what cannot be read, so that it stops nothing else. Answers what each caller returns: what and where, in turn.
+local function quarantine(prefix, said, what, where, why, text)
+  local line = string.format('%.0f', now_ms()) .. ' ' .. what .. ' ' .. where .. ': ' .. why
+  redis.call('LPUSH', prefix .. ':quarantine', line .. '\n' .. tostring(text or ''):sub(1, 16384))
+  redis.call('LTRIM', prefix .. ':quarantine', 0, 999)
+  said[#said + 1] = what
+  said[#said + 1] = where
+end
+
+local ENTRY = '^' .. ('[%x-]'):rep(36) .. ' [ewp]%d+%+?%d*q? [^\n]*\n'
+local function is_entry(text) return type(text) == 'string' and text:find(ENTRY) ~= nil end
+local function is_box(text) return type(text) == 'string' and text:find('^[^/]+/[ewp]$') ~= nil end
+local function is_record(text) return text:find('^%S+ [ewp][pqrsfx]%d+%+?%d*') ~= nil end
 
 local function or_empty(json)
   if json == '' then return '{}' end
@@ -82,6 +150,15 @@ local function has_event(record, type, result)
   if type ~= 'c' then return record:find('\n' .. type .. '%d') ~= nil end
   -- An empty result is left out of its line, and the space before it.
   for known in record:gmatch('\nc%d+ ?([^\n]*)') do
+    if known == result then return true end
+  end
+  return false
+end
+
+-- Whether a report of the kind waits for the job's end already.
+local function has_kept(record, type, result)
+  if type ~= 'c' then return record:find('\n!' .. type, 1, true) ~= nil end
+  for known in record:gmatch('\n!c ?([^\n]*)') do
     if known == result then return true end
   end
   return false

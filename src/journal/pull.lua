@@ -1,57 +1,120 @@
 -- Hands the owner of a shard its next jobs.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, survey (1 names every box with mail again), most due retries, most ready boxes, most bytes a box,
---       then three values a box: its name, the last entry that was read ("" none), most entries.
+-- ARGV: lease token, survey (1 names every box with mail again), the shard's time by the owner's reckoning ("" none) and
+--       how far it may be off (ms), most due retries, most ready boxes, most bytes of entries in the call, then four
+--       values a box: its name, the last entry that was read ("" none), most entries, most bytes.
 -- Returns false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry is due (-1 none),
---       the boxes with unpulled mail, and a list a box: whether it has more, then of each job entry id, entry, and the
---       suppression reason ("" none) or "!" where a report says that its provider has it.
--- A pulled job is running because its entry is not beyond its box's cursor: one write a box, none a job.
+--       the boxes with unpulled mail, a list a box: whether it has more, then of each job entry id, entry, and the
+--       suppression reason ("" none) or "!" where a report says that its provider has it; the shard's time (ms), and what
+--       was put into quarantine.
+-- A pulled job is running because its entry is not beyond its box's cursor: one write a call, none a job.
+-- Bytes are of entries. The call's first entry is handed out although it is too large, and so is a box's first where the
+-- call has room for it; no other entry goes beyond the bytes of its box or of the call.
 
 local prefix, token = KEYS[1], ARGV[1]
 if not holds_lease(prefix, 'dispatcher', token) then return false end
 
 local later, parked, ready_key = prefix .. ':later', prefix .. ':parked', prefix .. ':ready'
-local due_max, ready_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local due_max, ready_max, bytes_max = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local said = {}
+
+-- A step of Redis' clock is not one of the shard's time. What calls take is none either.
+local time, reckoned = shard_ms(prefix), tonumber(ARGV[3])
+if reckoned and math.abs(time - reckoned) > tonumber(ARGV[4]) then
+  redis.call('SET', prefix .. ':skew', string.format('%.0f', reckoned - now_ms()))
+  time = reckoned
+end
 
 if ARGV[2] == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 
-local due = redis.call('ZRANGEBYSCORE', later, '-inf', now_ms(), 'LIMIT', 0, due_max)
-for _, job in ipairs(due) do
-  local value = redis.call('HGET', parked, job)
-  local space = value:find(' ', 1, true)
-  local box = value:sub(1, space - 1)
-  redis.call('XADD', prefix .. ':box:' .. box, '*', 'p', value:sub(space + 1))
-  redis.call('SADD', ready_key, box)
-  redis.call('HDEL', parked, job)
-  redis.call('ZREM', later, job)
+-- How many to read at once so that little is read that there is no room for: by the bytes of those that were read before.
+local seen, seen_bytes = 0, 0
+local function step_for(room, last)
+  if seen == 0 then return last end
+  return math.max(1, math.min(4 * last, math.floor(room * seen / math.max(1, seen_bytes)) + 1))
 end
+local function saw(bytes) seen, seen_bytes = seen + 1, seen_bytes + bytes end
 
-local ready = redis.call('SPOP', ready_key, ready_max)
+-- Brings due jobs back into their boxes. Answers whether more are due than may be moved at once.
+local function move_due()
+  local due = redis.call('ZRANGEBYSCORE', later, '-inf', time, 'LIMIT', 0, due_max)
+  if #due == 0 then return false end
+  local moved, boxes, box_names, bytes, step = {}, {}, {}, 0, 8
+  local number = tonumber(redis.call('HGET', prefix .. ':load', '') or '0')
+  while #moved < #due and bytes < bytes_max do
+    step = step_for(bytes_max - bytes, step)
+    local first = #moved + 1
+    local values = redis.call('HMGET', parked, unpack(due, first, math.min(first + step - 1, #due)))
+    for i, value in ipairs(values) do
+      if bytes >= bytes_max then break end
+      local job = due[first + i - 1]
+      local space = value and value:find(' ', 1, true)
+      local box = space and value:sub(1, space - 1):match('^[^!]+')
+      local entry = space and value:sub(space + 1)
+      if is_box(box) and is_entry(entry) then
+        number = next_entry(number)
+        redis.call('XADD', prefix .. ':box:' .. box, entry_id(number), 'p', entry)
+        bytes = bytes + #entry
+        saw(#entry)
+        if not boxes[box] then
+          boxes[box] = true
+          box_names[#box_names + 1] = box
+        end
+      else
+        quarantine(prefix, said, 'parked', job, value and 'no box and entry' or 'nothing is parked', value)
+      end
+      moved[#moved + 1] = job
+    end
+  end
+  redis.call('HDEL', parked, unpack(moved))
+  redis.call('ZREM', later, unpack(moved))
+  redis.call('HSET', prefix .. ':load', '', string.format('%.0f', number))
+  if #box_names > 0 then redis.call('SADD', ready_key, unpack(box_names)) end
+  return #moved < #due or #due == due_max
+end
+local more_due = move_due()
+
+local ready, popped = {}, redis.call('SPOP', ready_key, ready_max)
+for _, box in ipairs(popped) do
+  if is_box(box) then ready[#ready + 1] = box else quarantine(prefix, said, 'box', box, 'not the name of a box', '') end
+end
 if #ready > 0 then redis.call('SADD', prefix .. ':held', unpack(ready)) end
 
--- Reads in growing steps, so that a box of large entries is not read far beyond the bytes that are asked for.
-local function read_box(box, after, entries_max)
-  local key, read, bytes, more = prefix .. ':box:' .. box, {}, 0, false
-  local from, step = after == '' and '-' or '(' .. after, 4
-  while #read < entries_max do
-    step = math.min(2 * step, entries_max - #read)
+local room, is_first = bytes_max, true
+local function read_box(box, after, entries_max, box_room)
+  local key, from, read, step = prefix .. ':box:' .. box, after == '' and '-' or '(' .. after, {}, 4
+  if room <= 0 then return read, true end
+  while true do
+    -- One more than is wanted, so that it is known whether there is more.
+    step = math.min(step_for(math.min(room, box_room), step), entries_max + 1 - #read)
     local entries = redis.call('XRANGE', key, from, '+', 'COUNT', step)
     for _, entry in ipairs(entries) do
-      read[#read + 1] = entry
-      bytes = bytes + #entry[2][2]
+      local value = entry[2][2]
+      if is_entry(value) then
+        local bytes = #value
+        saw(bytes)
+        if #read == entries_max or (not is_first and bytes > room) or (#read > 0 and bytes > box_room) then
+          return read, true
+        end
+        read[#read + 1] = entry
+        room, box_room, is_first = room - bytes, box_room - bytes, false
+      else
+        quarantine(prefix, said, 'entry', box .. ' ' .. entry[1], 'not a box entry', value)
+        redis.call('XDEL', key, entry[1])
+      end
       from = '(' .. entry[1]
     end
-    more = #entries == step
-    if not more or bytes >= bytes_max then break end
+    if #entries < step then
+      if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', box) end
+      return read, false
+    end
   end
-  if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', box) end
-  return read, more
 end
 
 local function is_beyond(entry, cursor)
-  if not cursor then return true end
   local ms, seq = entry:match('^(%d+)-(%d+)$')
-  local cursor_ms, cursor_seq = cursor:match('^(%d+)-(%d+)$')
+  local cursor_ms, cursor_seq = (cursor or ''):match('^(%d+)-(%d+)$')
+  if not cursor_ms then return true end
   ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
   return ms > cursor_ms or (ms == cursor_ms and tonumber(seq) > tonumber(cursor_seq))
 end
@@ -70,15 +133,20 @@ local function is_reported(entry)
   return record and record:find('\n!', 1, true) ~= nil
 end
 
+-- A new owner reads a box from its start: what was running stays so, a cursor never goes back.
+local names, cursors, moved_cursors = {}, {}, {}
+for at = 8, #ARGV, 4 do names[#names + 1] = ARGV[at] end
+if #names > 0 then
+  for i, cursor in ipairs(redis.call('HMGET', prefix .. ':cursor', unpack(names))) do cursors[names[i]] = cursor end
+end
+
 local boxes = {}
-for at = 6, #ARGV, 3 do
+for at = 8, #ARGV, 4 do
   local box = ARGV[at]
-  local read, more = read_box(box, ARGV[at + 1], tonumber(ARGV[at + 2]))
+  local read, more = read_box(box, ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]))
   local suppressed = prefix .. ':suppressed:' .. box:match('^[^/]+')
   local has_suppressed = #read > 0 and redis.call('EXISTS', suppressed) == 1
-  -- A new owner reads a box from its start: what was running stays so, the cursor never goes back.
-  local cursor = #read > 0 and redis.call('HGET', prefix .. ':cursor', box)
-  local cells, is_first_pull = { more and 1 or 0 }, false
+  local cursor, cells, is_first_pull = cursors[box], { more and 1 or 0 }, false
   for _, entry in ipairs(read) do
     local value = entry[2][2]
     local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\t\n]*)')) or ''
@@ -93,10 +161,15 @@ for at = 6, #ARGV, 3 do
     cells[#cells + 1] = reason
   end
   local last = read[#read]
-  if last and is_beyond(last[1], cursor) then redis.call('HSET', prefix .. ':cursor', box, last[1]) end
+  if last and is_beyond(last[1], cursor) then
+    cursors[box] = last[1]
+    moved_cursors[#moved_cursors + 1] = box
+    moved_cursors[#moved_cursors + 1] = last[1]
+  end
   boxes[#boxes + 1] = cells
 end
+if #moved_cursors > 0 then redis.call('HSET', prefix .. ':cursor', unpack(moved_cursors)) end
 
 local next_due = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
-local wait = next_due[2] and math.max(0, next_due[2] - now_ms()) or -1
-return { (#due == due_max or #ready == ready_max) and 1 or 0, wait, ready, boxes }
+local wait = next_due[2] and math.max(0, next_due[2] - time) or -1
+return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, boxes, time, said }

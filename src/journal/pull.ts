@@ -1,45 +1,73 @@
-import { FENCED, type Fenced, type Lease, type PullRequest, type PullResult } from "../core/journal.ts";
+import type { QueuedJob } from "../core/job.ts";
+import { FENCED, type Fenced, type Lease, type Mailbox, type PullRequest, type PullResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
+import { bounds } from "./bounds.ts";
 import { decodeBox, decodeEntry, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
+import type { Quarantine } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 
 const script = new Script(pullLua, "run");
 
-/** more, ms until the next retry, ready boxes, and a flat list a box: more, then entry id, entry, suppression. */
-type PullReply = [number, number, string[], [number, ...string[]][]];
+/** More, ms until the next retry, ready boxes, a flat list a box (more, then entry id, entry, suppression), time, quarantined. */
+type PullReply = [number, number, string[], [number, ...string[]][], number, string[]];
 
 /** The second verb: the owner's next jobs. */
-export async function pull(
-  connection: RedisConnection,
-  lease: Lease,
-  request: PullRequest,
-): Promise<PullResult | Fenced> {
+export class Puller {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly quarantine: Quarantine,
+  ) {}
+
+  async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    const args = encodeRequest(lease, request);
+    // The script answers in this form, or null when it is fenced.
+    const reply = (await script.run(this.connection, [shardPrefix(lease.shard)], args)) as PullReply | null;
+    if (reply === null) return FENCED;
+    const [more, nextDueMs, ready, lists, shardTimeMs, said] = reply;
+    this.quarantine.tell(lease.shard, said);
+    const boxes = [];
+    for (const [i, { box }] of request.boxes.entries()) {
+      const [boxMore = 0, ...cells] = lists[i] ?? [0];
+      boxes.push({ box, jobs: await this.decodeJobs(lease.shard, box, cells), more: boxMore === 1 });
+    }
+    return {
+      more: more === 1,
+      nextDueMs: nextDueMs === -1 ? null : nextDueMs,
+      ready: ready.map(decodeBox),
+      boxes,
+      shardTimeMs,
+    };
+  }
+
+  private async decodeJobs(shard: number, box: Mailbox, cells: readonly string[]): Promise<QueuedJob[]> {
+    const jobs = [];
+    for (let at = 0; at + 2 < cells.length; at += 3) {
+      const [id = "", entry = "", mark = ""] = cells.slice(at, at + 3);
+      try {
+        jobs.push(decodeEntry(box.tenantId, id, entry, mark));
+      } catch (error) {
+        const [name, why] = [encodeBox(box), error instanceof Error ? error.message : String(error)];
+        const entryAt = [name, id] as const;
+        await this.quarantine.put(shard, { what: "entry", where: `${name} ${id}`, why, text: entry, entry: entryAt });
+      }
+    }
+    return jobs;
+  }
+}
+
+function encodeRequest(lease: Lease, { boxes, survey, shardTimeMs, bytesMax }: PullRequest): ScriptArgument[] {
   const args: ScriptArgument[] = [
     lease.token,
-    request.survey ? 1 : 0,
+    survey ? 1 : 0,
+    shardTimeMs === null ? "" : Math.round(shardTimeMs),
+    bounds.shardTimeSlackMs,
     limits.pullDueMax,
     limits.pullReadyMax,
-    limits.pullBytesPerBoxMax,
+    bytesMax,
   ];
-  for (const { box, after, entriesMax } of request.boxes) args.push(encodeBox(box), after ?? "", entriesMax);
-  // The script answers in this form, or null when it is fenced.
-  const reply = (await script.run(connection, [shardPrefix(lease.shard)], args)) as PullReply | null;
-  if (reply === null) return FENCED;
-  const [more, nextDueMs, ready, boxes] = reply;
-  return {
-    more: more === 1,
-    nextDueMs: nextDueMs === -1 ? null : nextDueMs,
-    ready: ready.map(decodeBox),
-    boxes: request.boxes.map(({ box }, i) => {
-      const [boxMore = 0, ...cells] = boxes[i] ?? [0];
-      const jobs = [];
-      for (let at = 0; at + 2 < cells.length; at += 3) {
-        jobs.push(decodeEntry(box.tenantId, cells[at] ?? "", cells[at + 1] ?? "", cells[at + 2] ?? ""));
-      }
-      return { box, jobs, more: boxMore === 1 };
-    }),
-  };
+  for (const pull of boxes) args.push(encodeBox(pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
+  return args;
 }

@@ -2,8 +2,8 @@ import { Cluster, type Redis } from "ioredis";
 import { type Clock, sleep } from "../core/clock.ts";
 import { ConfigurationError, UnavailableError } from "../core/errors.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import { connectRedis, type RedisAddress, type RedisConnection, redisFailure } from "./connection.ts";
-import { claimMeta, type QueueMeta, readMeta, setMeta } from "./identities.ts";
+import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import { Meta } from "./format.ts";
 
 /** What one Redis server says about itself. Null: it does not say. */
 export interface RedisFacts {
@@ -29,11 +29,19 @@ export interface RedisInspectionOptions {
 
 /** A short look at Redis before anything works on it: what kind of server it is, and whose queue it holds. */
 export class RedisInspection {
-  private constructor(private readonly connection: RedisConnection) {}
+  /** What the queue there says about itself. */
+  readonly meta: Meta;
+
+  private constructor(
+    private readonly connection: RedisConnection,
+    telemetry: Telemetry,
+  ) {
+    this.meta = new Meta(connection, telemetry);
+  }
 
   /** Rejects with `UnavailableError` where nothing answers. */
   static async open({ address, clock, telemetry, withinMs }: RedisInspectionOptions): Promise<RedisInspection> {
-    const connection = connectRedis(address, telemetry);
+    const connection = new RedisConnector(address, clock, telemetry).connect();
     let lastError = "";
     connection.on("error", (error: Error & { readonly lastNodeError?: Error }) => {
       lastError = (error.lastNodeError ?? error).message;
@@ -46,7 +54,7 @@ export class RedisInspection {
       }
       await sleep(clock, 20);
     }
-    return new RedisInspection(connection);
+    return new RedisInspection(connection, telemetry);
   }
 
   /** The server; in a cluster each master. */
@@ -58,18 +66,6 @@ export class RedisInspection {
     } catch (error) {
       throw redisFailure(error);
     }
-  }
-
-  meta(): Promise<QueueMeta> {
-    return readMeta(this.connection);
-  }
-
-  claimMeta(field: string, value: string): Promise<string> {
-    return claimMeta(this.connection, field, value);
-  }
-
-  setMeta(field: string, value: string): Promise<void> {
-    return setMeta(this.connection, field, value);
   }
 
   close(): Promise<void> {

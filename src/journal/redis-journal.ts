@@ -15,6 +15,7 @@ import type {
   Journal,
   Lease,
   LeaseRole,
+  LeaseState,
   NewJob,
   Observation,
   ObserveResult,
@@ -35,17 +36,19 @@ import type { TenantRef } from "../core/tenant.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { decodeRecord, encodeBox } from "./codec.ts";
-import { connectRedis, type RedisAddress, type RedisConnection, redisFailure } from "./connection.ts";
-import { CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, membersKey, shardPrefix } from "./keys.ts";
+import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import { type FormatMode, Meta } from "./format.ts";
+import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
-import { pull } from "./pull.ts";
-import { record } from "./record.ts";
+import { Puller } from "./pull.ts";
+import { Quarantine } from "./quarantine.ts";
+import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
-import { settle } from "./settle.ts";
+import { SettleCalls } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 
 export interface RedisJournalOptions {
@@ -58,8 +61,8 @@ export interface RedisJournalOptions {
 }
 
 /**
- * The journal on Redis. Requests and owners have a connection each, so that a large pull does not stand before an accept.
- * Also carries the `changed` messages of the registry, since the subscription is here already.
+ * The journal on Redis. What must not stand behind something else has a connection of its own: what requests wait for
+ * (`front`), leases, what is large (`bulk`: pulls and batches of the outbox), and all that is small (`owner`). Also carries the `changed` messages of the registry, since the subscription is here already.
  */
 export class RedisJournal implements Journal, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
@@ -71,20 +74,30 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
   readonly incomingMessages: IncomingMessages;
 
   private readonly front: RedisConnection;
+  private readonly leaseLine: RedisConnection;
+  private readonly bulk: RedisConnection;
   private readonly owner: RedisConnection;
   private readonly subscriber: RedisConnection;
   private readonly acceptor: Acceptor;
   private readonly observer: Observer;
   private readonly references: References;
-  private readonly leases: RedisLeases;
+  private readonly puller: Puller;
+  private readonly settler: SettleCalls;
+  private readonly recording: RecordCalls;
+  private readonly leaseCalls: RedisLeases;
+  private readonly agreed: Meta;
+  private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly mailListeners = new Set<(shard: number) => void>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
 
   constructor(private readonly options: RedisJournalOptions) {
     const { address, clock, random, telemetry } = options;
-    this.front = connectRedis(address, telemetry);
-    this.owner = connectRedis(address, telemetry);
-    this.subscriber = connectRedis(address, telemetry);
+    const connector = new RedisConnector(address, clock, telemetry);
+    this.front = connector.connect();
+    this.leaseLine = connector.connect();
+    this.bulk = connector.connect();
+    this.owner = connector.connect();
+    this.subscriber = connector.connect();
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.acceptor = new Acceptor(
       this.front,
@@ -92,10 +105,15 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
       shardsPerCall,
       new Replicas(this.front, options.replicasAcked ?? 0),
     );
-    this.observer = new Observer(this.front, clock, shardsPerCall);
+    this.observer = new Observer(this.owner, clock, shardsPerCall);
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.references = new References(this.owner, this.front, clock);
-    this.leases = new RedisLeases(this.owner, random);
+    this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
+    const quarantine = new Quarantine(this.owner, telemetry);
+    this.puller = new Puller(this.bulk, quarantine);
+    this.settler = new SettleCalls(this.owner, quarantine);
+    this.recording = new RecordCalls(this.bulk, quarantine);
+    this.agreed = new Meta(this.owner, telemetry);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
@@ -103,30 +121,52 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
   async start(): Promise<void> {
     const { clock } = this.options;
     const giveUpAtMs = clock.monotonicMs() + limits.journalStartMs;
-    for (const connection of [this.front, this.owner, this.subscriber]) {
+    for (const connection of this.connections()) {
       while (connection.status !== "ready") {
         if (clock.monotonicMs() > giveUpAtMs)
           throw new UnavailableError("no Redis answers at the address in REDIS_URL");
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL);
+    await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
+  }
+
+  private connections(): readonly RedisConnection[] {
+    return [this.front, this.leaseLine, this.bulk, this.owner, this.subscriber];
+  }
+
+  /**
+   * Makes sure that the queue has the format that this release writes: a new queue gets it, an older one is migrated where
+   * `mode` says so. Rejects with `ConfigurationError` where it must not be touched. Before any other call.
+   */
+  openFormat(mode: FormatMode): Promise<void> {
+    return this.agreed.openFormat(mode);
+  }
+
+  /** What is written down beside the queue for all processes to agree on: format and identities. */
+  meta(): Promise<Record<string, string>> {
+    return this.agreed.read();
+  }
+
+  /** Writes a field down if nobody has before; answers what it is then. */
+  claimMeta(field: string, value: string): Promise<string> {
+    return this.agreed.claim(field, value);
   }
 
   /**
    * Ends every lease. Only for a caller who knows that all former owners are dead, because it alone holds the lock on the
-   * folder that this Redis writes to; otherwise their jobs would wait until the leases expire.
+   * folder that this Redis writes to; otherwise their jobs would wait until the leases have been watched for their term.
    */
   async forgetOwners(shards: number): Promise<void> {
     const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
     for (const role of roles) {
-      await this.owner.del(membersKey(role));
+      await this.owner.del(beatsKey(role));
       for (let shard = 0; shard < shards; shard += 1) await this.owner.del(`${shardPrefix(shard)}:lease:${role}`);
     }
   }
 
   stop(): Promise<void> {
-    for (const connection of [this.front, this.owner, this.subscriber]) connection.disconnect();
+    for (const connection of this.connections()) connection.disconnect();
     return Promise.resolve();
   }
 
@@ -177,35 +217,46 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     return this.observer.submit({ tenant, observation });
   }
 
-  acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
-    return this.leases.acquire(shard, role, owner, ttlMs);
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
+    return this.leaseCalls.leases(role, shards);
   }
-  renew(lease: Lease, ttlMs: number): Promise<boolean> {
-    return this.leases.renew(lease, ttlMs);
+  acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
+    return this.leaseCalls.acquire(shard, role, owner, seen);
+  }
+  renew(lease: Lease): Promise<boolean> {
+    return this.leaseCalls.renew(lease);
   }
   release(lease: Lease): Promise<void> {
-    return this.leases.release(lease);
+    return this.leaseCalls.release(lease);
   }
-  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
-    return this.leases.heartbeat(role, owner, ttlMs);
+  heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.leaseCalls.heartbeat(role, owner);
   }
-  resign(role: LeaseRole, owner: string): Promise<void> {
-    return this.leases.resign(role, owner);
+  resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    return this.leaseCalls.resign(role, owner, beats);
+  }
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    this.releaseListeners.add(listener);
+    return () => this.releaseListeners.delete(listener);
   }
 
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
-    return pull(this.owner, lease, request);
+    return this.puller.pull(lease, request);
   }
   async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
     // Before it lands: a report can come at once. Who has lost the lease has handed them over all the same.
     await this.references.remember(settlements);
-    return settle(this.owner, lease, settlements);
+    return this.settler.settle(lease, settlements);
+  }
+  async settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+    await this.references.remember(settlements);
+    return this.settler.settleLent(lease, settlements);
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, lease, call);
   }
   record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
-    return record(this.owner, lease, done);
+    return this.recording.record(lease, done);
   }
 
   putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {
@@ -242,6 +293,13 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
 
   private hear(channel: string, text: string): void {
     if (channel === MAIL_CHANNEL) for (const listener of this.mailListeners) listener(Number(text));
+    else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
     else for (const listener of this.changeListeners) listener(text === "" ? null : text);
+  }
+
+  private hearRelease(text: string): void {
+    const [role, shard] = text.split(" ");
+    if (role !== "dispatcher" && role !== "recorder") return;
+    for (const listener of this.releaseListeners) listener(role, Number(shard));
   }
 }

@@ -1,34 +1,54 @@
--- Writes down what became of jobs: a final status with its event, a retry, or that a screened job is running now.
+-- Writes down what became of jobs: a final status with its event, a retry, that a screened job is running now, or that a
+-- job is lent: in flight still, while its owner gives up the lease.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, ms that a failed job's payload is kept, most bytes that are kept of one, then twelve values a job:
---       tenant, job id, box entry id, channel, attempts and waits before this one, status ("r" is a retry, "q" one of a
---       job that nobody could screen yet, "g" says that it is screened and running), "w" where it costs no attempt and
---       "u" where the job is given up without a clear answer (else ""), event type, event result (a retry: ms until it
---       is due), job result, template as JSON text ("" none).
--- Returns false when the lease is not held, otherwise how many settlements were new. Safe to repeat: a job whose record
--- counts this settlement already is left alone.
+-- ARGV: lease token, 1 where the jobs were lent under it (and the lease may be given up since), then thirteen values a job:
+--       tenant, job id, box entry id, channel, attempts and waits before this one, bytes of its payload, status ("r" is a
+--       retry, "q" one of a job that nobody could screen yet, "g" says that it is screened and running, "l" that it is
+--       lent), "w" where it costs no attempt and "u" where the job is given up without a clear answer (else ""), event
+--       type, event result (a retry or loan: ms until it is due), job result, template as JSON text ("" none).
+-- Returns false when the lease is not held, otherwise how many settlements were new, and what was put into quarantine.
+-- Safe to repeat: a job whose record counts this settlement already is left alone, and so is a lent one that does not wait
+-- under exactly this token any more.
 -- Reports that waited for the job's end (observe.lua) become events behind the one that ends it. A job that has one is
--- not tried again and not given up: its provider has it, and so it ends with success.
+-- not tried again, not lent and not given up: its provider has it, and so it ends with success.
 
-local prefix, token, failed_ttl, failed_bytes_max = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-if not holds_lease(prefix, 'dispatcher', token) then return false end
+local prefix, token, were_lent = KEYS[1], ARGV[1], ARGV[2] == '1'
+if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
 
--- Records are read and written a bucket at a time.
-local buckets = {}
-for at = 4, #ARGV, 12 do
-  local key = bucket_key(prefix, ARGV[at + 1])
-  local bucket = buckets[key] or { fields = {}, records = {}, writes = {}, more_events = 0 }
+local FIRST, EACH = 3, 13
+local said = {}
+
+-- Records are read and written a bucket at a time; of lent jobs, also where they wait.
+local buckets, jobs = {}, {}
+for at = FIRST, #ARGV, EACH do
+  local job = ARGV[at + 1]
+  local key = bucket_key(prefix, job)
+  local bucket = buckets[key] or { fields = {}, records = {}, writes = {}, counted = {} }
   buckets[key] = bucket
-  bucket.fields[#bucket.fields + 1] = bucket_field(ARGV[at + 1])
+  bucket.fields[#bucket.fields + 1] = bucket_field(job)
+  jobs[#jobs + 1] = job
 end
+if #jobs == 0 then return { 0, said } end
 for key, bucket in pairs(buckets) do
   for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
+    bucket.counted[bucket.fields[i]] = record ~= false
+    if record and not is_record(record) then
+      quarantine(prefix, said, 'record', key .. ' ' .. bucket.fields[i], 'not a job record', record)
+      record = false
+    end
     bucket.records[bucket.fields[i]] = record
+  end
+end
+local lent = {}
+if were_lent then
+  for i, value in ipairs(redis.call('HMGET', prefix .. ':parked', unpack(jobs))) do
+    local mark = value and value:match('^[^ !]+!(%S+) ')
+    if mark == token then lent[jobs[i]] = value:sub(value:find(' ', 1, true) + 1) end
   end
 end
 
 local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
-local now = now_ms()
+local ended, parked, later, unparked = {}, {}, {}, {}
 
 local NONE = {}
 local function take_kept(lines)
@@ -41,10 +61,41 @@ local function take_kept(lines)
   return lines, kept
 end
 
-for at = 4, #ARGV, 12 do
+local function entry_of(box, entry, job)
+  if were_lent then return lent[job] end
+  local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
+  return found and found[2][2]
+end
+
+local function park(job, box, mark, value, wait_ms)
+  parked[#parked + 1] = job
+  parked[#parked + 1] = box .. mark .. ' ' .. value
+  later[#later + 1] = shard_ms(prefix) + tonumber(wait_ms)
+  later[#later + 1] = job
+end
+
+-- The record, with the job's end and the reports that waited for it.
+local function end_job(record, tenant, job, channel, ending, kept)
+  local row, id = row_of(tenant, job, channel), clock.next()
+  record = record .. record_line(ending.type, id, ending.detail)
+  rows[#rows + 1] = row .. event_in_row(ending.type, id, ending.detail)
+    .. end_in_row(ending.status, ending.attempts, ending.result, ending.template) .. ']'
+  for _, report in ipairs(kept) do
+    if not has_event(record, report.type, report.result) then
+      id = clock.next()
+      record = record .. record_line(report.type, id, report.result)
+      rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
+    end
+  end
+  if ending.result ~= '' then record = record .. '\n=' .. ending.result end
+  return record
+end
+
+for at = FIRST, #ARGV, EACH do
   local tenant, job, entry, channel = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local attempts, waits, status, how = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), ARGV[at + 6], ARGV[at + 7]
-  local type, detail, result, template = ARGV[at + 8], ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
+  local attempts, waits, bytes = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
+  local status, how = ARGV[at + 7], ARGV[at + 8]
+  local type, detail, result, template = ARGV[at + 9], ARGV[at + 10], ARGV[at + 11], ARGV[at + 12]
   local bucket, field = buckets[bucket_key(prefix, job)], bucket_field(job)
   local record = bucket.records[field] or (tenant .. ' ' .. channel .. 'p0')
   local head, rest = record:match('^([^\n]*)(.*)$')
@@ -52,59 +103,50 @@ for at = 4, #ARGV, 12 do
   local box = tenant .. '/' .. channel
 
   local is_new = is_unfinished(current) and tonumber(counted) + (tonumber(waited) or 0) <= attempts + waits
-  local is_start, is_retry = status == 'g', status == 'r' or status == 'q'
-  if how == 'w' then waits = waits + 1 else attempts = attempts + 1 end
-  -- What has been running does not look pending again.
-  if status == 'q' and current == 'r' then status = 'r' end
-  if is_start and is_new and current == 'q' then
-    record = head:gsub('^(%S+ %a)q', '%1r', 1) .. rest
-    bucket.records[field] = record
-    bucket.writes[field] = record
-  end
-
-  local value
-  if is_new and (is_retry or status == 'f') then
-    local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-    value = found and found[2][2]:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count_text(attempts, waits), 1)
-  end
-
+  if were_lent then is_new = is_new and lent[job] ~= nil end
+  local is_start, is_lent, is_retry = status == 'g', status == 'l', status == 'r' or status == 'q'
   -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this attempt:
   -- a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
-  if is_new and not is_start and (value or not is_retry) then
+  local value = is_new and (is_retry or is_lent) and entry_of(box, entry, job)
+  if is_start and is_new and current == 'q' then
+    record = head:gsub('^(%S+ %a)q', '%1r', 1) .. rest
+    bucket.records[field], bucket.writes[field] = record, record
+  elseif is_new and not is_start and (value or not (is_retry or is_lent)) then
     settled = settled + 1
     local lines, kept = take_kept(rest)
-    if #kept > 0 and (is_retry or how == 'u') then
-      is_retry, status, type, detail, result = false, 's', 's', '', ''
+    local is_over = not (is_retry or is_lent)
+    if how == 'w' then
+      waits = waits + 1
+    elseif not is_lent or #kept > 0 then
+      attempts = attempts + 1
+    end
+    -- What has been running does not look pending again; what is lent looks as it did.
+    if status == 'q' and current == 'r' then status = 'r' end
+    if is_lent then status = current == 'q' and 'q' or 'r' end
+    if #kept > 0 and (not is_over or how == 'u') then
+      is_over, status, type, detail, result = true, 's', 's', '', ''
       attempts = math.max(1, attempts)
     end
-    record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
-    if is_retry then
-      redis.call('HSET', prefix .. ':parked', job, box .. ' ' .. value)
-      redis.call('ZADD', prefix .. ':later', now + tonumber(detail), job)
-    else
-      if status == 'f' and value and #value <= failed_bytes_max then
-        redis.call('SET', prefix .. ':failed:' .. job, value, 'PX', failed_ttl)
-      end
-      local row, id = row_of(tenant, job, channel), clock.next()
-      record = record .. record_line(type, id, detail)
-      rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result, template) .. ']'
-      for _, report in ipairs(kept) do
-        if not has_event(record, report.type, report.result) then
-          id = clock.next()
-          record = record .. record_line(report.type, id, report.result)
-          rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
-          bucket.more_events = bucket.more_events + 1
-        end
-      end
-      if result ~= '' then record = record .. '\n=' .. result end
+    if were_lent then
+      unparked[#unparked + 1] = job
+      lent[job] = nil
     end
-    bucket.records[field] = record
-    bucket.writes[field] = record
+    record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
+    if is_over then
+      -- What nobody remembers was not counted.
+      if bucket.counted[field] then count_ended(ended, tenant, bytes) end
+      local ending = { status = status, attempts = attempts, type = type, detail = detail, result = result, template = template }
+      record = end_job(record, tenant, job, channel, ending, kept)
+    else
+      value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count_text(attempts, waits), 1)
+      park(job, box, is_lent and '!' .. token or '', value, detail)
+    end
+    bucket.records[field], bucket.writes[field] = record, record
   end
-  -- An empty box is deleted, and its next entry can get an id that was used before: what comes again may only remove an
-  -- entry that is still its own.
+  -- Where Redis forgot its last writes, an entry's id may have been used again: what comes again may only remove an entry
+  -- that is still its own.
   local is_own = is_new
-  if is_start then
+  if is_start or were_lent then
     is_own = false
   elseif not is_new then
     local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
@@ -126,12 +168,21 @@ for key, bucket in pairs(buckets) do
     fields[#fields + 1] = record
   end
   if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
-  if bucket.more_events > 0 then redis.call('HINCRBY', key, 'r', -bucket.more_events) end
 end
 if #rows > 0 then
   redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
   clock.save()
 end
+unload(prefix, ended)
+if #unparked > 0 then
+  redis.call('HDEL', prefix .. ':parked', unpack(unparked))
+  redis.call('ZREM', prefix .. ':later', unpack(unparked))
+end
+if #parked > 0 then
+  redis.call('HSET', prefix .. ':parked', unpack(parked))
+  redis.call('ZADD', prefix .. ':later', unpack(later))
+end
+if were_lent then return { settled, said } end
 for _, box in ipairs(boxes) do
   local key = prefix .. ':box:' .. box
   if #done[box] > 0 then redis.call('XDEL', key, unpack(done[box])) end
@@ -141,4 +192,4 @@ for _, box in ipairs(boxes) do
     redis.call('SREM', prefix .. ':held', box)
   end
 end
-return settled
+return { settled, said }

@@ -1,30 +1,59 @@
 import { FENCED, type Fenced, type Lease, type Settlement } from "../core/journal.ts";
-import { limits } from "../core/limits.ts";
 import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
+import type { Quarantine } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import settleLua from "./settle.lua" with { type: "text" };
 
 const script = new Script(settleLua, "run");
 
 /** The third verb: what became of the jobs. */
-export async function settle(
-  connection: RedisConnection,
-  lease: Lease,
-  settlements: readonly Settlement[],
-): Promise<"settled" | Fenced> {
-  const args: ScriptArgument[] = [lease.token, limits.failedKeptMs, limits.failedBytesMax];
-  for (const settlement of settlements) {
-    const { job } = settlement;
-    args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts, job.waits ?? 0);
-    args.push(...encodeOutcome(settlement), job.template === undefined ? "" : JSON.stringify(job.template));
+export class SettleCalls {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly quarantine: Quarantine,
+  ) {}
+
+  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+    return (await this.call(lease, settlements, "held")) ? "settled" : FENCED;
   }
-  const reply = await script.run(connection, [shardPrefix(lease.shard)], args);
-  return reply === null ? FENCED : "settled";
+
+  /** Of jobs that were lent under the lease, whoever holds it by now. */
+  async settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+    const ended = settlements.filter(({ kind }) => kind === "final" || kind === "retry");
+    if (ended.length > 0) await this.call(lease, ended, "lent");
+  }
+
+  /** False: fenced. */
+  private async call(lease: Lease, settlements: readonly Settlement[], as: "held" | "lent"): Promise<boolean> {
+    const args: ScriptArgument[] = [lease.token, as === "lent" ? 1 : 0];
+    for (const settlement of settlements) args.push(...encodeSettlement(settlement));
+    // The script answers how many were new and what is in quarantine, or null when it is fenced.
+    const reply = (await script.run(this.connection, [shardPrefix(lease.shard)], args)) as [number, string[]] | null;
+    if (reply === null) return false;
+    this.quarantine.tell(lease.shard, reply[1]);
+    return true;
+  }
 }
 
-/** Status, what is special, event type, event result (a retry: ms until it is due) and job result. */
+function encodeSettlement(settlement: Settlement): ScriptArgument[] {
+  const { job } = settlement;
+  const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
+  return [
+    job.tenantId,
+    job.jobId,
+    job.entryId,
+    CHANNEL_LETTER[job.channel],
+    job.attempts,
+    job.waits ?? 0,
+    bytes,
+    ...encodeOutcome(settlement),
+    job.template === undefined ? "" : JSON.stringify(job.template),
+  ];
+}
+
+/** Status, what is special, event type, event result (a retry or loan: ms until it is due) and job result. */
 function encodeOutcome(settlement: Settlement): ScriptArgument[] {
   switch (settlement.kind) {
     case "final": {
@@ -36,11 +65,14 @@ function encodeOutcome(settlement: Settlement): ScriptArgument[] {
       const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
       return [status, settlement.isUncounted ? UNCOUNTED : "", "", Math.ceil(settlement.delayMs), ""];
     }
+    case "lend":
+      return [LENT, "", "", Math.ceil(settlement.forMs), ""];
     case "start":
       return [START, "", "", "", ""];
   }
 }
 
 const START = "g";
+const LENT = "l";
 const UNCOUNTED = "w";
 const GIVEN_UP = "u";

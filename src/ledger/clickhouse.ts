@@ -4,6 +4,7 @@ import { finished } from "node:stream/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Clock } from "../core/clock.ts";
 import { TransportError, UnavailableError } from "../core/errors.ts";
+import { RowsRefusedError } from "../core/ledger.ts";
 import { limits } from "../core/limits.ts";
 
 export interface ClickHouseOptions {
@@ -33,8 +34,9 @@ export class ClickHouse {
   }
 
   /**
-   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `TransportError`, also where the server refused:
-   * a part of the rows may be stored, and the caller's token makes the repeat safe.
+   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `RowsRefusedError` where the server says that the data
+   * is wrong, and with `TransportError` in all other cases: a part of the rows may be stored, and the caller's token makes
+   * the repeat safe.
    */
   async insert(sql: string, body: string): Promise<void> {
     await this.answer(
@@ -46,7 +48,10 @@ export class ClickHouse {
         stream.resume();
         await finished(stream);
       },
-      (cause) => new TransportError(`clickhouse did not confirm an insert: ${String(cause)}`, { cause }),
+      (cause) => {
+        if (isAboutData(cause)) return new RowsRefusedError(`clickhouse refused rows: ${String(cause)}`, { cause });
+        return new TransportError(`clickhouse did not confirm an insert: ${String(cause)}`, { cause });
+      },
     );
   }
 
@@ -134,6 +139,18 @@ export class ClickHouse {
       );
     });
   }
+}
+
+/**
+ * What ClickHouse calls data that it cannot take: text that does not parse as its column's type, words that an enum does
+ * not have, numbers out of range, broken constraints. Everything else is about the server or the table.
+ */
+const DATA_ERRORS: ReadonlySet<string> = new Set(
+  [6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 130, 131, 321, 349, 376, 407, 469, 691].map(String),
+);
+
+function isAboutData(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && DATA_ERRORS.has(String(cause.code));
 }
 
 function notAnswered(cause: unknown): UnavailableError {

@@ -2,7 +2,7 @@ import { type Clock, sleep } from "../core/clock.ts";
 import { isOutage } from "../core/errors.ts";
 import { eventTimeMs } from "../core/event.ts";
 import { FENCED, type Fenced, type RecordBatch, type RecorderJournal } from "../core/journal.ts";
-import type { LedgerWriter } from "../core/ledger.ts";
+import { type LedgerWriter, RowsRefusedError, type WriteAttempt } from "../core/ledger.ts";
 import { limits } from "../core/limits.ts";
 import type { Random } from "../core/random.ts";
 import { type LeaseTerm, ShardKeeper } from "../core/shard-keeper.ts";
@@ -29,7 +29,12 @@ export interface RecorderOptions {
  *     unchanged and under its token, before anything behind it is written. So events become visible in order.
  * R3. No write begins without a lease surely held. One that was begun may end late: its token is that of a frozen batch,
  *     and the next owner's first batch is the same one.
- * R4. All that is known of a shard's progress lives in one `ShardRecorder` a term.
+ * R4. All that is known of a shard's progress lives in one `ShardRecorder` per term.
+ * R5. A batch is new to the ledger only where that is certain. The first one of a term may have been written by the owner
+ *     before, at any time; so may the next where a part of that one was there, and one whose events are not beyond the last
+ *     that this term has written, as after the loss of a Redis that had confirmed more than its replica got. Such a batch,
+ *     and one whose write failed, is written as one that may be there.
+ * R6. A batch that is refused `REFUSALS_MAX` times is written without the rows at fault. An outage is no refusal.
  */
 export class Recorder {
   private readonly keeper: ShardKeeper;
@@ -57,9 +62,15 @@ export class Recorder {
   }
 }
 
+/** So often a batch must be refused before rows of it are set aside: a server that is being upgraded may refuse once. */
+const REFUSALS_MAX = 3;
+
 /** One term of one shard. */
 class ShardRecorder {
   private readonly labels: { readonly shard: string };
+  /** Whether the next batch may be in the ledger already (R5). */
+  private mayBeThere = true;
+  private lastEventId = -1;
 
   constructor(
     private readonly options: RecorderOptions,
@@ -122,23 +133,42 @@ class ShardRecorder {
   /** Repeats until the ledger has the batch, and answers true; false where the term ends before. */
   private async write(batch: RecordBatch): Promise<boolean> {
     const { ledger, clock, telemetry } = this.options;
-    for (let failures = 0; this.mayGoOn(); failures += 1) {
+    let attempt = this.attemptAt(batch);
+    for (let failures = 0, refusals = 0; this.mayGoOn(); failures += 1) {
       this.gaugeLag(batch);
       const begunMs = clock.monotonicMs();
       try {
-        await ledger.write(batch.token, batch.rows);
+        const outcome = await ledger.write(batch.token, batch.rows, attempt);
         telemetry.time("ledger_write_seconds", (clock.monotonicMs() - begunMs) / 1000);
-        telemetry.count("ledger_batches_recorded");
-        telemetry.count("ledger_rows_recorded", {}, batch.rows.length);
-        telemetry.gauge("ledger_up", 1);
         if (failures > 0) telemetry.log("info", "the ledger takes batches again", this.labels);
+        this.mayBeThere = outcome?.wereThere ?? false;
+        this.noteRecorded(batch, outcome?.setAside ?? 0);
         return true;
       } catch (error) {
         this.noteLedgerFailure(error, batch, failures);
+        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;
+        attempt = refusals >= REFUSALS_MAX ? "apart" : "again";
       }
       await this.backOff(failures);
     }
     return false;
+  }
+
+  private attemptAt({ rows }: RecordBatch): WriteAttempt {
+    const isBeyond = rows.every(({ eventId }) => eventId > this.lastEventId);
+    return this.mayBeThere || !isBeyond ? "again" : "new";
+  }
+
+  private noteRecorded({ rows, token }: RecordBatch, setAside: number): void {
+    const { telemetry } = this.options;
+    for (const { eventId } of rows) this.lastEventId = Math.max(this.lastEventId, eventId);
+    telemetry.count("ledger_batches_recorded");
+    telemetry.count("ledger_rows_recorded", {}, rows.length - setAside);
+    telemetry.gauge("ledger_up", 1);
+    if (setAside === 0) return;
+    telemetry.count("quarantined", { what: "row" }, setAside);
+    const fields = { ...this.labels, token, rows: setAside };
+    telemetry.log("error", "the ledger refused rows, which were set aside in its table refused_rows", fields);
   }
 
   private backOff(failures: number): Promise<void> {

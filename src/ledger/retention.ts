@@ -7,7 +7,7 @@ import { checked, type LedgerTarget, localName, onCluster } from "./table.ts";
 export interface Retention {
   /** Of an event, counted from its own time. */
   readonly eventsMonths: number;
-  /** Of a finished job, counted from when it was accepted. */
+  /** Of a finished job, counted from when it ended. */
   readonly jobsDays: number;
 }
 
@@ -16,7 +16,10 @@ export const RETENTION_DEFAULT: Retention = { eventsMonths: 13, jobsDays: 90 };
 
 export const eventsTtl = (months: number) =>
   `toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL ${months} MONTH`;
+/** What the table of jobs is created with; `applyRetention` then counts from another time. */
 export const jobsTtl = (days: number) => `toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL ${days} DAY`;
+/** Not by the job's id: it was made by the clock of one machine, and a job that seems to be years old would go at once. */
+const JOB_ENDED = "toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC')";
 
 const LOOK_TIMEOUT_MS = 60_000;
 
@@ -35,7 +38,11 @@ export async function applyRetention(
   const wanted = [
     { name: "events", ttl: eventsTtl(eventsMonths), shown: `toIntervalMonth(${eventsMonths})` },
     { name: "events_by_type", ttl: eventsTtl(eventsMonths), shown: `toIntervalMonth(${eventsMonths})` },
-    { name: "jobs", ttl: jobsTtl(jobsDays), shown: `toIntervalDay(${jobsDays})` },
+    {
+      name: "jobs",
+      ttl: `${JOB_ENDED} + INTERVAL ${jobsDays} DAY`,
+      shown: `${JOB_ENDED} + toIntervalDay(${jobsDays})`,
+    },
   ];
   const rows = await clickhouse.rows(
     `SELECT name, engine_full FROM system.tables WHERE database = '${database}' SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`,

@@ -50,6 +50,7 @@ SELECT *, created_at, toDate(created_at) AS day FROM ${database}.events`,
       ],
     },
     { version: 2, name: "events by type, rollups and views", statements: rollups(target) },
+    { version: 3, name: "rows that were refused", statements: table(target, REFUSED_ROWS) },
   ];
 }
 
@@ -95,5 +96,22 @@ const JOBS: Table = {
   orderBy: "(tenant_id, toUInt128(job_id))",
   ttl: jobsTtl(RETENTION_DEFAULT.jobsDays),
   settings: ["index_granularity = 1024"],
+  isSynced: true,
+};
+
+/** Rows that no other table takes, with the reason, for operators to look at. Text in all columns: it takes any row. */
+const REFUSED_ROWS: Table = {
+  name: "refused_rows",
+  columns: `  at DateTime('UTC') CODEC(ZSTD(1)),
+  tenant_id String CODEC(ZSTD(1)),
+  token String CODEC(ZSTD(1)),
+  fault String CODEC(ZSTD(1)),
+  row String CODEC(ZSTD(3))`,
+  engine: "MergeTree",
+  engineArguments: [],
+  partitionBy: "toYYYYMM(at)",
+  orderBy: "at",
+  ttl: "at + INTERVAL 90 DAY",
+  settings: [],
   isSynced: true,
 };

@@ -1,8 +1,31 @@
 import { assert } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { LedgerTarget } from "./table.ts";
 
 /** Reads and writes prefer the same replica, so that a reader sees the batches in the order in which they came. */
-export const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
+const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
+
+/**
+ * An insert is confirmed when most replicas have it: the journal then forgets its rows.
+ *
+ * Inserts stay parallel. Otherwise ClickHouse allows one at a time for each table and refuses the others instead of letting
+ * them wait, and the recorders of all shards would fail one another. Reads could then be sequentially consistent; what they
+ * have instead is below.
+ */
+const QUORUM_SETTINGS = [
+  "insert_quorum = 'auto'",
+  "insert_quorum_parallel = 1",
+  `insert_quorum_timeout = ${limits.ledgerInsertTimeoutMs - 1_000}`,
+] as const;
+
+/**
+ * No read from a replica that lags behind by two seconds or more: it could show a tenant's newer events without older ones,
+ * which whoever reads on from the newest would never see. Where all lag, a read fails, and can be repeated.
+ */
+const FRESH_SETTINGS = [
+  "max_replica_delay_for_distributed_queries = 2",
+  "fallback_to_stale_replicas_for_distributed_queries = 0",
+] as const;
 
 /** Settings of an insert, so that a repeat under the same token changes nothing whatever the server's defaults are. */
 export function insertSettings({ cluster }: LedgerTarget, token: string): string {
@@ -14,7 +37,7 @@ export function insertSettings({ cluster }: LedgerTarget, token: string): string
     // Each insert is a whole batch already, and is answered when it can be read.
     "async_insert = 0",
   ];
-  if (cluster !== null) settings.push("distributed_foreground_insert = 1", ...CLUSTER_SETTINGS);
+  if (cluster !== null) settings.push("distributed_foreground_insert = 1", ...QUORUM_SETTINGS, ...CLUSTER_SETTINGS);
   return settings.join(", ");
 }
 
@@ -28,6 +51,6 @@ export function selectSettings({ cluster }: LedgerTarget, timeoutMs: number): st
     "output_format_json_quote_64bit_integers = 0",
     `max_execution_time = ${Math.ceil(timeoutMs / 1000)}`,
   ];
-  if (cluster !== null) settings.push("optimize_skip_unused_shards = 1", ...CLUSTER_SETTINGS);
+  if (cluster !== null) settings.push("optimize_skip_unused_shards = 1", ...FRESH_SETTINGS, ...CLUSTER_SETTINGS);
   return settings.join(", ");
 }

@@ -16,12 +16,14 @@ export interface LogFollowerOptions {
 
 /**
  * `lost`: the file that was being read is gone, and lines with it. `truncated`: the log was emptied in its place.
- * `rotated`: another file is read now. `unreadable`: the log cannot be read at the moment; it is tried again.
+ * `rotated`: another file is read now. `unreadable`: the log is not there, or cannot be read, at the moment; it is tried
+ * again. `readable`: it is read, said at every look.
  */
 export type FollowerNote =
   | { readonly kind: "lost" }
   | { readonly kind: "truncated" }
   | { readonly kind: "rotated" }
+  | { readonly kind: "readable" }
   | { readonly kind: "unreadable"; readonly error: string };
 
 /**
@@ -43,6 +45,8 @@ export class LogFollower {
   /** Monotonic milliseconds. */
   private quietSinceMs = 0;
   private atEndMs: number;
+  /** When the log was last seen where it should be. */
+  private seenMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: LogFollowerOptions) {
     this.place = options.place;
@@ -114,7 +118,10 @@ export class LogFollower {
     const [first, second] = files;
     const isFinished = this.finishedInode !== null && first?.inode === this.finishedInode && second !== undefined;
     const next = isFinished ? second : first;
-    if (next === undefined || next.inode === null) return false;
+    if (next === undefined || next.inode === null) {
+      this.noteMissing();
+      return false;
+    }
     const file = await LogFile.open(next.path, next.offset);
     if (file.inode !== next.inode) {
       // Rotated between the look and the opening.
@@ -127,7 +134,20 @@ export class LogFollower {
     this.file = file;
     this.place = file.place;
     this.quietSinceMs = this.options.clock.monotonicMs();
+    this.noteSeen();
     return true;
+  }
+
+  /** While a log is being rotated there is none for a moment. */
+  private noteMissing(): void {
+    const { clock, path, onNote } = this.options;
+    if (clock.monotonicMs() - this.seenMs < MISSING_MS) return;
+    onNote({ kind: "unreadable", error: `there is no file ${path}` });
+  }
+
+  private noteSeen(): void {
+    this.seenMs = this.options.clock.monotonicMs();
+    this.options.onNote({ kind: "readable" });
   }
 
   /** At the end of the file: leaves it for good when the log is another file by now. */
@@ -136,8 +156,10 @@ export class LogFollower {
     const inode = await inodeOf(path);
     if (inode === file.inode) {
       this.atEndMs = clock.monotonicMs();
+      this.noteSeen();
       return false;
     }
+    if (inode === null) this.noteMissing();
     if (inode === null || clock.monotonicMs() - this.quietSinceMs < QUIET_MS) return false;
     const rest = file.takeRest();
     if (rest !== null) await this.give(rest);
@@ -155,6 +177,8 @@ export class LogFollower {
 
 /** A line is seen this long after it was written, at most. */
 const POLL_MS = 200;
+/** How long there may be no log before that is said. */
+const MISSING_MS = 5_000;
 /** How long a renamed file must be without a new line before it is left: its writer is told of the rotation by then. */
 const QUIET_MS = 1_500;
 

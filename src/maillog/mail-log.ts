@@ -1,5 +1,6 @@
 import { type Clock, sleep, type Timer } from "../core/clock.ts";
 import { failureReport, printable } from "../core/failure-report.ts";
+import { type Health, HealthWatch } from "../core/health.ts";
 import type { DeliveryReport } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { type FollowerNote, LogFollower } from "./log-follower.ts";
@@ -36,7 +37,7 @@ export class MailLog {
     null;
   private stopped: Promise<void> | null = null;
   private gauging: Timer | null = null;
-  private lastNote = "";
+  private readonly watch: HealthWatch;
 
   /** The pieces of the log whose reports are not all taken yet, oldest first. */
   private readonly pieces: { readonly place: LogPlace; readonly changes: QueueChanges; isTaken: boolean }[] = [];
@@ -45,7 +46,19 @@ export class MailLog {
   /** Changes that could not be stored yet. */
   private unsaved: QueueChanges = new Map();
 
-  constructor(private readonly options: MailLogOptions) {}
+  constructor(private readonly options: MailLogOptions) {
+    const { clock, telemetry, path } = options;
+    const messages = {
+      down: `the mail log ${path} cannot be read: what becomes of mail is not known meanwhile`,
+      up: `the mail log ${path} is read again`,
+    };
+    this.watch = new HealthWatch({ clock, telemetry, gauge: "mail_log_up", messages });
+  }
+
+  /** Whether the log can be read. */
+  health(): Health {
+    return this.watch.health;
+  }
 
   /** Begins where it left off. Throws where the place cannot be kept. */
   start(): void {
@@ -190,13 +203,11 @@ export class MailLog {
 
   private note(note: FollowerNote): void {
     const { telemetry, path } = this.options;
+    if (note.kind === "readable") return this.watch.succeeded();
     telemetry.count("mail_log_notes", { note: note.kind });
-    const text = note.kind === "unreadable" ? note.error : note.kind;
-    // A log that cannot be read is tried several times a second, and said once.
-    if (note.kind === "unreadable" && text === this.lastNote) return;
-    this.lastNote = text;
-    const level = note.kind === "rotated" || note.kind === "truncated" ? "info" : "error";
-    telemetry.log(level, NOTES[note.kind], { path, ...(note.kind === "unreadable" ? { error: note.error } : {}) });
+    // Tried several times a second, and said once.
+    if (note.kind === "unreadable") return this.watch.failed(note.error);
+    telemetry.log(note.kind === "lost" ? "error" : "info", NOTES[note.kind], { path });
   }
 
   private gaugeLag(follower: LogFollower): void {
@@ -221,12 +232,11 @@ const GAUGE_MS = 1_000;
 /** What Postfix answers when it has taken a message. */
 const REQUEUED = /\bqueued as (\w{6,32})\b/;
 
-const NOTES: Readonly<Record<FollowerNote["kind"], string>> = {
+const NOTES = {
   lost: "the mail log was rotated out of sight: what it said in the meantime is lost",
   truncated: "the mail log was emptied",
   rotated: "the mail log was rotated",
-  unreadable: "the mail log cannot be read",
-};
+} as const;
 
 function ownerOf(mail: QueuedMail | null): "ours" | "foreign" | "unmatched" {
   if (mail === null) return "unmatched";

@@ -5,7 +5,7 @@ import { limits } from "../core/limits.ts";
 import type { WhatsappAliasRecord } from "../core/registry.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS, type WhatsappAlias } from "../core/whatsapp.ts";
 import { checkText } from "./check-text.ts";
-import type { AnyDb, Database } from "./database.ts";
+import type { Database } from "./database.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import { requireTenant, requireTenantId } from "./require-tenant.ts";
 import { aliases } from "./schema.ts";
@@ -80,15 +80,9 @@ export class AliasRepository {
   }
 }
 
-/** A tenant's aliases as its snapshot holds them. */
-export async function readAliases(db: AnyDb, tenantId: string): Promise<ReadonlyMap<string, WhatsappAlias>> {
-  const rows = await db.select().from(aliases).where(eq(aliases.tenantId, tenantId));
-  return new Map(
-    rows.map(({ alias, metaName, languageCode, params, header }) => [
-      alias,
-      { metaName, languageCode, params, header: header === null ? null : parseHeader(header) },
-    ]),
-  );
+/** An alias as its tenant's snapshot holds it. */
+export function aliasOf({ metaName, languageCode, params, header }: AliasContent): WhatsappAlias {
+  return { metaName, languageCode, params, header: header === null ? null : parseHeader(header) };
 }
 
 const PARAM_CHARS_MAX = 200;

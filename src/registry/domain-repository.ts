@@ -89,26 +89,18 @@ export class DomainRepository implements DomainStore {
   }
 }
 
-/** The tenant's domains that may be sent from, with the keys that sign their mail. */
-export async function readVerifiedDomains(
-  db: AnyDb,
-  vault: Vault,
-  tenantId: string,
-): Promise<ReadonlyMap<string, VerifiedDomain>> {
-  const rows = await db.select().from(domains).where(eq(domains.tenantId, tenantId)).limit(DOMAINS_PER_TENANT_MAX);
-  const verified = rows.flatMap((row): [string, VerifiedDomain][] => {
-    const { domain, selector, returnPathHost } = row;
-    const relay = row.relayEnabled && row.relayStatus === "verified";
-    const smtp = row.smtpEnabled && row.smtpStatus === "verified";
-    if (!relay && !smtp) return [];
-    const signing = () => ({
-      selector,
-      privateKeyPem: vault.open(keyPlace(tenantId, domain), row.privateKey),
-      returnPathHost,
-    });
-    return [[domain, { domain, relay: relay ? signing() : null, smtp }]];
+/** The domain with the key that signs its mail, where it may be sent from; else null. */
+export function verifiedDomainOf(row: typeof domains.$inferSelect, vault: Vault): VerifiedDomain | null {
+  const { tenantId, domain, selector, returnPathHost } = row;
+  const relay = row.relayEnabled && row.relayStatus === "verified";
+  const smtp = row.smtpEnabled && row.smtpStatus === "verified";
+  if (!relay && !smtp) return null;
+  const signing = () => ({
+    selector,
+    privateKeyPem: vault.open(keyPlace(tenantId, domain), row.privateKey),
+    returnPathHost,
   });
-  return new Map(verified);
+  return { domain, relay: relay ? signing() : null, smtp };
 }
 
 const NEVER_CHECKED = { relayStatus: "pending", smtpStatus: "pending", findings: { all: [] } } as const;

@@ -6,11 +6,12 @@ import type { DomainStore } from "../core/domain.ts";
 import { ConfigurationError } from "../core/errors.ts";
 import type { GoogleClassOwners } from "../core/google-classes.ts";
 import type { PassDevices, PassStore } from "../core/passes.ts";
+import type { PayloadStore } from "../core/payload-store.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
 import type { ReadinessProbe } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import type { TenantDirectory } from "../core/tenant.ts";
+import { FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../core/tenant.ts";
 import { AliasRepository } from "./alias-repository.ts";
 import { CredentialRepository } from "./credential-repository.ts";
 import { type AnyDb, Database } from "./database.ts";
@@ -19,6 +20,7 @@ import { DomainRepository } from "./domain-repository.ts";
 import { GoogleClassRepository } from "./google-class-repository.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { PassRepository } from "./pass-repository.ts";
+import { PayloadRepository } from "./payload-repository.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import { RegistryChanges } from "./registry-changes.ts";
 import { credentials, domains, plans, registryState } from "./schema.ts";
@@ -48,6 +50,7 @@ export interface OpenRegistry {
   readonly passes: PassStore;
   readonly devices: PassDevices;
   readonly googleClasses: GoogleClassOwners;
+  readonly payloads: PayloadStore;
   readonly directory: TenantDirectory;
   readonly probe: ReadinessProbe;
   /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
@@ -56,8 +59,8 @@ export interface OpenRegistry {
 }
 
 const FIRST_PLANS = [
-  { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null },
-  { name: "pro", requestsPerMinute: 1_000, deliveriesPerSecond: null },
+  { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null, ...FREE_QUEUE_SHARE },
+  { name: "pro", requestsPerMinute: 1_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
 ];
 
 /**
@@ -71,11 +74,17 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const version = await prepare(database, shards);
   await checkMasterKeys(database, vault);
 
-  const source = new TenantSource(database, vault);
+  const source = new TenantSource(database, vault, clock);
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
-  const changes = new RegistryChanges(database, (tenantId) => {
-    snapshots.drop(tenantId);
-    feed.announce(tenantId);
+  const changes = new RegistryChanges(database, {
+    onTenant: (tenantId) => {
+      snapshots.drop(tenantId);
+      feed.announce(tenantId);
+    },
+    onPlans: async () => {
+      feed.announce(null);
+      await snapshots.takeNewPlans();
+    },
   });
   return {
     registry: registryOf(options, database, changes),
@@ -83,6 +92,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     passes: new PassRepository({ database, vault, clock }),
     devices: new DeviceRepository(database, clock),
     googleClasses: new GoogleClassRepository(database, clock),
+    payloads: new PayloadRepository(database),
     directory: snapshots,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     start: () => snapshots.start(),

@@ -21,8 +21,8 @@ export class PlanRepository {
 
   async put(plan: Plan): Promise<Plan> {
     checkPlan(plan);
-    const { name, requestsPerMinute, deliveriesPerSecond } = plan;
-    const row = { name, requestsPerMinute, deliveriesPerSecond };
+    const { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs } = plan;
+    const row = { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs };
     await this.changes.ofPlans((transaction) =>
       transaction.insert(plans).values(row).onConflictDoUpdate({ target: plans.name, set: row }),
     );
@@ -37,18 +37,33 @@ export async function requirePlan(db: AnyDb, name: string): Promise<void> {
   if (found.length === 0) throw new ApiError(400, `There is no plan ${JSON.stringify(name.slice(0, 63))}.`);
 }
 
-function checkPlan({ name, requestsPerMinute, deliveriesPerSecond }: Plan): void {
+function checkPlan(plan: Plan): void {
+  const { name, requestsPerMinute, deliveriesPerSecond } = plan;
   if (!PLAN_NAME.test(name)) {
     throw new ApiError(400, "A plan's name must be 1-63 lower-case letters, digits, hyphens or underscores.");
   }
   if (!Number.isInteger(requestsPerMinute) || requestsPerMinute < 1 || requestsPerMinute > REQUESTS_PER_MINUTE_MAX) {
     throw new ApiError(400, `The field "requests_per_minute" must be an integer from 1 to ${REQUESTS_PER_MINUTE_MAX}.`);
   }
-  if (deliveriesPerSecond === null) return;
-  if (!(deliveriesPerSecond > 0 && deliveriesPerSecond <= DELIVERIES_PER_SECOND_MAX)) {
+  if (deliveriesPerSecond !== null && !(deliveriesPerSecond > 0 && deliveriesPerSecond <= DELIVERIES_PER_SECOND_MAX)) {
     throw new ApiError(
       400,
       `The field "deliveries_per_second" must be above 0 and at most ${DELIVERIES_PER_SECOND_MAX}.`,
     );
   }
+  checkShare(plan);
+}
+
+function checkShare({ queuedJobsMax, queuedBytesMax, holdMs }: Plan): void {
+  const { queuedJobsMax: jobsMax, queuedBytesMax: bytesMax, holdHoursMax } = limits;
+  requireWhole("queued_jobs_max", queuedJobsMax, jobsMax);
+  requireWhole("queued_bytes_max", queuedBytesMax, bytesMax);
+  requireWhole("hold_hours", holdMs / HOUR_MS, holdHoursMax);
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+function requireWhole(field: string, value: number, max: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return;
+  throw new ApiError(400, `The field "${field}" must be an integer from 1 to ${max}.`);
 }

@@ -4,6 +4,13 @@ import type { AnyDb, Database } from "./database.ts";
 import { noSuchTenant } from "./no-such-tenant.ts";
 import { registryState, tenants } from "./schema.ts";
 
+/** Is told of changes after their commit, or where it is unknown whether they were committed. */
+export interface ChangeListener {
+  onTenant(tenantId: string): void;
+  /** Resolves when the change is in force here. Never rejects. */
+  onPlans(): Promise<void>;
+}
+
 /**
  * Changes that snapshots of tenants show. Each is one transaction that takes the next version of the registry, which
  * makes the other processes see it at their next poll, and is announced after its commit, which makes them see it now.
@@ -13,13 +20,13 @@ import { registryState, tenants } from "./schema.ts";
 export class RegistryChanges {
   constructor(
     private readonly database: Database,
-    /** `tenantId` null: all tenants. */
-    private readonly announce: (tenantId: string | null) => void,
+    private readonly listener: ChangeListener,
   ) {}
 
   /** Rejects with `ApiError` 404 when there is no such tenant. */
   ofTenant<T>(tenantId: string, change: (transaction: AnyDb) => Promise<T>): Promise<T> {
-    return this.announced(tenantId, async (transaction) => {
+    const announce = () => this.listener.onTenant(tenantId);
+    return this.announced(announce, async (transaction) => {
       const version = await nextVersion(transaction);
       const changed = await transaction
         .update(tenants)
@@ -38,27 +45,33 @@ export class RegistryChanges {
     return this.database
       .write(async (transaction) => create(transaction, await nextVersion(transaction)))
       .then((created) => {
-        this.announce(created.id);
+        this.listener.onTenant(created.id);
         return created;
       });
   }
 
   ofPlans<T>(change: (transaction: AnyDb) => Promise<T>): Promise<T> {
-    return this.announced(null, async (transaction) => {
-      const version = await nextVersion(transaction);
-      await transaction.update(registryState).set({ plansVersion: version });
-      return change(transaction);
-    });
+    return this.announced(
+      () => this.listener.onPlans(),
+      async (transaction) => {
+        const version = await nextVersion(transaction);
+        await transaction.update(registryState).set({ plansVersion: version });
+        return change(transaction);
+      },
+    );
   }
 
-  private async announced<T>(tenantId: string | null, change: (transaction: AnyDb) => Promise<T>): Promise<T> {
+  private async announced<T>(
+    announce: () => void | Promise<void>,
+    change: (transaction: AnyDb) => Promise<T>,
+  ): Promise<T> {
     try {
       const result = await this.database.write(change);
-      this.announce(tenantId);
+      await announce();
       return result;
     } catch (error) {
       // Anything else than a refusal may have been committed.
-      if (!(error instanceof ApiError)) this.announce(tenantId);
+      if (!(error instanceof ApiError)) await announce();
       throw error;
     }
   }

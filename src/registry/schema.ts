@@ -18,7 +18,7 @@ import {
 import type { DomainStatus, Finding } from "../core/domain.ts";
 import type { ChannelName, SuppressionReason } from "../core/job.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Permission } from "../core/tenant.ts";
+import { type Permission, QUEUE_SHARE } from "../core/tenant.ts";
 import type { NotificationKind, PassType } from "../core/wallet.ts";
 
 /**
@@ -58,6 +58,10 @@ export const plans = pgTable("plans", {
   name: slug("name").primaryKey(),
   requestsPerMinute: integer("requests_per_minute").notNull(),
   deliveriesPerSecond: doublePrecision("deliveries_per_second"),
+  // With defaults: the previous release adds plans without them while this one starts.
+  queuedJobsMax: integer("queued_jobs_max").notNull().default(QUEUE_SHARE.queuedJobsMax),
+  queuedBytesMax: bigint("queued_bytes_max", { mode: "number" }).notNull().default(QUEUE_SHARE.queuedBytesMax),
+  holdMs: integer("hold_ms").notNull().default(QUEUE_SHARE.holdMs),
 });
 
 export const tenants = pgTable(
@@ -305,6 +309,16 @@ export const passRegistrations = pgTable(
   },
   (table) => [primaryKey({ columns: [table.deviceId, table.passId] }), index("registrations_by_pass").on(table.passId)],
 );
+
+/**
+ * Payloads of jobs that are too large for the queue, UTF-8 text. Written before the job is queued, removed some time after
+ * it has ended. Ids of jobs rise with the time, which is what the sweep goes by.
+ */
+export const payloads = pgTable("payloads", {
+  jobId: slug("job_id").primaryKey(),
+  tenantId: tenantId(),
+  body: bytes("body").notNull(),
+});
 
 /** A finding as a JSON column can hold it. */
 type StoredFinding = { readonly [K in keyof Finding]: Finding[K] };

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ChangeFeed } from "../core/change-feed.ts";
 import { type Clock, sleep } from "../core/clock.ts";
-import { UnavailableError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import { TENANT_ID, type Tenant, type TenantDirectory } from "../core/tenant.ts";
+import { type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../core/tenant.ts";
 import { apiKeyHash, isApiKey } from "./api-key.ts";
+import { LookUps } from "./look-ups.ts";
 import { RecentMisses } from "./recent-misses.ts";
 import type { TenantSource } from "./tenant-source.ts";
 
@@ -20,12 +21,17 @@ const MISS_KEPT_MS = limits.snapshotStaleMsMax;
 const MISSES_MAX = 10_000;
 /** Look-ups of keys under way at one time. More than this are a flood of invented keys. */
 const KEY_LOADS_MAX = 256;
+const KEYS_AT_ONCE = 128;
+/** On PGlite so many ordinary tenants take the thread about ten milliseconds. */
+const TENANTS_AT_ONCE = 50;
 
 interface Snapshot {
-  readonly tenant: Tenant;
+  tenant: Tenant;
   /** False once it must not be served again. */
   isCurrent: boolean;
   usedAtMs: number;
+  /** Which reading of the plans it knows. */
+  plansRead: number;
 }
 
 export interface TenantSnapshotsOptions {
@@ -41,22 +47,32 @@ export interface TenantSnapshotsOptions {
  * What this process remembers of tenants and their keys.
  *
  * Invariants:
- * S1. A load is remembered, and joined by later askers, only while nothing was dropped since it began.
- * S2. Every change that is committed after a load began drops what the load gave: at a message of the feed, or at the
+ * S1. What was read of a tenant is remembered, and given to later askers, only while that tenant was not dropped since the
+ *     reading began.
+ * S2. Every change that is committed after a reading began drops what the reading gave: at a message of the feed, or at the
  *     next poll that began after the commit.
  * S3. Nothing is served from memory when the last poll that was answered was sent more than `TRUSTED_MS` ago.
  * S4. A key leads to its tenant's snapshot object: with the snapshot, all keys of the tenant are out of date.
  * S5. All maps are bounded. Names that were not found have maps of their own, so that invented ones push out nothing.
+ * S6. A change of a plan drops nothing: the plans are read again after it, and take their places in the snapshots, also in
+ *     those that were being read meanwhile.
  */
 export class TenantSnapshots implements TenantDirectory {
   private readonly snapshots = new Map<string, Snapshot>();
   private readonly keys = new Map<string, Snapshot>();
   private readonly unknownTenants = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
   private readonly unknownKeys = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
-  private readonly loads = new Map<string, Promise<Snapshot | null>>();
+  private readonly tenantLookUps: LookUps<Snapshot | null>;
+  private readonly keyLookUps: LookUps<string | null>;
   private readonly keyLoads = new Map<string, Promise<Tenant | null>>();
-  /** Counts the calls of `drop` (S1). */
+  /** Counts the calls of `drop` (S1), and what they named while a key is being loaded. */
   private drops = 0;
+  private readonly droppedAt = new Map<string | null, number>();
+  private keyLoadsUnderWay = 0;
+  private plans: ReadonlyMap<string, Plan> = new Map();
+  private plansAsked = 0;
+  /** Of the readings of the plans that were begun, the last one that is in force. */
+  private plansRead = 0;
   private seenVersion: number;
   private trustedUntilMs: number;
   private sweptAtMs: number;
@@ -69,6 +85,26 @@ export class TenantSnapshots implements TenantDirectory {
     this.seenVersion = options.version;
     this.trustedUntilMs = nowMs + TRUSTED_MS;
     this.sweptAtMs = nowMs;
+    const { source, clock } = options;
+    this.tenantLookUps = new LookUps({
+      read: (tenantIds) => this.readTenants(tenantIds),
+      missing: null,
+      keep: (tenantId, snapshot, isCurrent) => this.keep(tenantId, snapshot, isCurrent),
+      batchMax: TENANTS_AT_ONCE,
+      namesMax: SNAPSHOTS_MAX,
+      clock,
+    });
+    this.keyLookUps = new LookUps<string | null>({
+      read: async (apiKeys) => {
+        const found = await source.tenantsOfKeys(apiKeys.map(apiKeyHash));
+        return new Map(apiKeys.map((key) => [key, fulfilled(found.get(apiKeyHash(key)) ?? null)]));
+      },
+      missing: null,
+      keep: () => undefined,
+      batchMax: KEYS_AT_ONCE,
+      namesMax: KEY_LOADS_MAX,
+      clock,
+    });
   }
 
   byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
@@ -89,14 +125,17 @@ export class TenantSnapshots implements TenantDirectory {
       if (this.unknownTenants.has(tenantId, nowMs)) return null;
     }
     if (!TENANT_ID.test(tenantId)) return null;
-    return this.load(tenantId).then((snapshot) => snapshot?.tenant ?? null);
+    return this.tenantLookUps.ask(tenantId).then((snapshot) => snapshot?.tenant ?? null);
   }
 
   /** Forgets a tenant and its keys; null: all of them. */
   drop(tenantId: string | null): void {
     this.drops += 1;
-    this.loads.clear();
+    if (this.keyLoadsUnderWay > 0) this.droppedAt.set(tenantId, this.drops);
+    // Whose keys are being looked up is not known yet: any of them may be this tenant's.
     this.keyLoads.clear();
+    this.keyLookUps.outdate(null);
+    this.tenantLookUps.outdate(tenantId);
     if (tenantId === null) {
       for (const snapshot of this.snapshots.values()) snapshot.isCurrent = false;
       this.snapshots.clear();
@@ -106,6 +145,15 @@ export class TenantSnapshots implements TenantDirectory {
     } else {
       this.forget(tenantId);
       this.unknownTenants.delete(tenantId);
+    }
+  }
+
+  /** Reads the plans and puts them in force. Never rejects: where they cannot be read, nothing that is remembered counts. */
+  async takeNewPlans(): Promise<void> {
+    try {
+      await this.readPlans();
+    } catch {
+      this.drop(null);
     }
   }
 
@@ -124,73 +172,118 @@ export class TenantSnapshots implements TenantDirectory {
   /** Ends with `stopping`. */
   private async follow(): Promise<void> {
     const { feed, clock, telemetry } = this.options;
-    const unsubscribe = feed.onChange((tenantId) => this.drop(tenantId));
+    const unsubscribe = feed.onChange((tenantId) =>
+      tenantId === null ? void this.takeNewPlans() : this.drop(tenantId),
+    );
     while (!this.stopping.signal.aborted) {
-      await this.poll();
+      const hasMore = await this.poll();
       this.sweep();
       telemetry.gauge("tenants_remembered", this.snapshots.size);
-      await sleep(clock, POLL_MS, this.stopping.signal);
+      await sleep(clock, hasMore ? 0 : POLL_MS, this.stopping.signal);
     }
     unsubscribe();
   }
 
-  private async poll(): Promise<void> {
+  /** Answers whether more has changed than it was told of at once. */
+  private async poll(): Promise<boolean> {
     const { source, clock, telemetry } = this.options;
     const sentAtMs = clock.monotonicMs();
     try {
-      const { version, tenantIds } = await source.changesSince(this.seenVersion);
+      const { version, hasMore, tenantIds, havePlansChanged } = await source.changesSince(this.seenVersion);
       for (const tenantId of tenantIds ?? [null]) this.drop(tenantId);
+      if (havePlansChanged) await this.readPlans();
       this.seenVersion = version;
       this.trustedUntilMs = sentAtMs + TRUSTED_MS;
       if (!this.isReachable) telemetry.log("info", "the registry is back");
       this.isReachable = true;
+      return hasMore;
     } catch (error) {
       // Whatever it was, the next poll tries again; S3 says how long that may go on.
       telemetry.count("registry_polls_failed");
       if (this.isReachable) telemetry.log("warn", "the registry does not answer", { error: String(error) });
       this.isReachable = false;
+      return false;
     }
   }
 
-  private load(tenantId: string): Promise<Snapshot | null> {
-    return shared(this.loads, tenantId, () => this.readTenant(tenantId));
+  private async readPlans(): Promise<void> {
+    const asked = (this.plansAsked += 1);
+    const plans = await this.options.source.plans();
+    // One that was begun later, and so has seen more, is in force already.
+    if (asked < this.plansRead) return;
+    this.plansRead = asked;
+    this.plans = plans;
+    for (const snapshot of this.snapshots.values()) this.takePlan(snapshot);
   }
 
-  private async readTenant(tenantId: string): Promise<Snapshot | null> {
-    const [drops, nowMs] = [this.drops, this.options.clock.monotonicMs()];
-    const tenant = await this.options.source.tenant(tenantId);
-    const snapshot = tenant === null ? null : { tenant, isCurrent: true, usedAtMs: nowMs };
-    if (drops !== this.drops) return snapshot;
+  private takePlan(snapshot: Snapshot): void {
+    const { tenant } = snapshot;
+    const plan = this.plans.get(tenant.plan.name);
+    snapshot.plansRead = this.plansRead;
+    if (plan !== undefined && !isDeepStrictEqual(plan, tenant.plan)) snapshot.tenant = { ...tenant, plan };
+  }
+
+  private async readTenants(
+    tenantIds: readonly string[],
+  ): Promise<ReadonlyMap<string, PromiseSettledResult<Snapshot | null>>> {
+    const { source, clock } = this.options;
+    const [usedAtMs, plansRead] = [clock.monotonicMs(), this.plansRead];
+    const found = await source.tenants(tenantIds);
+    return new Map(
+      Array.from(found, ([tenantId, read]) => [
+        tenantId,
+        read.status === "rejected" ? read : fulfilled({ tenant: read.value, isCurrent: true, usedAtMs, plansRead }),
+      ]),
+    );
+  }
+
+  private keep(tenantId: string, snapshot: Snapshot | null, isCurrent: boolean): void {
+    if (snapshot !== null && snapshot.plansRead < this.plansRead) this.takePlan(snapshot);
+    if (!isCurrent) return;
     if (snapshot === null) {
       this.forget(tenantId);
-      this.unknownTenants.add(tenantId, nowMs);
+      this.unknownTenants.add(tenantId, this.options.clock.monotonicMs());
     } else {
       this.remember(tenantId, snapshot);
     }
-    return snapshot;
   }
 
   private loadKey(apiKey: string): Promise<Tenant | null> {
-    if (this.keyLoads.size >= KEY_LOADS_MAX && !this.keyLoads.has(apiKey)) {
-      return Promise.reject(new UnavailableError("too many API keys are being looked up"));
-    }
-    return shared(this.keyLoads, apiKey, () => this.readKey(apiKey));
+    const running = this.keyLoads.get(apiKey);
+    if (running !== undefined) return running;
+    const started = this.readKey(apiKey).finally(() => {
+      if (this.keyLoads.get(apiKey) === started) this.keyLoads.delete(apiKey);
+    });
+    this.keyLoads.set(apiKey, started);
+    return started;
   }
 
   private async readKey(apiKey: string): Promise<Tenant | null> {
     const [drops, nowMs] = [this.drops, this.options.clock.monotonicMs()];
-    const tenantId = await this.options.source.tenantOfKey(apiKeyHash(apiKey));
-    const snapshot = tenantId === null ? null : await this.snapshotOf(tenantId);
-    if (drops === this.drops) {
-      if (snapshot === null) this.unknownKeys.add(apiKey, nowMs);
-      else putBounded(this.keys, apiKey, snapshot, KEYS_MAX);
+    this.keyLoadsUnderWay += 1;
+    try {
+      const tenantId = await this.keyLookUps.ask(apiKey);
+      const snapshot = tenantId === null ? null : await this.snapshotOf(tenantId);
+      if (this.wasDropped(null, drops)) return snapshot?.tenant ?? null;
+      if (tenantId === null || snapshot === null) this.unknownKeys.add(apiKey, nowMs);
+      else if (!this.wasDropped(tenantId, drops)) putBounded(this.keys, apiKey, snapshot, KEYS_MAX);
+      return snapshot?.tenant ?? null;
+    } finally {
+      this.keyLoadsUnderWay -= 1;
+      if (this.keyLoadsUnderWay === 0) this.droppedAt.clear();
     }
-    return snapshot?.tenant ?? null;
+  }
+
+  /** Since the count of drops was this. */
+  private wasDropped(tenantId: string | null, drops: number): boolean {
+    return (this.droppedAt.get(tenantId) ?? 0) > drops;
   }
 
   private snapshotOf(tenantId: string): Snapshot | Promise<Snapshot | null> {
     const isTrusted = this.options.clock.monotonicMs() < this.trustedUntilMs;
-    return (isTrusted ? this.snapshots.get(tenantId) : undefined) ?? this.load(tenantId);
+    const known = isTrusted ? this.snapshots.get(tenantId) : undefined;
+    // Somebody's request waits for it, and not only what is queued already.
+    return known ?? this.tenantLookUps.ask(tenantId, true);
   }
 
   private remember(tenantId: string, snapshot: Snapshot): void {
@@ -221,15 +314,8 @@ function served(snapshot: Snapshot, nowMs: number): Tenant {
   return snapshot.tenant;
 }
 
-/** The promise under way for this name, or a new one, which stays in the map until it settles. */
-function shared<T>(underWay: Map<string, Promise<T>>, name: string, begin: () => Promise<T>): Promise<T> {
-  const running = underWay.get(name);
-  if (running !== undefined) return running;
-  const started = begin().finally(() => {
-    if (underWay.get(name) === started) underWay.delete(name);
-  });
-  underWay.set(name, started);
-  return started;
+function fulfilled<T>(value: T): PromiseFulfilledResult<T> {
+  return { status: "fulfilled", value };
 }
 
 /** Puts the value last and answers what had to go for it: the first one. */

@@ -220,7 +220,7 @@ test("a journal that does not answer for a while delays, and loses nothing of th
 test("the last piece of a day's allowance is no larger than what is left of it", async () => {
   const clock = new VirtualClock(MIDNIGHT_MS);
   const state = new JournalState(clock, new SeededRandom(3));
-  const lease = state.acquireNow(0, "dispatcher", "one", 60_000);
+  const lease = state.acquireNow(0, "dispatcher", "one", null);
   if (lease === null) throw new Error("the lease is free");
   const telemetry = new QuietTelemetry();
   const allowances = new DailyAllowances({ journal: new MemoryJournal(state), lease, clock, telemetry });

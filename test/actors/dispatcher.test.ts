@@ -5,6 +5,7 @@ import { UnavailableError } from "../../src/core/errors.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { JobRecord } from "../../src/core/job.ts";
 import { isFinal } from "../../src/core/job.ts";
+import { limits } from "../../src/core/limits.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
 import { RedisJournal } from "../../src/journal/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -249,3 +250,60 @@ test("nothing is delivered before the shard's suppressions are filled, however o
   expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success" });
   await worker.stop();
 });
+
+test("a redis that is silent for longer than a lease makes nobody send anything twice", async () => {
+  const silenceMs = limits.leaseTtlMs + 2_500;
+  const slow = () => new RecordingChannel(() => Bun.sleep(silenceMs).then(() => ({ kind: "delivered", result: {} })));
+  const channels = [slow(), slow()] as const;
+  const workers = [dispatcher("a", channels[0], await connect()), dispatcher("b", channels[1], await connect())];
+  for (const worker of workers) worker.start();
+  const jobs = await acceptMany(20);
+  const delivered = () => channels.flatMap((channel) => channel.delivered);
+  await eventually("all are under way", () => delivered().length === 20);
+  await redis.client.call("CLIENT", "PAUSE", String(silenceMs), "ALL");
+  for (const { tenant, jobId } of jobs) {
+    const job = await eventually(
+      "the job ends",
+      async () => {
+        const found = await journal.job(tenant, jobId).catch(() => null);
+        return found !== null && isFinal(found.status) ? found : null;
+      },
+      2 * silenceMs,
+    );
+    expect(job).toMatchObject({ status: "success", attempts: 1 });
+  }
+  expect(delivered().length).toBe(20);
+  await Promise.all(workers.map((worker) => worker.stop()));
+}, 60_000);
+
+test("a process that stops hands its shards over at once, whatever it still has to deliver", async () => {
+  const stuck = new RecordingChannel(
+    (_, signal) =>
+      new Promise((resolve) => signal.addEventListener("abort", () => resolve({ kind: "retry", why: "broken off" }))),
+  );
+  const first = dispatcher("one", stuck, await connect());
+  first.start();
+  const held = await acceptMany(8);
+  await eventually("all are under way", () => stuck.inFlight === 8);
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const second = dispatcher("two", channel, await connect());
+  second.start();
+  await eventually("the second has its share", async () => {
+    const owners = await Promise.all(
+      [0, 1, 2, 3].map((s) => redis.client.hget(`wb:{s0${s}}:lease:dispatcher`, "owner")),
+    );
+    return owners.filter((owner) => owner === "two").length === 2;
+  });
+  const stopped = first.stop();
+  const begunMs = performance.now();
+  for (const { tenant, jobId } of await acceptMany(8)) {
+    expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  }
+  expect(performance.now() - begunMs).toBeLessThan(2_000);
+  await stopped;
+  // They were broken off where they were in flight, and each is tried again.
+  for (const { tenant, jobId } of held) {
+    expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+  }
+  await second.stop();
+}, 60_000);

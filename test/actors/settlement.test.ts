@@ -9,7 +9,7 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 const clock = new VirtualClock();
 const random = new SeededRandom(7);
 
-function settle(channel: ChannelName, outcome: Outcome, attempts = 0) {
+function settle(channel: ChannelName, outcome: Exclude<Outcome, { kind: "away" }>, attempts = 0) {
   const jobId = new JobIds(clock, random).next();
   const of = { tenantId: "acme", entryId: "1-0", recipient: "34600000000", suppressed: null, payload: "{}" } as const;
   const job: QueuedJob = { ...of, jobId, channel, attempts };

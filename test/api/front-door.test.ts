@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { Front, OPERATOR_TOKEN } from "./support/front.ts";
 
 let front: Front;
 beforeAll(async () => {
   front = await Front.start();
-  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
@@ -138,7 +139,7 @@ describe("the rate window", () => {
   });
 
   test("of one tenant is not another's", async () => {
-    await front.registry.putPlan({ name: "one", requestsPerMinute: 1, deliveriesPerSecond: null });
+    await front.registry.putPlan({ name: "one", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE });
     const [one, other] = [await front.addTenant("one", "one"), await front.addTenant("other", "one")];
     const read = async (key: string) => (await front.request("GET", "/v1/jobs/x", { "X-API-Key": key })).status;
     expect([await read(one), await read(one), await read(other)]).toEqual([404, 429, 404]);

@@ -138,22 +138,48 @@ describe("keys", () => {
 });
 
 describe("plans", () => {
+  const SHARE = { queued_jobs_max: 2_000_000, queued_bytes_max: 2_147_483_648, hold_hours: 72 };
+
   test("are listed, made and changed, and hold at once", async () => {
     expect((await front.operate("GET", "/plans")).body).toEqual({
       plans: [
-        { name: "free", requests_per_minute: 100, deliveries_per_second: null },
-        { name: "pro", requests_per_minute: 1000, deliveries_per_second: null },
+        {
+          name: "free",
+          requests_per_minute: 100,
+          deliveries_per_second: null,
+          queued_jobs_max: 100_000,
+          queued_bytes_max: 268_435_456,
+          hold_hours: 72,
+        },
+        { name: "pro", requests_per_minute: 1000, deliveries_per_second: null, ...SHARE },
       ],
     });
     const put = await front.operate("PUT", "/plans/tiny", { requests_per_minute: 3, deliveries_per_second: 0.5 });
-    expect([put.status, put.body]).toEqual([200, { name: "tiny", requests_per_minute: 3, deliveries_per_second: 0.5 }]);
+    const tiny = { name: "tiny", requests_per_minute: 3, deliveries_per_second: 0.5 };
+    expect([put.status, put.body]).toEqual([200, { ...tiny, ...SHARE }]);
     const key = await front.addTenant("tiny-one", "tiny");
     const read = await front.request("GET", "/v1/jobs/x", { "X-API-Key": key });
     expect(read.headers.get("ratelimit-limit")).toBe("3");
   });
 
+  test("say what share of the queue a tenant may have, and how long a job is held", async () => {
+    const share = { queued_jobs_max: 10, queued_bytes_max: 5_000_000, hold_hours: 5 };
+    const given = { requests_per_minute: 7, deliveries_per_second: null, ...share };
+    const put = await front.operate("PUT", "/plans/narrow", given);
+    expect([put.status, put.body]).toEqual([200, { name: "narrow", ...given }]);
+    const plan = (await front.registry.plans()).find(({ name }) => name === "narrow");
+    expect(plan).toMatchObject({ queuedJobsMax: 10, queuedBytesMax: 5_000_000, holdMs: 5 * 60 * 60 * 1000 });
+  });
+
   test.each<[string, unknown, string]>([
     ["tiny", {}, "requests_per_minute is required"],
+    ["tiny", { requests_per_minute: 1, queued_jobs_max: 0 }, "queued_jobs_max must be an integer from 1 to 1000000000"],
+    [
+      "tiny",
+      { requests_per_minute: 1, queued_bytes_max: "1 GB" },
+      "queued_bytes_max must be an integer from 1 to 1099511627776",
+    ],
+    ["tiny", { requests_per_minute: 1, hold_hours: 169 }, "hold_hours must be an integer from 1 to 168"],
     ["tiny", { requests_per_minute: 0 }, "requests_per_minute must be an integer from 1 to 1000000"],
     ["tiny", { requests_per_minute: "100" }, "requests_per_minute must be an integer from 1 to 1000000"],
     [

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { TransportError } from "../../src/core/errors.ts";
 import { eventTimeMs, firstEventIdAt } from "../../src/core/event.ts";
 import type { JobRecord } from "../../src/core/job.ts";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { Front } from "./support/front.ts";
 
 const JOB_ID = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
@@ -20,7 +21,7 @@ const JOB: JobRecord = {
 let front: Front;
 beforeAll(async () => {
   front = await Front.start();
-  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
@@ -129,7 +130,7 @@ describe("a job", () => {
 
 describe("over the limit", () => {
   test("a read is 429, also when what it looks for cannot be had", async () => {
-    await front.registry.putPlan({ name: "one", requestsPerMinute: 1, deliveriesPerSecond: null });
+    await front.registry.putPlan({ name: "one", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE });
     const key = await front.addTenant("reader", "one");
     const read = (path: string) => front.request("GET", path, { "X-API-Key": key });
     expect((await read(`/v1/jobs/${JOB_ID}`)).status).toBe(404);

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { parseAddress } from "../../src/intake/address.ts";
 import { Front } from "./support/front.ts";
 
 let front: Front;
 beforeAll(async () => {
   front = await Front.start();
-  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 });
 afterAll(() => front.stop(), 15_000);
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
 import { isJobId } from "../../src/core/ids.ts";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { Front } from "./support/front.ts";
 
 let front: Front;
 beforeAll(async () => {
   front = await Front.start();
-  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
@@ -228,7 +229,7 @@ describe("the order of the checks", () => {
   });
 
   test("over the limit, everything is 429 with Retry-After: valid, malformed, forbidden", async () => {
-    await front.registry.putPlan({ name: "two", requestsPerMinute: 2, deliveriesPerSecond: null });
+    await front.registry.putPlan({ name: "two", requestsPerMinute: 2, deliveriesPerSecond: null, ...QUEUE_SHARE });
     const key = await front.addTenant("small", "two");
     expect((await front.send(SEND, { "X-API-Key": key })).status).toBe(400);
     expect((await front.send("{", { "X-API-Key": key })).headers.get("ratelimit-remaining")).toBe("0");

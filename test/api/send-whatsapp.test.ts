@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isJobId } from "../../src/core/ids.ts";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { Front } from "./support/front.ts";
 
 let front: Front;
 beforeAll(async () => {
   front = await Front.start();
-  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
   await front.registry.putAlias("acme", {
     alias: "shipped",
     meta_name: "order_shipped_hx0123456789abcdef",

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { WalletFront } from "./support/wallet-front.ts";
 
 const SLOW_MS = 60_000;
@@ -107,7 +108,12 @@ describe("the order of the checks", () => {
     expect((await create("{", asKey(key))).status).toBe(400);
     expect((await create(apple(), asKey(key))).status).toBe(402);
     expect(world.front.journal.counted).toBe(counted + 3);
-    await world.registry.registry.putPlan({ name: "none", requestsPerMinute: 1, deliveriesPerSecond: null });
+    await world.registry.registry.putPlan({
+      name: "none",
+      requestsPerMinute: 1,
+      deliveriesPerSecond: null,
+      ...QUEUE_SHARE,
+    });
     await world.registry.registry.changeTenant("ordered", { plan: "none", channels: ["email"] });
     const limited = await create("{", asKey(key));
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "17"]);

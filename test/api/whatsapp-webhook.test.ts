@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { SHARE_BYTES } from "../../src/api/body-room.ts";
 import { TransportError } from "../../src/core/errors.ts";
 import { limits } from "../../src/core/limits.ts";
 import { eventually } from "../support/eventually.ts";
@@ -264,8 +265,8 @@ describe("bodies of another form", () => {
     ].join("\r\n");
     const slow: RawConnection[] = [];
     const refused: number[] = [];
-    const fitting = Math.floor(limits.unprovenBytesMax / limits.webhookBodyBytesMax);
-    const rest = limits.unprovenBytesMax - fitting * limits.webhookBodyBytesMax;
+    const fitting = Math.floor(SHARE_BYTES / limits.webhookBodyBytesMax);
+    const rest = SHARE_BYTES - fitting * limits.webhookBodyBytesMax;
     try {
       for (let i = 0; i < fitting + 5; i += 1) {
         const connection = await RawConnection.open(front.port);

@@ -69,11 +69,13 @@ function cuttable(leases: Leases) {
   const line = { cut: false };
   const pass = <T>(call: () => Promise<T>) => (line.cut ? Promise.reject(new TransportError("cut")) : call());
   const way: Leases = {
+    leases: (...args) => pass(() => leases.leases(...args)),
     acquire: (...args) => pass(() => leases.acquire(...args)),
     renew: (...args) => pass(() => leases.renew(...args)),
     release: (...args) => pass(() => leases.release(...args)),
     heartbeat: (...args) => pass(() => leases.heartbeat(...args)),
     resign: (...args) => pass(() => leases.resign(...args)),
+    onRelease: (listener) => leases.onRelease((...hint) => line.cut || listener(...hint)),
   };
   return { way, line };
 }
@@ -116,10 +118,12 @@ describe("shard keepers", () => {
         false,
       );
     }
-    expect(mine.map((term) => term.lost.aborted && term.closing.aborted)).toEqual([true, true, true, true]);
-    expect(scene.held()).toEqual([0, 4]);
+    // It does not know better: what it has in flight goes on, and nothing new begins.
+    expect(mine.map((term) => term.lost.aborted || term.isSurelyHeld())).toEqual([false, false, false, false]);
+    expect(scene.held()).toEqual([4, 4]);
     line.cut = false;
     await scene.advance(5_000);
+    expect(mine.map((term) => term.lost.aborted && term.closing.aborted)).toEqual([true, true, true, true]);
     expect(scene.held()).toEqual([2, 2]);
     expect(mine.some((term) => term.isSurelyHeld())).toBe(false);
     await Promise.all([first.stop(), second.stop()]);
@@ -133,13 +137,57 @@ describe("shard keepers", () => {
     const [term] = scene.terms;
     if (term === undefined) throw new Error("there is no term");
     await scene.leases.release(term.lease);
-    await scene.leases.acquire(0, "recorder", "p9", limits.leaseTtlMs);
+    await scene.leases.acquire(0, "recorder", "p9", null);
     await scene.advance(limits.leaseRenewMs);
     expect([term.lost.aborted, term.isSurelyHeld()]).toEqual([true, false]);
     await keeper.stop();
   });
 
-  test("do not trust a lease any more after a pause, even if a renewal succeeds then", async () => {
+  test("lose nothing by a silence of the store that is longer than any lease, and start nothing in it", async () => {
+    const scene = new Scene(4);
+    const { way, line } = cuttable(scene.leases);
+    const keepers = [scene.keeper(way), scene.keeper(way), scene.keeper(way)];
+    for (const keeper of keepers) keeper.start();
+    await scene.advance(5_000);
+    const before = [...scene.terms];
+    expect(before).toHaveLength(4);
+    line.cut = true;
+    await scene.advance(limits.leaseTtlMs * 6);
+    expect(before.map((term) => term.isSurelyHeld())).toEqual([false, false, false, false]);
+    const goesOn = Promise.all(before.map((term) => term.whenSurelyHeld()));
+    line.cut = false;
+    await scene.advance(limits.leaseCompeteMs * 2);
+    expect(await goesOn).toEqual([true, true, true, true]);
+    await scene.advance(limits.leaseTtlMs * 3);
+    expect(scene.terms).toEqual(before);
+    expect(before.every((term) => term.isSurelyHeld() && !term.lost.aborted)).toBe(true);
+    const stopping = Promise.all(keepers.map((keeper) => keeper.stop()));
+    await scene.advance(1_000);
+    await stopping;
+  });
+
+  test("count no silence of the store against a living owner, whoever is heard first when it is back", async () => {
+    const scene = new Scene(2);
+    const owner = cuttable(scene.leases);
+    const candidate = cuttable(scene.leases);
+    const keepers = [scene.keeper(owner.way), scene.keeper(candidate.way)];
+    keepers[0]?.start();
+    await scene.advance(100);
+    const [kept] = scene.terms;
+    keepers[1]?.start();
+    await scene.advance(5_000);
+    owner.line.cut = true;
+    candidate.line.cut = true;
+    await scene.advance(limits.leaseTtlMs * 2);
+    candidate.line.cut = false;
+    await scene.advance(3_000);
+    owner.line.cut = false;
+    await scene.advance(2_000);
+    expect([kept?.lost.aborted, kept?.isSurelyHeld()]).toEqual([false, true]);
+    await Promise.all(keepers.map((keeper) => keeper.stop()));
+  });
+
+  test("doubt a lease after a pause, until a renewal that was sent after it succeeds", async () => {
     const scene = new Scene(1);
     const keeper = scene.keeper();
     keeper.start();
@@ -147,10 +195,58 @@ describe("shard keepers", () => {
     const [term] = scene.terms;
     expect(term?.isSurelyHeld()).toBe(true);
     scene.pausedMs = limits.leaseTtlMs;
-    expect(term?.isSurelyHeld()).toBe(false);
+    expect([term?.isSurelyHeld(), term?.lost.aborted]).toEqual([false, false]);
     await scene.advance(10);
-    expect([term?.isSurelyHeld(), term?.lost.aborted]).toEqual([false, true]);
+    expect([term?.isSurelyHeld(), term?.lost.aborted]).toEqual([true, false]);
     await keeper.stop();
+  });
+
+  test("take a shard at once that another process hands over", async () => {
+    const scene = new Scene(6);
+    const [first, second] = [scene.keeper(), scene.keeper()];
+    first.start();
+    await scene.advance(100);
+    second.start();
+    await scene.advance(100);
+    expect(scene.held()).toEqual([6, 0]);
+    // The first hears of the second with its next heartbeat; what it releases then does not wait for another one.
+    await scene.advance(limits.leaseCompeteMs - 90);
+    expect(scene.held()).toEqual([3, 3]);
+    const stopping = first.stop();
+    await scene.advance(20);
+    await stopping;
+    expect(scene.held()).toEqual([0, 6]);
+    await second.stop();
+  });
+
+  test("leave the count before their work is over, so that nobody waits for it", async () => {
+    const scene = new Scene(4);
+    let finish = () => {};
+    const slow = scene.keeper(scene.leases, () => new Promise((resolve) => (finish = resolve)));
+    slow.start();
+    await scene.advance(100);
+    const stopping = slow.stop();
+    await scene.advance(10);
+    expect(scene.leases.members()).toEqual([]);
+    finish();
+    await scene.advance(100);
+    await Promise.race([stopping, scene.advance(1_000)]);
+  });
+
+  test("replace a process that died, within the time that is promised", async () => {
+    const scene = new Scene(8);
+    const { way, line } = cuttable(scene.leases);
+    const [dying, heir] = [scene.keeper(way), scene.keeper()];
+    dying.start();
+    heir.start();
+    await scene.advance(5_000);
+    expect(scene.held()).toEqual([4, 4]);
+    line.cut = true;
+    await scene.advance(limits.takeoverMsMax);
+    expect(scene.held()[1]).toBe(8);
+    expect(scene.leases.members()).toEqual(["p2"]);
+    await heir.stop();
+    await dying.stop();
   });
 
   test("do not compete for a shard again before the work of its last term is over", async () => {
@@ -167,8 +263,13 @@ describe("shard keepers", () => {
     keeper.start();
     await scene.advance(1_000);
     line.cut = true;
+    const other = scene.keeper(scene.leases, untilClosed);
+    other.start();
     await scene.advance(20_000);
     line.cut = false;
+    await scene.advance(2_000);
+    expect(scene.leases.holder(0)).toMatch(/^p2/);
+    await other.stop();
     await scene.advance(20_000);
     expect(begun).toBe(1);
     finish();

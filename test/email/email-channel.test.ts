@@ -14,7 +14,7 @@ import { aTenant } from "../support/tenants.ts";
 import { emailJob, headersOf, LINKS, partsOf, withoutPixel } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
-const SHORT = { connectMs: 2_000, greetingMs: 300, socketMs: 300, idleMs: 1_000 };
+const SHORT = { connectMs: 300, readyMs: 2_000, socketMs: 300, idleMs: 1_000 };
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
 const LETTER: EmailPayload = { to: "ana@example.test", subject: "Hello", html: "<p>Hi</p>" };
 
@@ -125,7 +125,10 @@ describe("a message", () => {
 
   test("that its data would blow up fails", async () => {
     const outcome = await deliver({ to: someone(), html: "{{.x}}".repeat(2_000), data: { x: "y".repeat(10_000) } });
-    expect(outcome).toMatchObject({ kind: "failed", error: expect.stringContaining("too large") });
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      error: "the message would be larger than 512 KB once its placeholders are filled",
+    });
   });
 
   test("that nobody can read fails", async () => {
@@ -343,28 +346,23 @@ describe("a delivery that is called off", () => {
 describe("a mail server", () => {
   const tryAt = (smtpUrl: string) => withChannel({ smtpUrl }, (other) => deliver(LETTER, aTenant(), other));
 
-  test("that is not there is retried", async () => {
+  test("that is not there is away", async () => {
     const url = await withServer(
       () => {},
       async (gone) => gone,
     );
-    expect(await tryAt(url)).toMatchObject({ kind: "retry", why: expect.stringContaining("could not be reached") });
+    expect(await tryAt(url)).toMatchObject({ kind: "away", why: expect.stringContaining("could not be reached") });
   });
 
-  test("whose name does not exist is retried", async () => {
-    expect((await tryAt("smtp://no-such-host.invalid:2525")).kind).toBe("retry");
-  });
-
-  test("that never greets, or never answers, is retried in time", async () => {
-    expect((await withServer(() => {}, tryAt, "")).kind).toBe("retry");
-    expect((await withServer(() => {}, tryAt)).kind).toBe("retry");
+  test("whose name does not exist is away", async () => {
+    expect((await tryAt("smtp://no-such-host.invalid:2525")).kind).toBe("away");
   });
 
   test.each<[string, string, Outcome["kind"]]>([
-    ["EHLO", "421 4.3.2 busy", "retry"],
-    ["EHLO", "554 5.7.1 no service for you", "retry"],
+    ["EHLO", "421 4.3.2 busy", "away"],
+    ["EHLO", "554 5.7.1 no service for you", "away"],
     ["MAIL", "451 4.3.0 later", "retry"],
-    ["MAIL", "530 5.7.0 authentication required", "retry"],
+    ["MAIL", "530 5.7.0 authentication required", "away"],
     ["MAIL", "503 5.5.1 out of order", "retry"],
     ["RCPT", "450 4.2.0 greylisted", "retry"],
     ["RCPT", "550 5.1.1 no such user", "failed"],
@@ -405,7 +403,7 @@ describe("a mail server", () => {
     expect(outcome.error.length).toBeLessThan(350);
   });
 
-  test("that refuses the tenant's credentials fails the job, but the platform's are tried again", async () => {
+  test("that refuses the tenant's credentials fails the job, but with the platform's it is away", async () => {
     const refuseLogin = (line: string, socket: Socket) => {
       socket.write(
         line.startsWith("EHLO") ? "250-here\r\n250 AUTH PLAIN\r\n" : "535 5.7.8 wrong for mallory:hunter2\r\n",
@@ -422,7 +420,7 @@ describe("a mail server", () => {
       error: "your mail server refused the credentials that are stored for it: 535 5.7.8 wrong for (…):(…)",
     });
     const why = "the mail server refused this service's credentials";
-    expect(platform).toEqual({ kind: "retry", why, isUnsent: true });
+    expect(platform).toEqual({ kind: "away", why });
   });
 
   test("of the tenant is used only where the tenant may use its own and mail may leave the machine", async () => {

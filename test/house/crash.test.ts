@@ -5,6 +5,7 @@ import { ClickHouse } from "../../src/ledger/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { expectBalance } from "../support/ledger-books.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
+import { recordProof } from "../support/proof.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
@@ -60,6 +61,7 @@ test("whatever is answered with 202 is sent and recorded once, however often the
     waybill = await startWaybill(home.path, { SMTP_URL: sink.url });
   }
   await Promise.all(senders);
+  const sentMs = performance.now();
 
   let ended = 0;
   for (const [tenant, jobIds] of accepted) {
@@ -73,9 +75,17 @@ test("whatever is answered with 202 is sent and recorded once, however often the
     expect((await waybill.request(tenant.apiKey, "GET", `/v1/jobs/${last}`)).body.status).toBe("success");
   }
   expect(ended).toBe(count);
+  const recoveryMs = Math.round(performance.now() - sentMs);
   let repeats = 0;
   for (const times of sink.received.values()) repeats += times - 1;
-  process.stderr.write(`${count} accepted, ${sink.received.size} sent, ${repeats} repeats over ${KILLS} kills\n`);
+  recordProof({
+    fault: `kill -9 of the server, ${KILLS} times under load`,
+    accepted: count,
+    lost: count - ended,
+    sentTwice: repeats,
+    sentTwiceAllowed: KILLS * IN_FLIGHT_MAX,
+    recoveryMs,
+  });
   expect(sink.received.size).toBeGreaterThanOrEqual(count);
   expect(repeats).toBeLessThanOrEqual(KILLS * IN_FLIGHT_MAX);
 

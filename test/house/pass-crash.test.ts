@@ -4,6 +4,7 @@ import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import { openPglite } from "../../src/embedded/pglite.ts";
 import { passes, tokenMovements } from "../../src/registry/schema.ts";
 import { eventually } from "../support/eventually.ts";
+import { recordProof } from "../support/proof.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 const TENANT = "buyer";
@@ -149,7 +150,12 @@ test("a token is spent for each pass that exists, and for no other, wherever the
       .select({ sum: sql`sum(${tokenMovements.amount})::int` })
       .from(tokenMovements)
       .where(eq(tokenMovements.tenantId, TENANT));
-    process.stderr.write(`${existing} passes, ${undone} of them undone, over ${KILLS} kills\n`);
+    recordProof({
+      fault: `kill -9 of the server, ${KILLS} times while passes are made`,
+      accepted: accepted.size,
+      lost: Math.max(0, accepted.size - existing),
+      note: `${existing} passes exist, ${undone} that had no job were undone, ${TOKENS - expected} tokens spent`,
+    });
     expect(moved).toEqual([{ sum: expected }]);
   });
 }, 240_000);

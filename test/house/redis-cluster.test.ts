@@ -60,12 +60,9 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
   }, 90_000);
 
   afterAll(async () => {
-    for (const waybill of processes) await waybill.kill();
-    for (const home of homes) await home.remove();
-    await sink.stop();
-    await cluster.stop();
-    await postgres.remove();
-  }, 30_000);
+    await Promise.all(processes.map((waybill) => waybill.kill()));
+    await Promise.all([...homes.map((home) => home.remove()), sink.stop(), cluster.stop(), postgres.remove()]);
+  }, 60_000);
 
   async function newHome(): Promise<string> {
     const home = await temporaryHome();

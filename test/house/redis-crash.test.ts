@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
+import { recordProof } from "../support/proof.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
@@ -48,9 +49,12 @@ test("kill -9 of redis-server under load loses no job that was answered, and the
     process.kill(await redisPid(), "SIGKILL");
   }
   await Promise.all(senders);
+  const sentMs = performance.now();
   for (const [tenant, jobIds] of accepted) {
     const { byJob } = await finishedEvents(waybill, tenant, jobIds, 60_000);
     for (const jobId of jobIds) expect(byJob.get(jobId)?.filter((type) => type === "sent")).toEqual(["sent"]);
   }
+  const recoveryMs = Math.round(performance.now() - sentMs);
+  recordProof({ fault: "kill -9 of redis-server, twice under load", accepted: count, lost: 0, recoveryMs });
   expect((await fetch(`${waybill.url}/ready`)).status).toBe(200);
 }, 120_000);

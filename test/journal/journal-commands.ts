@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { EventType } from "../../src/core/event.ts";
 import type { ChannelName } from "../../src/core/job.ts";
-import type { LeaseRole } from "../../src/core/journal.ts";
+import type { LeaseRole, QueueQuota } from "../../src/core/journal.ts";
 
 /** Whom a call concerns. Numbers pick from what there is when the command runs, so that any part of a list can run. */
 export type Command =
@@ -12,18 +12,40 @@ export type Command =
       readonly order: Order;
       readonly way: "there" | "back";
     }
+  /** A try that comes late, behind all that has been done since. */
+  | { readonly kind: "accept again"; readonly limit: number | null; readonly job: number }
   | { readonly kind: "admit"; readonly tenant: number; readonly limit: number }
-  | { readonly kind: "pull"; readonly lease: LeasePick; readonly survey: boolean; readonly boxes: readonly BoxPick[] }
-  | { readonly kind: "settle"; readonly lease: LeasePick; readonly outcomes: readonly OutcomePick[] }
+  | {
+      readonly kind: "pull";
+      readonly lease: LeasePick;
+      readonly survey: boolean;
+      readonly boxes: readonly BoxPick[];
+      readonly bytesMax: number;
+      /** How far the owner's reckoning is from the time that it was answered last; null: it knows nothing. */
+      readonly reckonsMs: number | null;
+    }
+  | { readonly kind: "settle" | "settle lent"; readonly lease: LeasePick; readonly outcomes: readonly OutcomePick[] }
   | { readonly kind: "observe"; readonly reports: readonly Report[] }
   | { readonly kind: "record"; readonly lease: LeasePick; readonly done: "none" | "last" | "earlier" }
-  | { readonly kind: "acquire"; readonly shard: number; readonly role: LeaseRole; readonly ttlMs: number }
+  | {
+      readonly kind: "acquire";
+      readonly shard: number;
+      readonly role: LeaseRole;
+      /** As it is now, as it was when somebody looked last, or as though it were nobody's. */
+      readonly seen: "now" | "before" | "nobody";
+    }
   | { readonly kind: "allow"; readonly lease: LeasePick; readonly call: AllowancePick }
   | { readonly kind: "renew" | "release"; readonly role: LeaseRole; readonly lease: LeasePick }
-  | { readonly kind: "member"; readonly role: LeaseRole; readonly owner: string; readonly leaves: boolean }
+  | {
+      readonly kind: "member";
+      readonly role: LeaseRole;
+      readonly owner: string;
+      readonly does: "beat" | "leave" | "leave as told" | "leave as told before";
+    }
   /** All that is there is sent, and all that can be is recorded. */
   | { readonly kind: "drain"; readonly shard: number }
-  | { readonly kind: "wait"; readonly ms: number };
+  /** Only a clock that is set also sets the time that owners reckon by. */
+  | { readonly kind: "wait" | "set clock"; readonly ms: number };
 
 export interface Order {
   readonly tenant: number;
@@ -34,6 +56,9 @@ export interface Order {
   readonly ageMs: number | `as ${number}`;
   readonly needsScreening: boolean;
   readonly template: string | null;
+  /** The payload's bytes where it waits elsewhere. */
+  readonly storedBytes: number | null;
+  readonly quota: QueueQuota | null;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
 
@@ -48,6 +73,7 @@ export interface BoxPick {
   readonly channel: ChannelName;
   readonly goesOn: boolean;
   readonly entriesMax: number;
+  readonly bytesMax: number;
 }
 
 export interface AllowancePick {
@@ -63,7 +89,7 @@ export interface AllowancePick {
 export interface OutcomePick {
   /** Counted from the job that was pulled last. */
   readonly job: number;
-  readonly outcome: "sent" | "failed" | "given up" | "suppressed" | "retry" | "wait" | "held" | "start";
+  readonly outcome: "sent" | "failed" | "given up" | "suppressed" | "retry" | "wait" | "held" | "start" | "lend";
   readonly delayMs: number;
   /** What the provider calls the message, where it says so. */
   readonly providerRef: string | null;
@@ -77,7 +103,6 @@ export interface Report {
   readonly url: string | null;
   readonly suppresses: boolean;
   readonly isKnownToLedger: boolean;
-  readonly whenUnfinished: "hold" | "record" | "keep";
 }
 
 /** All that a provider calls messages by. */
@@ -106,9 +131,17 @@ const order: fc.Arbitrary<Order> = fc.record({
   tenant,
   channel,
   recipient,
-  payload: fc.constantFrom("{}", '{"é":"line\\n  =r1"}'),
+  payload: fc.constantFrom("{}", '{"é":"line\\n  =r1"}', `{"long":"${"ü".repeat(400)}"}`),
   ageMs: fc.constantFrom<Order["ageMs"]>(0, 0, 0, 3, 40, 15_000, 40_000, -60_000, "as 0", "as 1", "as 3"),
   needsScreening: fc.boolean(),
+  storedBytes: fc.constantFrom(null, null, null, 300_000),
+  quota: fc.constantFrom(
+    null,
+    { jobs: 100, bytes: 1_000_000 },
+    { jobs: 3, bytes: 1_000_000 },
+    { jobs: 100, bytes: 900 },
+    { jobs: 0, bytes: 0 },
+  ),
   template: fc.constantFrom(null, null, "welcome", 'a "quoted\\" 名/é\u2028 one', ""),
   idempotency: fc.option(
     fc.record({ key: fc.constantFrom("order 7", "k"), fingerprint: fc.constantFrom("aa", "bb") }),
@@ -123,7 +156,6 @@ const report: fc.Arbitrary<Report> = fc.record({
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
   suppresses: fc.boolean(),
   isKnownToLedger: fc.boolean(),
-  whenUnfinished: fc.constantFrom("hold", "record", "keep", "keep"),
 });
 
 const outcome: fc.Arbitrary<OutcomePick> = fc.record({
@@ -141,6 +173,8 @@ const outcome: fc.Arbitrary<OutcomePick> = fc.record({
     "held",
     "start",
     "start",
+    "lend",
+    "lend",
   ),
   delayMs: fc.constantFrom(0, 0, 1_500.4, 3_600_000),
   providerRef: fc.constantFrom(null, ...REFERENCES),
@@ -151,6 +185,7 @@ const box: fc.Arbitrary<BoxPick> = fc.record({
   channel,
   goesOn: fc.boolean(),
   entriesMax: fc.constantFrom(1, 2, 64),
+  bytesMax: fc.constantFrom(1_000_000, 1_000_000, 1_000, 100),
 });
 
 const allowance: fc.Arbitrary<AllowancePick> = fc.record({
@@ -208,6 +243,14 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         way: fc.constantFrom("there" as const, "back" as const),
       }),
     },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("accept again" as const),
+        limit: acceptLimit,
+        job: fc.nat({ max: 5 }),
+      }),
+    },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant("admit" as const), tenant, limit }) },
     {
       weight: 12,
@@ -216,11 +259,17 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         lease,
         survey: fc.boolean(),
         boxes: fc.array(box, { maxLength: 3 }),
+        bytesMax: fc.constantFrom(1_000_000, 1_000_000, 2_000, 200),
+        reckonsMs: fc.constantFrom(null, 0, 0, 0, -400, 700.5, 90_000),
       }),
     },
     {
       weight: 12,
-      arbitrary: fc.record({ kind: fc.constant("settle" as const), lease, outcomes: several(outcome, 4) }),
+      arbitrary: fc.record({
+        kind: fc.constantFrom("settle" as const, "settle" as const, "settle lent" as const),
+        lease,
+        outcomes: several(outcome, 4),
+      }),
     },
     { weight: 8, arbitrary: fc.record({ kind: fc.constant("observe" as const), reports: several(report, 3) }) },
     {
@@ -237,7 +286,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         kind: fc.constant("acquire" as const),
         shard: fc.constantFrom(0, 0, 1),
         role,
-        ttlMs: fc.constantFrom(3_600_000, 20_000),
+        seen: fc.constantFrom("now" as const, "now" as const, "before" as const, "nobody" as const),
       }),
     },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant("allow" as const), lease, call: allowance }) },
@@ -251,18 +300,24 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         kind: fc.constant("member" as const),
         role,
         owner: fc.constantFrom("one", "two"),
-        leaves: fc.boolean(),
+        does: fc.constantFrom(
+          "beat" as const,
+          "beat" as const,
+          "leave" as const,
+          "leave as told" as const,
+          "leave as told before" as const,
+        ),
       }),
     },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant("drain" as const), shard: fc.constantFrom(0, 0, 1) }) },
     {
       weight: 8,
       arbitrary: fc.record({
-        kind: fc.constant("wait" as const),
+        kind: fc.constantFrom("wait" as const, "wait" as const, "wait" as const, "set clock" as const),
         ms: fc.oneof(
           { weight: 6, arbitrary: fc.integer({ min: 1, max: 2_000 }) },
           { weight: 5, arbitrary: fc.integer({ min: 2_000, max: 62_500 }) },
-          { weight: 1, arbitrary: fc.constantFrom(16 * 60_000, 25 * 3_600_000) },
+          { weight: 1, arbitrary: fc.constantFrom(16 * 60_000, 25 * 3_600_000, -16 * 60_000) },
         ),
       }),
     },

@@ -7,6 +7,7 @@ import {
   FENCED,
   type Lease,
   type LeaseRole,
+  type LeaseState,
   type NewJob,
   type Observation,
   type RecordBatch,
@@ -17,13 +18,15 @@ import { utcDayAt } from "../../src/core/warm-up.ts";
 import { MemoryJournal } from "../simulation/memory-journal.ts";
 import { JournalState } from "../simulation/memory-journal-state.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
-import type { AllowancePick, BoxPick, Command, LeasePick, Order, OutcomePick, Report } from "./journal-commands.ts";
+import type { AllowancePick, Command, LeasePick, Order, OutcomePick, Report } from "./journal-commands.ts";
 import { REFERENCES, SHARDS, TENANTS } from "./journal-commands.ts";
 import { comparableDump, journalTexts } from "./journal-texts.ts";
 import type { TimedRedis } from "./timed-redis.ts";
 
 const START_MS = Date.UTC(2026, 0, 15);
 const NO_LEASE = "0-nobody";
+
+type Pulling = Omit<Extract<Command, { kind: "pull" }>, "kind">;
 
 /**
  * A journal in memory and one on Redis that are asked the same. Every answer must be equal, to the letter; after every
@@ -34,12 +37,17 @@ export class JournalPair {
   private readonly memory: JournalState;
   private readonly port: MemoryJournal;
   private readonly mail = new Set<number>();
+  private readonly released: string[] = [];
   private readonly chance = new SeededRandom(7);
   private readonly jobs: { readonly tenant: TenantRef; readonly job: NewJob }[] = [];
   private readonly pulled: { readonly shard: number; readonly job: QueuedJob }[] = [];
   private readonly taken = new Map<string, number>();
   private readonly lastRead = new Map<string, string>();
   private readonly leases = new Map<string, Lease[]>();
+  private readonly looks = new Map<string, LeaseState | null>();
+  private readonly beats = new Map<string, number[]>();
+  /** The shard's time by its owner's reckoning, while time has passed since it was answered. */
+  private readonly reckoned = new Map<number, number>();
   private readonly batches = new Map<number, RecordBatch[]>();
 
   private constructor(
@@ -49,6 +57,7 @@ export class JournalPair {
     this.memory = new JournalState({ nowMs: () => this.nowMs }, tokenChance);
     this.port = new MemoryJournal(this.memory);
     this.port.onMail((shard) => this.mail.add(shard));
+    this.port.onRelease((role, shard) => this.released.push(`${role} ${shard}`));
   }
 
   /** Two empty journals whose tokens will be the same, if the random numbers are, and a lease of everything. */
@@ -56,14 +65,16 @@ export class JournalPair {
     await redis.reset(START_MS);
     const pair = new JournalPair(redis, tokenChance);
     for (const shard of SHARDS) {
-      await pair.acquire(shard, "dispatcher", 3_600_000);
-      await pair.acquire(shard, "recorder", 3_600_000);
+      await pair.acquire(shard, "dispatcher", "now");
+      await pair.acquire(shard, "recorder", "now");
     }
     return pair;
   }
 
   async run(command: Command): Promise<void> {
-    if (command.kind === "wait") {
+    if (isPassing(command)) {
+      if (command.kind === "wait")
+        for (const [shard, ms] of this.reckoned) this.reckoned.set(shard, ms + Math.max(0, command.ms));
       // What expires is seen, here and there, by the next call only: until then the clock may be set back.
       this.nowMs += command.ms;
       return this.redis.setTime(this.nowMs);
@@ -72,6 +83,7 @@ export class JournalPair {
     await this.perform(command);
     expect(await this.redis.mailHeard()).toEqual([...this.mail].toSorted((a, b) => a - b));
     this.mail.clear();
+    expect(await this.redis.releasesHeard()).toEqual(this.released.splice(0));
     const held = comparableDump(await this.redis.dump());
     const expected = journalTexts(this.memory.snapshot(), this.nowMs);
     const differing = Object.keys({ ...held, ...expected }).filter((key) => !Bun.deepEquals(held[key], expected[key]));
@@ -82,31 +94,35 @@ export class JournalPair {
     expect(told).toEqual(await Promise.all(expectedJobs));
   }
 
-  private async perform(command: Exclude<Command, { kind: "wait" }>): Promise<void> {
+  private async perform(command: Exclude<Command, Passing>): Promise<void> {
     const { journal } = this.redis;
     switch (command.kind) {
       case "accept":
         return this.accept(command.limit, command.orders);
       case "accept lost":
         return this.acceptLost(command.limit, command.order, command.way);
+      case "accept again":
+        return this.acceptAgain(command.limit, command.job);
       case "admit": {
         const tenant = tenantAt(command.tenant);
         expect(await journal.admit(tenant, command.limit)).toEqual(await this.port.admit(tenant, command.limit));
         return;
       }
       case "pull":
-        return this.pull(command.lease, command.survey, command.boxes);
+        return this.pull(command);
       case "settle":
         return this.settle(command.lease, command.outcomes);
+      case "settle lent":
+        return this.settleLent(command.lease, command.outcomes);
       case "observe":
         return this.observe(command.reports);
       case "record":
         return this.record(command.lease, command.done);
       case "acquire":
-        return this.acquire(command.shard, command.role, command.ttlMs);
+        return this.acquire(command.shard, command.role, command.seen);
       case "renew": {
         const lease = this.lease(command.lease, command.role);
-        expect(await journal.renew(lease, 3_600_000)).toBe(await this.port.renew(lease, 3_600_000));
+        expect(await journal.renew(lease)).toBe(await this.port.renew(lease));
         return;
       }
       case "release": {
@@ -120,7 +136,7 @@ export class JournalPair {
       case "drain":
         return this.drain(command.shard);
       case "member":
-        return this.member(command.role, command.owner, command.leaves);
+        return this.member(command);
     }
   }
 
@@ -135,16 +151,38 @@ export class JournalPair {
   private async acceptLost(limit: number | null, order: Order, way: "there" | "back"): Promise<void> {
     const { tenant, job } = this.jobOf(order);
     if (way === "back") this.memory.acceptNow(tenant, limit, job);
-    const expected = this.memory.acceptNow(tenant, limit, job, true);
+    const expected = this.memory.acceptNow(tenant, limit, job);
     const acceptor = this.redis.acceptorThatLoses(way);
     expect(await acceptor.submit({ tenant, requestsPerMinute: limit, job })).toEqual(expected);
   }
 
-  private jobOf({ tenant: at, channel, recipient, payload, ageMs, needsScreening, template, idempotency }: Order) {
-    const tenant = tenantAt(at);
+  private async acceptAgain(limit: number | null, at: number): Promise<void> {
+    const earlier = pickFromEnd(this.jobs, at);
+    if (earlier === null) return;
+    const { tenant, job } = earlier;
+    expect(await this.redis.journal.accept(tenant, limit, job)).toEqual(this.memory.acceptNow(tenant, limit, job));
+  }
+
+  private jobOf(order: Order) {
+    const { channel, recipient, needsScreening, template, storedBytes, quota, idempotency } = order;
+    const tenant = tenantAt(order.tenant);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
-    const special = { ...screening, ...(template !== null && { template }) };
-    const job = { jobId: this.newJobId(this.madeMs(ageMs)), channel, recipient, payload, idempotency, ...special };
+    const stored = storedBytes === null ? null : { sha256: "ab".repeat(32), bytes: storedBytes };
+    const special = {
+      ...screening,
+      ...(template !== null && { template }),
+      ...(quota !== null && { quota }),
+      ...(stored !== null && { stored }),
+    };
+    const payload = stored === null ? order.payload : "";
+    const job = {
+      jobId: this.newJobId(this.madeMs(order.ageMs)),
+      channel,
+      recipient,
+      payload,
+      idempotency,
+      ...special,
+    };
     this.jobs.push({ tenant, job });
     return { tenant, job };
   }
@@ -160,19 +198,23 @@ export class JournalPair {
     return new JobIds(clock, this.chance).next();
   }
 
-  private async pull(pick: LeasePick, survey: boolean, picks: readonly BoxPick[]): Promise<void> {
+  private async pull({ lease: pick, survey, boxes: picks, bytesMax, reckonsMs }: Pulling): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
-    const boxes = picks.map(({ tenant, channel, goesOn, entriesMax }) => {
+    const reckoned = this.reckoned.get(lease.shard) ?? null;
+    const shardTimeMs = reckonsMs === null || reckoned === null ? null : reckoned + reckonsMs;
+    const boxes = picks.map(({ tenant, channel, goesOn, ...most }) => {
       const box = { tenantId: tenantAt(tenant).tenantId, channel };
       const after = goesOn ? (this.lastRead.get(`${box.tenantId}/${channel}`) ?? null) : null;
-      return { box, after, entriesMax };
+      return { box, after, ...most };
     });
-    const answer = await this.redis.journal.pull(lease, { boxes, survey });
-    const expected = await this.port.pull(lease, { boxes, survey });
+    const request = { boxes, survey, bytesMax, shardTimeMs };
+    const answer = await this.redis.journal.pull(lease, request);
+    const expected = await this.port.pull(lease, request);
     if (answer === FENCED || expected === FENCED) return expect(answer).toBe(expected);
     // A set names its members in no order of its own.
     const byName = (ready: readonly object[]) => ready.map((box) => JSON.stringify(box)).toSorted();
     expect({ ...answer, ready: byName(answer.ready) }).toEqual({ ...expected, ready: byName(expected.ready) });
+    this.reckoned.set(lease.shard, answer.shardTimeMs);
     for (const { box, jobs } of answer.boxes) {
       for (const job of jobs) this.pulled.push({ shard: lease.shard, job });
       const last = jobs.at(-1)?.entryId;
@@ -182,13 +224,25 @@ export class JournalPair {
 
   private async settle(pick: LeasePick, outcomes: readonly OutcomePick[]): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
+    const settlements = this.settlements(lease, outcomes);
+    if (settlements.length === 0) return;
+    expect(await this.redis.journal.settle(lease, settlements)).toBe(await this.port.settle(lease, settlements));
+  }
+
+  private async settleLent(pick: LeasePick, outcomes: readonly OutcomePick[]): Promise<void> {
+    const lease = this.lease(pick, "dispatcher");
+    const settlements = this.settlements(lease, outcomes);
+    await this.redis.journal.settleLent(lease, settlements);
+    await this.port.settleLent(lease, settlements);
+  }
+
+  private settlements(lease: Lease, outcomes: readonly OutcomePick[]): readonly Settlement[] {
     const candidates = this.pulled.filter(({ shard }) => shard === lease.shard);
-    if (candidates.length === 0) return;
-    const settlements = outcomes.map((outcome): Settlement => {
+    if (candidates.length === 0) return [];
+    return outcomes.map((outcome): Settlement => {
       const { job } = pickFromEnd(candidates, outcome.job % candidates.length) ?? candidates[0] ?? unreachable();
       return settlementOf(job, outcome);
     });
-    expect(await this.redis.journal.settle(lease, settlements)).toBe(await this.port.settle(lease, settlements));
   }
 
   /** Asked at one time: the first goes out alone, the others in one call. What is unknown is asked again, with the job. */
@@ -215,7 +269,7 @@ export class JournalPair {
     return results;
   }
 
-  private sightingOf({ job: at, isForeign, type, url, suppresses, whenUnfinished }: Report) {
+  private sightingOf({ job: at, isForeign, type, url, suppresses }: Report) {
     const accepted = pickFromEnd(this.jobs, at);
     const tenant = isForeign || accepted === null ? tenantAt(1) : accepted.tenant;
     const recipient = accepted?.job.recipient ?? "ann@example.com";
@@ -225,7 +279,6 @@ export class JournalPair {
       result: url === null ? {} : { url },
       suppress: suppresses ? { recipient, reason: type === "bounced" ? "bounced" : "unsubscribed" } : null,
       known: null,
-      whenUnfinished,
     };
     return { tenant, observation };
   }
@@ -270,14 +323,18 @@ export class JournalPair {
     const pick = { shard, age: 0 };
     const channels: readonly ChannelName[] = ["email", "whatsapp"];
     const boxes = TENANTS.flatMap((tenant, at) =>
-      channels.map((channel) => ({ shard: tenant.shard, tenant: at, channel, goesOn: false, entriesMax: 64 })),
+      channels.map((channel) => ({
+        shard: tenant.shard,
+        tenant: at,
+        channel,
+        goesOn: false,
+        entriesMax: 64,
+        bytesMax: 1_000_000,
+      })),
     );
     const before = this.pulled.length;
-    await this.pull(
-      pick,
-      true,
-      boxes.filter((box) => box.shard === shard),
-    );
+    const own = boxes.filter((box) => box.shard === shard);
+    await this.pull({ lease: pick, survey: true, boxes: own, bytesMax: 10_000_000, reckonsMs: 0 });
     const outcomes = Array.from({ length: this.pulled.length - before }, (_, job) => {
       return { job, outcome: "sent", delayMs: 0, providerRef: null } as const;
     });
@@ -285,10 +342,15 @@ export class JournalPair {
     for (const done of ["none", "last", "last"] as const) await this.record(pick, done);
   }
 
-  private async acquire(shard: number, role: LeaseRole, ttlMs: number): Promise<void> {
-    const answer = await this.redis.journal.acquire(shard, role, "test", ttlMs);
-    expect(answer).toEqual(await this.port.acquire(shard, role, "test", ttlMs));
+  private async acquire(shard: number, role: LeaseRole, pick: "now" | "before" | "nobody"): Promise<void> {
     const name = `${shard} ${role}`;
+    const look = await this.redis.journal.leases(role, SHARDS.length);
+    expect(look).toEqual(await this.port.leases(role, SHARDS.length));
+    const now = look[shard] ?? null;
+    const seen = { now, before: this.looks.get(name) ?? null, nobody: null }[pick];
+    this.looks.set(name, now);
+    const answer = await this.redis.journal.acquire(shard, role, "test", seen);
+    expect(answer).toEqual(await this.port.acquire(shard, role, "test", seen));
     if (answer !== null) this.leases.set(name, [...(this.leases.get(name) ?? []), answer]);
   }
 
@@ -297,14 +359,25 @@ export class JournalPair {
     return known ?? { shard, role, token: NO_LEASE };
   }
 
-  private async member(role: LeaseRole, owner: string, leaves: boolean): Promise<void> {
-    if (!leaves) {
-      const alive = await this.redis.journal.heartbeat(role, owner, 20_000);
-      return expect(alive).toBe(await this.port.heartbeat(role, owner, 20_000));
+  private async member({ role, owner, does }: Extract<Command, { kind: "member" }>): Promise<void> {
+    const told = this.beats.get(`${role} ${owner}`) ?? [];
+    if (does === "beat") {
+      const beats = await this.redis.journal.heartbeat(role, owner);
+      expect(beats).toEqual(await this.port.heartbeat(role, owner));
+      this.beats.set(`${role} ${owner}`, [...told, beats.get(owner) ?? 0]);
+      return;
     }
-    await this.redis.journal.resign(role, owner);
-    await this.port.resign(role, owner);
+    const beats = does === "leave" ? undefined : (told.at(does === "leave as told" ? -1 : -2) ?? 0);
+    await this.redis.journal.resign(role, owner, beats);
+    await this.port.resign(role, owner, beats);
   }
+}
+
+/** Time that passes. */
+type Passing = Extract<Command, { kind: "wait" | "set clock" }>;
+
+function isPassing(command: Command): command is Passing {
+  return command.kind === "wait" || command.kind === "set clock";
 }
 
 function tenantAt(at: number): TenantRef {
@@ -330,6 +403,8 @@ function settlementOf(job: QueuedJob, { outcome, delayMs, providerRef }: Outcome
       return { kind: "retry", job, delayMs, status: "pending" };
     case "start":
       return { kind: "start", job };
+    case "lend":
+      return { kind: "lend", job, forMs: delayMs };
     case "sent":
       return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, ...named };
     case "given up": {

@@ -1,8 +1,8 @@
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../src/journal/codec.ts";
+import { jobBucket, jobField } from "../../src/journal/keys.ts";
 import {
   alive,
-  type Bucket,
   countText,
   entryText,
   mailboxOf,
@@ -23,10 +23,9 @@ export function journalTexts({ shards, members }: JournalSnapshot, nowMs: number
     const prefix = `wb:{s${String(number).padStart(2, "0")}}`;
     for (const [name, key] of shardTexts(shard, nowMs)) keys.set(`${prefix}:${name}`, key);
   }
-  for (const [role, living] of members) {
-    const byEnd = [...living].toSorted(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1));
-    if (byEnd.length > 0)
-      keys.set(`wb:{members}:${role}`, lasting(byEnd.flatMap(([owner, ms]) => [owner, String(ms)])));
+  for (const [role, beats] of members) {
+    const texts = [...beats].map(([owner, count]) => [owner, String(count)] as const);
+    for (const [name, key] of hash(`${role}:beats`, texts)) keys.set(`wb:{members}:${name}`, key);
   }
   return inOrder(keys);
 }
@@ -79,33 +78,22 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   );
   yield* hash(
     "parked",
-    [...shard.parked].map(([jobId, { box, entry }]) => [
-      jobId,
-      `${boxName(box)} ${entryText(entry, CHANNEL_LETTER[entry.channel])}`,
-    ]),
+    [...shard.parked].map(([jobId, { box, entry, lentUnder }]) => {
+      const mark = lentUnder === undefined ? "" : `!${lentUnder}`;
+      return [jobId, `${boxName(box)}${mark} ${entryText(entry, CHANNEL_LETTER[entry.channel])}`];
+    }),
   );
-  for (const [name, stored] of shard.buckets) {
-    const bucket = alive(stored, nowMs);
-    if (bucket !== null) yield [`jobs:${name}`, { value: bucketTexts(bucket), expiresMs: bucket.expiresMs }];
-  }
-  for (const [jobId, stored] of shard.failed) {
-    const failed = alive(stored, nowMs);
-    if (failed === null) continue;
-    const { value, expiresMs } = failed;
-    yield [`failed:${jobId}`, { value: entryText(value, CHANNEL_LETTER[value.channel]), expiresMs }];
-  }
+  if (shard.skewMs !== 0) yield ["skew", lasting(String(shard.skewMs))];
+  yield* loadTexts(shard);
+  yield* bucketTexts(shard);
   yield* outboxTexts(shard);
-  yield* leaseTexts(shard, nowMs);
+  yield* leaseTexts(shard);
   for (const [tenantId, list] of shard.suppressed) yield* hash(`suppressed:${tenantId}`, [...list]);
   for (const [name, stored] of shard.allowances) {
     const taken = alive(stored, nowMs);
     const [box = "", day = ""] = name.split(":");
     if (taken !== null)
       yield [`allowance:${boxName(box)}:${day}`, { value: String(taken.value), expiresMs: taken.expiresMs }];
-  }
-  for (const [jobId, stored] of shard.repeated) {
-    const repeated = alive(stored, nowMs);
-    if (repeated !== null) yield [`repeated:${jobId}`, { value: "1", expiresMs: repeated.expiresMs }];
   }
   for (const [name, stored] of shard.idempotency) {
     const known = alive(stored, nowMs);
@@ -114,7 +102,18 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   }
 }
 
-function* outboxTexts({ outbox, mark, lastEventId, closing }: ShardState): Generator<[string, DumpedKey]> {
+function* loadTexts({ load, lastEntry }: ShardState): Generator<[string, DumpedKey]> {
+  const loads = [...load].map(([tenantId, { jobs, bytes }]) => [tenantId, `${jobs} ${bytes}`] as const);
+  yield* hash("load", lastEntry === 0 ? loads : [["", String(lastEntry)], ...loads]);
+}
+
+function* outboxTexts({
+  outbox,
+  mark,
+  lastEventId,
+  lastRecorded,
+  leaving,
+}: ShardState): Generator<[string, DumpedKey]> {
   const entries = [...outbox.entries].map(([id, { rows }]) => [
     id,
     ["c", String(rows.length), "r", rows.map(rowText).join("\n")],
@@ -122,14 +121,16 @@ function* outboxTexts({ outbox, mark, lastEventId, closing }: ShardState): Gener
   if (entries.length > 0) yield ["outbox", lasting(entries)];
   if (mark !== null) yield ["mark", lasting(`${mark.first} ${mark.last}`)];
   if (lastEventId > 0) yield ["clock", lasting(String(lastEventId))];
-  yield* nonEmpty("closing", closing);
+  if (lastRecorded > 0) yield ["recorded", lasting(String(lastRecorded))];
+  yield* nonEmpty(
+    "leaving",
+    leaving.map(({ sinceMs, jobs }) => [sinceMs, ...jobs].join(" ")),
+  );
 }
 
-function* leaseTexts({ leases, epoch }: ShardState, nowMs: number): Generator<[string, DumpedKey]> {
-  for (const [role, stored] of leases) {
-    const lease = alive(stored, nowMs);
-    if (lease === null) continue;
-    yield [`lease:${role}`, { value: { owner: "test", token: lease.value }, expiresMs: lease.expiresMs }];
+function* leaseTexts({ leases, epoch }: ShardState): Generator<[string, DumpedKey]> {
+  for (const [role, { token, renewals }] of leases) {
+    yield [`lease:${role}`, lasting({ owner: "test", token, renewals: String(renewals) })];
   }
   if (epoch > 0) yield ["epoch", lasting(String(epoch))];
 }
@@ -151,9 +152,14 @@ function boxName(box: string): string {
   return `${tenantId}/${CHANNEL_LETTER[channel]}`;
 }
 
-function bucketTexts({ jobs, recorded }: Bucket): Record<string, string> {
-  const records = [...jobs].map(([jobId, job]) => [jobId.slice(12), recordText(job)]);
-  return Object.fromEntries(recorded === null ? records : [...records, ["r", String(recorded)]]);
+function* bucketTexts({ jobs }: ShardState): Generator<[string, DumpedKey]> {
+  const buckets = Map.groupBy(jobs, ([jobId]) => jobBucket(jobId));
+  for (const [bucket, records] of buckets) {
+    yield* hash(
+      `jobs:${bucket}`,
+      records.map(([jobId, job]) => [jobField(jobId), recordText(job)]),
+    );
+  }
 }
 
 function recordText({

@@ -8,9 +8,9 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
 
 export const PER_MINUTE = 1_000_000;
-export const TTL_MS = 60_000;
 export const ACME_MAIL = { tenantId: "acme", channel: "email" } as const;
 
 export let redis: RedisServer;
@@ -47,7 +47,7 @@ export async function world(tenantId = "acme") {
 }
 
 export async function acquire(shard: number, role: "dispatcher" | "recorder"): Promise<Lease> {
-  const lease = await journal.acquire(shard, role, "test", TTL_MS);
+  const lease = await journal.acquire(shard, role, "test", null);
   if (lease === null) throw new Error("the lease is taken");
   return lease;
 }
@@ -63,10 +63,6 @@ export function newJob(overrides: Partial<NewJob> = {}): NewJob {
   };
 }
 
-export function idMadeBefore(ms: number): string {
-  return new JobIds({ ...systemClock, nowMs: () => Date.now() - ms }, systemRandom).next();
-}
-
 export async function accept(tenant: TenantRef, overrides: Partial<NewJob> = {}): Promise<string> {
   const answer = await journal.accept(tenant, PER_MINUTE, newJob(overrides));
   if (answer.kind !== "accepted") throw new Error(`not accepted: ${answer.kind}`);
@@ -79,8 +75,8 @@ export async function pullOne(
   after: string | null = null,
 ): Promise<readonly QueuedJob[]> {
   const result = await journal.pull(lease, {
-    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64 }],
-    survey: false,
+    ...PULL,
+    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax: ROOM }],
   });
   if (result === FENCED) throw new Error("fenced");
   return result.boxes[0]?.jobs ?? [];

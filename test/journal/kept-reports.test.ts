@@ -3,6 +3,7 @@ import type { EventType } from "../../src/core/event.ts";
 import type { QueuedJob } from "../../src/core/job.ts";
 import type { Observation, Settlement } from "../../src/core/journal.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
+import { PULL } from "./journal-pulls.ts";
 import {
   accept,
   acquire,
@@ -18,7 +19,7 @@ import {
 } from "./journal-world.ts";
 
 function report(jobId: string, type: EventType, result = {}): Observation {
-  return { jobId, type, result, suppress: null, known: null, whenUnfinished: "keep" };
+  return { jobId, type, result, suppress: null, known: null };
 }
 
 function retry(job: QueuedJob, delayMs = 3_600_000): Settlement {
@@ -57,7 +58,7 @@ describe("a report on a job that waits for another try", () => {
       ["sent", {}],
       ["delivered", { at: 1 }],
     ]);
-    expect(await journal.pull(lease, { boxes: [], survey: true })).toMatchObject({ ready: [], nextDueMs: null });
+    expect(await journal.pull(lease, { ...PULL, survey: true })).toMatchObject({ ready: [], nextDueMs: null });
     expect(await pullOne(lease, "acme")).toEqual([]);
     expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:later`)).toBe(0);
     const rows = (await record(recorder, null))?.rows.map(({ type, finished }) => [type, finished]);
@@ -176,24 +177,13 @@ describe("a report on a job that is being delivered", () => {
     const jobs = await pullOne(lease, "acme");
     expect(jobs.find((one) => one.jobId === other)?.suppressed).toBe("bounced");
   });
-
-  test("lets the job's records leave Redis when all is recorded, and not before", async () => {
-    const { tenant, lease, recorder, prefix, jobId, job } = await inHand();
-    await journal.observe(tenant, report(jobId, "delivered"));
-    await journal.settle(lease, [sent(job)]);
-    const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
-    expect(await redis.client.hget(bucket, "r")).toBe("-1");
-    await record(recorder, await record(recorder, null));
-    expect(await redis.client.hget(bucket, "r")).toBe("1");
-    expect(await redis.client.hlen(bucket)).toBe(2);
-  });
 });
 
 describe("a report on a job that has come back to its box", () => {
   test("keeps it from being handed over again", async () => {
     const { tenant, lease, jobId, job } = await inHand();
     await journal.settle(lease, [retry(job, 0)]);
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
     expect(first(await pullOne(lease, "acme"))).toMatchObject({ jobId, attempts: 1, isReported: true });
   });
@@ -201,7 +191,7 @@ describe("a report on a job that has come back to its box", () => {
   test("does so also where its recipient has been suppressed since", async () => {
     const { tenant, lease, prefix, jobId, job } = await inHand();
     await journal.settle(lease, [retry(job, 0)]);
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     await journal.observe(tenant, report(jobId, "delivered"));
     await redis.client.hset(`${prefix}:suppressed:acme`, "ann@example.com", "manual");
     expect(first(await pullOne(lease, "acme"))).toMatchObject({ suppressed: null, isReported: true });
@@ -225,7 +215,7 @@ describe("waits that cost no attempt", () => {
     for (let waits = 1; waits <= 3; waits += 1) {
       const before = job;
       await journal.settle(lease, [wait(job)]);
-      await journal.pull(lease, { boxes: [], survey: false });
+      await journal.pull(lease, PULL);
       job = first(await pullOne(lease, "acme"));
       expect(job).toMatchObject({ jobId, attempts: 0, waits });
       // A repeat, late, changes nothing of the next.
@@ -233,7 +223,7 @@ describe("waits that cost no attempt", () => {
       expect(await redis.client.exists(`${prefix}:parked`)).toBe(0);
     }
     await journal.settle(lease, [retry(job, 0)]);
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     const tried = first(await pullOne(lease, "acme"));
     expect(tried).toMatchObject({ attempts: 1, waits: 3, payload: job.payload, recipient: job.recipient });
     await journal.settle(lease, [sent(tried)]);

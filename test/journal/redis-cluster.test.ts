@@ -8,6 +8,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
 
 let redis: RedisServer;
 let journal: RedisJournal;
@@ -39,10 +40,10 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   const answers = await Promise.all(tenants.map((tenant) => journal.accept(tenant, 1000, newJob())));
   expect(answers.every((answer) => answer.kind === "accepted")).toBe(true);
   for (const [i, tenant] of tenants.entries()) {
-    const lease = await journal.acquire(tenant.shard, "dispatcher", "test", 60_000);
+    const lease = await journal.acquire(tenant.shard, "dispatcher", "test", null);
     if (lease === null) throw new Error("the lease is taken");
     const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-    const pulled = await journal.pull(lease, { boxes: [{ box, after: null, entriesMax: 9 }], survey: false });
+    const pulled = await journal.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
     if (pulled === FENCED) throw new Error("fenced");
     const [job] = pulled.boxes[0]?.jobs ?? [];
     const answer = answers[i];
@@ -58,7 +59,6 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
       result: {},
       suppress: null,
       known: null,
-      whenUnfinished: "hold",
     } as const;
     expect(await journal.observe(tenant, report)).toBe("recorded");
     expect((await journal.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
@@ -66,7 +66,7 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   }
   const found = await journal.jobsOf(tenants.map((_, i) => `wamid.${i}`));
   expect(found.map((address) => address?.tenantId)).toEqual(tenants.map(({ tenantId }) => tenantId));
-  const recorder = await journal.acquire(0, "recorder", "test", 60_000);
+  const recorder = await journal.acquire(0, "recorder", "test", null);
   if (recorder === null) throw new Error("the lease is taken");
   const batch = await journal.record(recorder, null);
   expect(batch === FENCED ? null : batch?.rows).toHaveLength(10);

@@ -2,21 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { firstEventIdAt } from "../../src/core/event.ts";
 import type { JobRecord } from "../../src/core/job.ts";
 import { FENCED } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { PULL } from "./journal-pulls.ts";
 import {
   ACME_MAIL,
   accept,
   acquire,
   failed,
   first,
-  idMadeBefore,
   jobIds,
   journal,
   pullOne,
   record,
   redis,
   sent,
-  TTL_MS,
   world,
 } from "./journal-world.ts";
 
@@ -47,7 +45,7 @@ describe("settle", () => {
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
     await journal.settle(lease, [sent(job)]);
-    // The box was empty and is gone: its stream begins anew, and a clock that stands still gives the same id again.
+    // Where Redis forgot its last writes, an id can come again.
     const other = jobIds.next();
     await redis.client.xadd(`${prefix}:box:acme/e`, job.entryId, "p", `${other} e0 bob@example.com\n{}`);
     await journal.settle(lease, [sent(job)]);
@@ -60,7 +58,7 @@ describe("settle", () => {
     const job = first(await pullOne(lease, "acme"));
     expect(await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }])).toBe("settled");
     expect((await journal.job(tenant, jobId))?.status).toBe("running");
-    expect(await journal.pull(lease, { boxes: [], survey: false })).toMatchObject({
+    expect(await journal.pull(lease, PULL)).toMatchObject({
       ready: [ACME_MAIL],
       nextDueMs: null,
     });
@@ -76,11 +74,11 @@ describe("settle", () => {
   test("a retry that is not due stays away, and the owner hears when it will be", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     await journal.settle(lease, [
       { kind: "retry", job: first(await pullOne(lease, "acme")), delayMs: 60_000, status: "running" },
     ]);
-    const result = await journal.pull(lease, { boxes: [], survey: true });
+    const result = await journal.pull(lease, { ...PULL, survey: true });
     if (result === FENCED) throw new Error("fenced");
     expect(result.ready).toEqual([]);
     expect(result.nextDueMs).toBeGreaterThan(50_000);
@@ -95,19 +93,19 @@ describe("settle", () => {
     // As of here the job is parked with one attempt; what was written after that is gone, the owner's answer comes late.
     const forgotten = { ...job, attempts: 1, entryId: "99999999999999-0" };
     await journal.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0, status: "running" }]);
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
-  test("keeps the payload of a failed job for the operator's retry", async () => {
+  test("keeps no payload of a job that has failed", async () => {
     const { tenant, lease, prefix } = await world();
-    const jobId = await accept(tenant);
+    const jobId = await accept(tenant, { payload: JSON.stringify("refused content") });
     await journal.settle(lease, [failed(first(await pullOne(lease, "acme")))]);
     expect(await journal.job(tenant, jobId)).toMatchObject({ status: "failed", result: { error: "refused" } });
-    expect(await redis.client.get(`${prefix}:failed:${jobId}`)).toBe(
-      `${jobId} e1 ann@example.com\n{"to":"ann@example.com"}`,
-    );
+    for (const key of await redis.client.keys(`${prefix}:*`)) {
+      expect((await redis.client.dumpBuffer(key)).includes("refused content")).toBe(false);
+    }
   });
 
   test("an owner that lost its lease changes nothing", async () => {
@@ -117,8 +115,8 @@ describe("settle", () => {
     await journal.release(lease);
     await acquire(tenant.shard, "dispatcher");
     expect(await journal.settle(lease, [sent(job)])).toBe(FENCED);
-    expect(await journal.pull(lease, { boxes: [], survey: false })).toBe(FENCED);
-    expect(await journal.renew(lease, TTL_MS)).toBe(false);
+    expect(await journal.pull(lease, PULL)).toBe(FENCED);
+    expect(await journal.renew(lease)).toBe(false);
     expect((await journal.job(tenant, jobId))?.events).toEqual([]);
   });
 });
@@ -143,7 +141,7 @@ describe("a job whose content is looked at first", () => {
     const job = first(await pullOne(lease, "acme"));
     await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
     expect(await journal.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 1 });
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     const again = first(await pullOne(lease, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 1, needsScreening: true });
     expect((await journal.job(tenant, jobId))?.status).toBe("pending");
@@ -172,7 +170,6 @@ describe("observe", () => {
       result: {},
       suppress: null,
       known: null,
-      whenUnfinished: "record",
     } as const;
     expect(await journal.observe(tenant, delivered)).toBe("recorded");
     expect(await journal.observe(tenant, delivered)).toBe("duplicate");
@@ -189,8 +186,9 @@ describe("observe", () => {
   });
 
   test("a click counts once a link", async () => {
-    const { tenant } = await world();
+    const { tenant, lease } = await world();
     const jobId = await accept(tenant);
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     const click = (url: string) =>
       journal.observe(tenant, {
         jobId,
@@ -198,7 +196,6 @@ describe("observe", () => {
         result: { url },
         suppress: null,
         known: null,
-        whenUnfinished: "record",
       });
     expect([await click("https://a.test"), await click("https://a.test"), await click("https://b.test")]).toEqual([
       "recorded",
@@ -207,12 +204,31 @@ describe("observe", () => {
     ]);
   });
 
-  test("a click that names no link counts once", async () => {
-    const { tenant } = await world();
+  test("a click on each link waits with a job that has not ended", async () => {
+    const { tenant, lease } = await world();
     const jobId = await accept(tenant);
+    const click = (url: string) =>
+      journal.observe(tenant, { jobId, type: "clicked", result: { url }, suppress: null, known: null });
+    expect([await click("https://a.test"), await click("https://a.test"), await click("https://b.test")]).toEqual([
+      "kept",
+      "duplicate",
+      "kept",
+    ]);
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    expect((await journal.job(tenant, jobId))?.events.map(({ result }) => result)).toEqual([
+      {},
+      { url: "https://a.test" },
+      { url: "https://b.test" },
+    ]);
+  });
+
+  test("a click that names no link counts once", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     const click = { jobId, type: "clicked", result: {}, suppress: null, known: null } as const;
-    expect(await journal.observe(tenant, { ...click, whenUnfinished: "record" })).toBe("recorded");
-    expect(await journal.observe(tenant, { ...click, whenUnfinished: "record" })).toBe("duplicate");
+    expect(await journal.observe(tenant, click)).toBe("recorded");
+    expect(await journal.observe(tenant, click)).toBe("duplicate");
   });
 
   test("an event before the settlement is kept, and the settlement keeps it", async () => {
@@ -225,28 +241,16 @@ describe("observe", () => {
       result: {},
       suppress: null,
       known: null,
-      whenUnfinished: "record",
     });
     await journal.settle(lease, [sent(job)]);
     const types = (await journal.job(tenant, jobId))?.events.map((event) => event.type);
-    expect(types).toEqual(["delivered", "sent"]);
-  });
-
-  test("what comes before the job has ended can be held, so that `sent` comes first", async () => {
-    const { tenant, lease } = await world();
-    const jobId = await accept(tenant);
-    const job = first(await pullOne(lease, "acme"));
-    const delivered = { jobId, type: "delivered", result: {}, suppress: null, known: null } as const;
-    expect(await journal.observe(tenant, { ...delivered, whenUnfinished: "hold" })).toBe("early");
-    await journal.settle(lease, [sent(job)]);
-    expect(await journal.observe(tenant, { ...delivered, whenUnfinished: "hold" })).toBe("recorded");
-    expect((await journal.job(tenant, jobId))?.events.map((event) => event.type)).toEqual(["sent", "delivered"]);
+    expect(types).toEqual(["sent", "delivered"]);
   });
 
   test("a job that is no longer here is unknown, until the caller says what the ledger knows", async () => {
     const { tenant } = await world();
     const jobId = jobIds.next();
-    const observation = { jobId, type: "opened", result: {}, suppress: null, whenUnfinished: "record" } as const;
+    const observation = { jobId, type: "opened", result: {}, suppress: null } as const;
     expect(await journal.observe(tenant, { ...observation, known: null })).toBe("unknown");
     const known: JobRecord = {
       jobId,
@@ -285,7 +289,6 @@ describe("record", () => {
       result: {},
       suppress: null,
       known: null,
-      whenUnfinished: "record",
     });
     expect(await record(recorder, null)).toEqual({ token: batch?.token ?? "", rows: batch?.rows ?? [], more: true });
     const next = await record(recorder, batch);
@@ -294,63 +297,6 @@ describe("record", () => {
     // A repeat of the first removal, late, removes nothing.
     expect(await record(recorder, batch)).toEqual(next);
     expect(await record(recorder, next)).toBeNull();
-  });
-
-  test("a finished job leaves redis some time after its last event is recorded, an unfinished one never", async () => {
-    const { tenant, lease, recorder, prefix } = await world();
-    const jobId = await accept(tenant, { jobId: idMadeBefore(limits.bucketClosesMs + 1000) });
-    const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
-    expect(await redis.client.pttl(bucket)).toBe(-1);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    expect(await redis.client.pttl(bucket)).toBe(-1);
-    await record(recorder, await record(recorder, null));
-    expect(await redis.client.pttl(bucket)).toBeGreaterThan(limits.jobKeptMs - 10_000);
-    await journal.observe(tenant, {
-      jobId,
-      type: "delivered",
-      result: {},
-      suppress: null,
-      known: null,
-      whenUnfinished: "record",
-    });
-    expect(await redis.client.pttl(bucket)).toBe(-1);
-    await record(recorder, await record(recorder, null));
-    expect(await redis.client.pttl(bucket)).toBeGreaterThan(0);
-  });
-
-  test("a bucket that may still get jobs does not expire, however complete it is", async () => {
-    const { tenant, lease, recorder, prefix } = await world();
-    const jobId = await accept(tenant);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    await record(recorder, await record(recorder, null));
-    expect(await redis.client.pttl(`${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`)).toBe(-1);
-    expect(await redis.client.llen(`${prefix}:closing`)).toBe(1);
-  });
-
-  test("a bucket of which nothing is recorded does not expire, although an earlier one of its name was", async () => {
-    const { tenant, recorder, prefix } = await world();
-    const jobId = idMadeBefore(limits.bucketClosesMs + 1000);
-    const events = [{ eventId: 5, type: "sent", result: {} }] as const;
-    const of = { jobId, tenantId: "acme", channel: "email", status: "success", attempts: 1, result: {} } as const;
-    const opened = { jobId, type: "opened", result: {}, suppress: null, whenUnfinished: "record" } as const;
-    await journal.observe(tenant, { ...opened, known: { ...of, events } });
-    const bucket = `${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
-    await redis.client.rpush(`${prefix}:closing`, bucket);
-    const batch = await record(recorder, null);
-    expect(await redis.client.pttl(`${prefix}:jobs:${bucket}`)).toBe(-1);
-    await record(recorder, batch);
-    expect(await redis.client.pttl(`${prefix}:jobs:${bucket}`)).toBeGreaterThan(0);
-  });
-
-  test("a straggler keeps its old bucket from expiring", async () => {
-    const { tenant, lease, recorder, prefix } = await world();
-    const jobId = await accept(tenant, { jobId: idMadeBefore(limits.bucketClosesMs + 1000) });
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    await record(recorder, await record(recorder, null));
-    const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
-    expect(await redis.client.pttl(bucket)).toBeGreaterThan(0);
-    await accept(tenant, { jobId: `${jobId.slice(0, -4)}ffff` });
-    expect(await redis.client.pttl(bucket)).toBe(-1);
   });
 
   test("carries results that hold anything JSON can hold", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { QueuedJob } from "../../src/core/job.ts";
 import { FENCED } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
 import {
   ACME_MAIL,
   accept,
@@ -9,12 +9,11 @@ import {
   first,
   journal,
   newJob,
-  nextShard,
   PER_MINUTE,
   pullOne,
+  record,
   redis,
   sent,
-  TTL_MS,
   world,
 } from "./journal-world.ts";
 
@@ -31,7 +30,7 @@ describe("accept", () => {
       result: null,
       events: [],
     });
-    expect(await journal.pull(lease, { boxes: [], survey: false })).toMatchObject({ ready: [ACME_MAIL] });
+    expect(await journal.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL] });
   });
 
   test("never lets more than the plan's number through, and says when there is room again", async () => {
@@ -89,26 +88,17 @@ describe("accept", () => {
     expect(await redis.client.xlen(`wb:{s${String(tenant.shard).padStart(2, "0")}}:box:acme/e`)).toBe(1);
   });
 
-  test("a try that arrives behind its own repeat queues nothing", async () => {
-    const { tenant, prefix } = await world();
-    const monitor = await redis.client.duplicate().monitor();
-    const seen = new Promise<readonly string[]>((resolve) => {
-      monitor.on("monitor", (_time: string, args: readonly string[]) => {
-        if (args[0]?.toLowerCase() === "evalsha" && args.includes(tenant.tenantId)) resolve(args);
-      });
-    });
-    await accept(tenant);
-    const [, sha = "", keys = "1", ...rest] = await seen;
-    monitor.disconnect();
-    const argvAt = Number(keys);
-    const repeat = rest.with(argvAt, "1");
-    // As if the first try were still on its way: nothing of it is there.
-    await redis.client.flushall();
-    await redis.client.evalsha(sha, keys, ...repeat);
-    await redis.client.evalsha(sha, keys, ...rest);
+  test("a try that comes again queues nothing, also when the job is sent and recorded by then", async () => {
+    const { tenant, lease, recorder, prefix } = await world();
+    const job = newJob();
+    expect(await journal.accept(tenant, PER_MINUTE, job)).toMatchObject({ kind: "accepted" });
+    expect(await journal.accept(tenant, PER_MINUTE, job)).toMatchObject({ kind: "accepted" });
     expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
-    await redis.client.evalsha(sha, keys, ...repeat);
-    expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
+    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await record(recorder, await record(recorder, null));
+    expect(await journal.accept(tenant, PER_MINUTE, job)).toMatchObject({ kind: "accepted", jobId: job.jobId });
+    expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
+    expect((await journal.admit(tenant, 100)).rate.remaining).toBe(100 - 1 - 1);
   });
 
   test("keeps the tenants of one shard apart", async () => {
@@ -128,7 +118,7 @@ describe("accept", () => {
     try {
       expect(journal.accept(tenant, PER_MINUTE, newJob())).rejects.toThrow("refuses writes");
       expect(await journal.settle(lease, [sent(job)])).toBe("settled");
-      expect(await journal.renew(lease, TTL_MS)).toBe(true);
+      expect(await journal.renew(lease)).toBe(true);
     } finally {
       await redis.client.config("SET", "maxmemory", "0");
     }
@@ -163,11 +153,11 @@ describe("pull", () => {
   test("a new owner finds what the last one had pulled and not settled", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
-    await journal.pull(lease, { boxes: [], survey: false });
+    await journal.pull(lease, PULL);
     await pullOne(lease, "acme");
     await journal.release(lease);
     const next = await acquire(tenant.shard, "dispatcher");
-    expect(await journal.pull(next, { boxes: [], survey: true })).toMatchObject({ ready: [ACME_MAIL] });
+    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [ACME_MAIL] });
     expect(first(await pullOne(next, "acme")).jobId).toBe(jobId);
   });
 
@@ -177,7 +167,11 @@ describe("pull", () => {
     await pullOne(lease, "acme");
     await journal.release(lease);
     const next = await acquire(tenant.shard, "dispatcher");
-    await journal.pull(next, { boxes: [{ box: ACME_MAIL, after: null, entriesMax: 1 }], survey: true });
+    await journal.pull(next, {
+      ...PULL,
+      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 1, bytesMax: ROOM }],
+      survey: true,
+    });
     for (const jobId of ids) expect((await journal.job(tenant, jobId))?.status).toBe("running");
   });
 
@@ -197,45 +191,10 @@ describe("pull", () => {
     await accept(tenant);
     const chat = await accept(tenant, { channel: "whatsapp", recipient: "34600000000" });
     const box = { tenantId: "acme", channel: "whatsapp" } as const;
-    const result = await journal.pull(lease, { boxes: [{ box, after: null, entriesMax: 9 }], survey: false });
+    const result = await journal.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
     if (result === FENCED) throw new Error("fenced");
     expect(result.boxes[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
     expect(result.ready).toHaveLength(2);
-  });
-
-  test("does not read far beyond the bytes that a tenant may have at once", async () => {
-    const { tenant, lease } = await world();
-    const payload = JSON.stringify("x".repeat(limits.pullBytesPerBoxMax / 4));
-    for (let i = 0; i < 30; i += 1) await accept(tenant, { payload });
-    const result = await journal.pull(lease, {
-      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64 }],
-      survey: false,
-    });
-    if (result === FENCED) throw new Error("fenced");
-    expect(result.boxes[0]?.more).toBe(true);
-    expect(result.boxes[0]?.jobs.length).toBeLessThan(16);
-  });
-});
-
-describe("leases", () => {
-  test("a lease has one holder, and its token is never used again", async () => {
-    const shard = nextShard();
-    const one = await acquire(shard, "dispatcher");
-    expect(await journal.acquire(shard, "dispatcher", "other", TTL_MS)).toBeNull();
-    await journal.release(one);
-    const two = await acquire(shard, "dispatcher");
-    expect(two.token).not.toBe(one.token);
-    await journal.release(one);
-    expect(await journal.renew(two, TTL_MS)).toBe(true);
-  });
-
-  test("counts the processes that play a role", async () => {
-    expect(await journal.heartbeat("recorder", "one", TTL_MS)).toBe(1);
-    expect(await journal.heartbeat("recorder", "two", TTL_MS)).toBe(2);
-    expect(await journal.heartbeat("recorder", "one", TTL_MS)).toBe(2);
-    await journal.resign("recorder", "two");
-    expect(await journal.heartbeat("recorder", "one", TTL_MS)).toBe(1);
-    await journal.resign("recorder", "one");
   });
 });
 

@@ -7,6 +7,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { aTenant } from "../support/tenants.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
 
 const acme = aTenant();
 const other = aTenant({ tenantId: "other" });
@@ -31,7 +32,7 @@ afterAll(async () => {
 });
 
 async function acquired(): Promise<Lease> {
-  const got = await journal.acquire(0, "dispatcher", "test", 60_000);
+  const got = await journal.acquire(0, "dispatcher", "test", null);
   if (got === null) throw new Error("somebody holds the lease");
   return got;
 }
@@ -41,7 +42,7 @@ async function reasonFor(tenant: typeof acme, recipient: string): Promise<string
   const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
   await journal.accept(tenant, 1_000, job);
   const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-  const pulled = await journal.pull(lease, { boxes: [{ box, after: null, entriesMax: 64 }], survey: false });
+  const pulled = await journal.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 64, bytesMax: ROOM }] });
   if (pulled === FENCED) throw new Error("the lease is gone");
   const found = pulled.boxes[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
   if (found === undefined) throw new Error("the job was not pulled");

@@ -37,7 +37,6 @@ test("a report that ends a job which waits brings its template along", async () 
       result: {},
       suppress: null,
       known: null,
-      whenUnfinished: "keep",
     } as const;
     expect(await journal.observe(at.tenant, report satisfies Observation)).toBe("recorded");
     const rows = (await record(at.recorder, null))?.rows ?? [];

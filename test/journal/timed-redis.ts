@@ -17,7 +17,7 @@ export interface DumpedKey {
 /** Where the scripts find the time. */
 const NOW_KEY = "test:now";
 /** All lives that the journal, and the test, give to keys: real time that passes in between is rounded away. */
-const LIFETIMES_MS = [20_000, 62_000, 600_000, 900_000, 3_600_000, 21_600_000, 86_400_000, 172_800_000, 604_800_000];
+const LIFETIMES_MS = [62_000, 3_600_000, 21_600_000, 86_400_000, 172_800_000];
 
 /**
  * The journal on a real Redis, at a time of the test's choosing: what its scripts ask of TIME comes from a key, stream
@@ -26,6 +26,7 @@ const LIFETIMES_MS = [20_000, 62_000, 600_000, 900_000, 3_600_000, 21_600_000, 8
 export class TimedRedis {
   private readonly expiries = new Map<string, number>();
   private readonly heard = new Set<number>();
+  private readonly released: string[] = [];
 
   private constructor(
     private readonly server: RedisServer,
@@ -34,6 +35,7 @@ export class TimedRedis {
     private readonly time: { nowMs: number },
   ) {
     journal.onMail((shard) => this.heard.add(shard));
+    journal.onRelease((role, shard) => this.released.push(`${role} ${shard}`));
   }
 
   static async start(random: Random): Promise<TimedRedis> {
@@ -44,7 +46,7 @@ export class TimedRedis {
     // References are kept by the hour of the process that wrote them.
     const clock = { ...systemClock, nowMs: () => time.nowMs };
     const journal = new RedisJournal({ address, clock, random, telemetry: new QuietTelemetry() });
-    for (const name of ["front", "owner"]) {
+    for (const name of ["front", "leaseLine", "bulk", "owner"]) {
       // Its own connections, so that all but the time is as in production.
       const connection: unknown = Reflect.get(journal, name);
       assert(connection instanceof Redis, "the journal has a connection of this name");
@@ -62,6 +64,9 @@ export class TimedRedis {
 
   async reset(nowMs: number): Promise<void> {
     await this.server.client.flushall();
+    // What came before a list of commands that failed.
+    await this.mailHeard();
+    this.released.length = 0;
     this.expiries.clear();
     await this.setTime(nowMs);
   }
@@ -70,7 +75,7 @@ export class TimedRedis {
     await this.dump();
     this.time.nowMs = nowMs;
     const [s, us] = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000];
-    await this.server.client.hset(NOW_KEY, { s, us, id: `${nowMs}-*` });
+    await this.server.client.hset(NOW_KEY, { s, us, ms: nowMs });
   }
 
   /** Removes what has expired by now; Redis keeps a key through the very millisecond that it expires in. */
@@ -99,6 +104,11 @@ export class TimedRedis {
     const heard = [...this.heard].toSorted((a, b) => a - b);
     this.heard.clear();
     return heard;
+  }
+
+  /** The leases whose release was told of since the last call; `mailHeard` first. */
+  async releasesHeard(): Promise<readonly string[]> {
+    return this.released.splice(0);
   }
 
   /** Everything that the journal keeps. */
@@ -181,8 +191,18 @@ function sendTimed(connection: Redis, pass: (call: () => Promise<unknown>) => Pr
 function withTestTime(script: string): string {
   const timed = script.replaceAll("redis.call('TIME')", `redis.call('HMGET', '${NOW_KEY}', 's', 'us')`);
   assert(timed !== script, "every script can ask for the time");
-  return timed.replaceAll("'*'", `redis.call('HGET', '${NOW_KEY}', 'id')`);
+  return timed.replaceAll("'*'", NEXT_OUTBOX_ID);
 }
+
+/** The id that "*" stands for at the test's time: behind the last one where the clock was set back. */
+const NEXT_OUTBOX_ID = `(function()
+  local now, key, last = redis.call('HGET', '${NOW_KEY}', 'ms'), prefix .. ':outbox', '0-0'
+  if redis.call('EXISTS', key) == 1 then
+    local told = redis.call('XINFO', 'STREAM', key)
+    for i = 1, #told, 2 do if told[i] == 'last-generated-id' then last = told[i + 1] end end
+  end
+  return (tonumber(last:match('^%d+')) >= tonumber(now) and last:match('^%d+') or now) .. '-*'
+end)()`;
 
 const impatientClock: Clock = {
   nowMs: () => 0,

@@ -31,7 +31,7 @@ const dyingBetween = new Proxy(clickhouse, {
     };
   },
 });
-const writer = new ClickHouseLedgerWriter(dyingBetween, { database: DYING_DATABASE, cluster: null });
+const writer = new ClickHouseLedgerWriter(dyingBetween, { database: DYING_DATABASE, cluster: null }, systemClock);
 
 const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() };
 const journal = new RedisJournal({ address: { kind: "socket", path: redisPath }, ...ports });
@@ -42,11 +42,12 @@ new Recorder({
   ...ports,
   journal,
   ledger: {
-    async write(token, rows) {
+    async write(token, rows, attempt) {
       die("batch is marked");
       if (moment === "batch is being inserted") void delay(Math.random() * 25).then(() => die(moment));
-      await writer.write(token, rows);
+      const outcome = await writer.write(token, rows, attempt);
       die("batch is inserted");
+      return outcome;
     },
   },
   owner: `recorder-${process.pid}`,

@@ -1,27 +1,20 @@
 import { type Clock, sleep } from "../../src/core/clock.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
-import {
-  FENCED,
-  type Fenced,
-  type Lease,
-  type LeaseRole,
-  type RecordBatch,
-  type RecorderJournal,
-} from "../../src/core/journal.ts";
+import { FENCED, type Fenced, type Lease, type RecordBatch, type RecorderJournal } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { Random } from "../../src/core/random.ts";
+import { MemoryLeases } from "../support/memory-leases.ts";
 
 /** The recorder's part of the journal in memory: leases, outboxes, and a mark that is fixed before rows are handed out. */
-export class MemoryRecorderJournal implements RecorderJournal {
-  private readonly leases = new Map<number, { readonly token: string; untilMs: number }>();
-  private readonly members = new Map<string, number>();
+export class MemoryRecorderJournal extends MemoryLeases implements RecorderJournal {
   private readonly outboxes = new Map<number, { rows: LedgerRow[]; taken: number; marked: number }>();
-  private tokens = 0;
 
   constructor(
-    private readonly clock: Clock,
+    _clock: Clock,
     private readonly rowsMax: number,
-  ) {}
+  ) {
+    super();
+  }
 
   append(shard: number, rows: readonly LedgerRow[]): void {
     this.outbox(shard).rows.push(...rows);
@@ -29,39 +22,6 @@ export class MemoryRecorderJournal implements RecorderJournal {
 
   waiting(): number {
     return Array.from(this.outboxes.values(), ({ rows }) => rows.length).reduce((sum, n) => sum + n, 0);
-  }
-
-  holder(shard: number): string | null {
-    const lease = this.leases.get(shard);
-    return lease !== undefined && lease.untilMs > this.clock.monotonicMs() ? lease.token : null;
-  }
-
-  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
-    if (this.holder(shard) !== null) return null;
-    const token = `${owner}-${(this.tokens += 1)}`;
-    this.leases.set(shard, { token, untilMs: this.clock.monotonicMs() + ttlMs });
-    return { shard, role, token };
-  }
-
-  async renew({ shard, token }: Lease, ttlMs: number): Promise<boolean> {
-    const lease = this.leases.get(shard);
-    if (lease === undefined || this.holder(shard) !== token) return false;
-    lease.untilMs = this.clock.monotonicMs() + ttlMs;
-    return true;
-  }
-
-  async release({ shard, token }: Lease): Promise<void> {
-    if (this.holder(shard) === token) this.leases.delete(shard);
-  }
-
-  async heartbeat(_role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
-    const nowMs = this.clock.monotonicMs();
-    this.members.set(owner, nowMs + ttlMs);
-    return Array.from(this.members.values()).filter((untilMs) => untilMs > nowMs).length;
-  }
-
-  async resign(_role: LeaseRole, owner: string): Promise<void> {
-    this.members.delete(owner);
   }
 
   async record({ shard, token }: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
@@ -109,11 +69,13 @@ export function lossy(journal: RecorderJournal, clock: Clock, random: Random, we
     return answer;
   }
   const way: RecorderJournal = {
+    leases: (...args) => pass(() => journal.leases(...args)),
     acquire: (...args) => pass(() => journal.acquire(...args)),
     renew: (...args) => pass(() => journal.renew(...args)),
     release: (...args) => pass(() => journal.release(...args)),
     heartbeat: (...args) => pass(() => journal.heartbeat(...args)),
     resign: (...args) => pass(() => journal.resign(...args)),
+    onRelease: (listener) => journal.onRelease((...hint) => process.dead || listener(...hint)),
     record: (...args) => pass(() => journal.record(...args)),
   };
   return { way, process };

@@ -30,11 +30,12 @@ test("what two recorders store through lost replies is every row, once and in or
   const journal = new MemoryRecorderJournal(systemClock, 40);
   const weather = { failing: 0.3, delayMsMax: 2 };
   const losing: LedgerWriter = {
-    async write(token, rows) {
+    async write(token, rows, attempt) {
       const fate = random.next();
       if (fate < 0.1) throw new TransportError("lost on the way there");
-      await ledger.writer.write(token, rows);
+      const outcome = await ledger.writer.write(token, rows, attempt);
       if (fate < 0.4) throw new TransportError("lost on the way back");
+      return outcome;
     },
   };
   const recorders = ["r1", "r2"].map((owner) => {

@@ -142,6 +142,7 @@ test("what is kept how long follows the configuration, and a table that is right
     ["events_hourly", ""],
     ["jobs", jobs],
     ["migrations", ""],
+    ["refused_rows", "Day(90)"],
   ];
   expect(await engines()).toEqual(kept("Month(13)", "Day(90)"));
   const statements: string[] = [];

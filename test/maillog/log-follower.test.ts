@@ -58,7 +58,9 @@ class Reading {
         this.lines.push(...lines);
         this.place = at;
       },
-      onNote: ({ kind }) => this.notes.push(kind),
+      onNote: ({ kind }) => {
+        if (kind !== "readable") this.notes.push(kind);
+      },
     });
     running.push(this.follower);
     this.follower.start();

@@ -282,3 +282,33 @@ test("killed again and again, over a rotation, it reports every message", async 
   await eventually("all are reported", () => reported().size === JOBS, 30_000);
   expect([...reported()].every((line) => line.endsWith(" delivered"))).toBe(true);
 }, 120_000);
+
+test("a log that is not there is told of once, and once more when it is", async () => {
+  const world = new World();
+  world.mailLog.start();
+  await eventually("it is missed", () => world.telemetry.gauges.get("mail_log_up") === 0);
+  expect(world.mailLog.health()).toEqual({ up: false, sinceMs: expect.any(Number) });
+  // Looked for again and again meanwhile.
+  await eventually("several looks", () => (world.telemetry.counts.get("mail_log_notes unreadable") ?? 0) > 3);
+  expect(world.telemetry.lines).toEqual([
+    `error: the mail log ${world.path} cannot be read: what becomes of mail is not known meanwhile`,
+  ]);
+  world.write(named("A1B2C3D4E5", 1), sent("A1B2C3D4E5"));
+  await eventually("its line is read", () => world.reports.length === 1);
+  expect(world.telemetry.gauges.get("mail_log_up")).toBe(1);
+  expect(world.mailLog.health().up).toBe(true);
+  expect(world.telemetry.lines.slice(1)).toEqual([`info: the mail log ${world.path} is read again`]);
+});
+
+test("a log that is taken away and does not come back is missed, one that is rotated is not", async () => {
+  const world = new World();
+  world.write(named("A1B2C3D4E5", 1));
+  world.mailLog.start();
+  await world.hasRead(1);
+  renameSync(world.path, `${world.path}.1`);
+  world.write(sent("A1B2C3D4E5"));
+  await eventually("its line is read", () => world.reports.length === 1);
+  expect(world.telemetry.lines.filter((line) => line.startsWith("error"))).toEqual([]);
+  rmSync(world.path);
+  await eventually("it is missed", () => !world.mailLog.health().up, 15_000);
+}, 20_000);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { ApiError } from "../../src/core/errors.ts";
 import type { Page, Registry } from "../../src/core/registry.ts";
+import { FREE_QUEUE_SHARE, QUEUE_SHARE } from "../../src/core/tenant.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
 import { migrate } from "../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
@@ -60,8 +61,13 @@ export function registryConformance(name: string, create: () => Promise<TestData
 
     test("a new registry has the plans free and pro", async () => {
       const plans = await registry.plans();
-      expect(plans).toContainEqual({ name: "free", requestsPerMinute: 100, deliveriesPerSecond: null });
-      expect(plans).toContainEqual({ name: "pro", requestsPerMinute: 1000, deliveriesPerSecond: null });
+      expect(plans).toContainEqual({
+        name: "free",
+        requestsPerMinute: 100,
+        deliveriesPerSecond: null,
+        ...FREE_QUEUE_SHARE,
+      });
+      expect(plans).toContainEqual({ name: "pro", requestsPerMinute: 1000, deliveriesPerSecond: null, ...QUEUE_SHARE });
     });
 
     test("another number of shards is refused, and the message says which one fits", async () => {
@@ -227,15 +233,20 @@ export function registryConformance(name: string, create: () => Promise<TestData
 
       test("every kind of change is seen elsewhere within a second without any message", async () => {
         const id = await newTenant();
-        await registry.putPlan({ name: "slow", requestsPerMinute: 5, deliveriesPerSecond: 0.5 });
+        await registry.putPlan({ name: "slow", requestsPerMinute: 5, deliveriesPerSecond: 0.5, ...FREE_QUEUE_SHARE });
         const seen = () => second.directory.byId(id);
         expect(await seen()).not.toBeNull();
 
         await registry.changeTenant(id, { name: "Renamed", plan: "slow", allow_custom: ["email"] });
         await eventually("the name", async () => (await seen())?.name === "Renamed", STALE_MS_MAX);
-        expect((await seen())?.plan).toEqual({ name: "slow", requestsPerMinute: 5, deliveriesPerSecond: 0.5 });
+        expect((await seen())?.plan).toEqual({
+          name: "slow",
+          requestsPerMinute: 5,
+          deliveriesPerSecond: 0.5,
+          ...FREE_QUEUE_SHARE,
+        });
 
-        await registry.putPlan({ name: "slow", requestsPerMinute: 6, deliveriesPerSecond: null });
+        await registry.putPlan({ name: "slow", requestsPerMinute: 6, deliveriesPerSecond: null, ...QUEUE_SHARE });
         await eventually("the plan", async () => (await seen())?.plan.requestsPerMinute === 6, STALE_MS_MAX);
 
         await registry.putEmailTemplate(id, {
@@ -417,11 +428,14 @@ export function registryConformance(name: string, create: () => Promise<TestData
     });
 
     test.each([
-      { name: "Gold!", requestsPerMinute: 1, deliveriesPerSecond: null },
-      { name: "gold", requestsPerMinute: 0, deliveriesPerSecond: null },
-      { name: "gold", requestsPerMinute: 1.5, deliveriesPerSecond: null },
-      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: 0 },
-      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: Number.NaN },
+      { name: "Gold!", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 0, deliveriesPerSecond: null, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1.5, deliveriesPerSecond: null, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: 0, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: Number.NaN, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE, queuedJobsMax: 0 },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE, queuedBytesMax: 0.5 },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE, holdMs: 1 },
     ])("the plan %j is refused", async (plan) => {
       expect(await rejection(registry.putPlan(plan))).toMatchObject({ name: "ApiError", status: 400 });
     });

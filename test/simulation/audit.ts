@@ -4,10 +4,18 @@ import type { World } from "./world.ts";
 /** Compares the journal, the outbox and the ledger as a whole. Costs more than a step, so it comes less often. */
 export function auditBooks(world: World): void {
   const { state, jobs, ledger, watch, drawn } = world;
+  world.queue.audit();
+  if (drawn.healthy.size > 0) {
+    world.waits.auditHeld(jobs.jobs.values(), ({ tenant }) => world.relays.awaySinceMs(tenant));
+  }
   const inFlight = new Set<string>();
   const inOutbox = new Set<string>();
   for (let number = 0; number < drawn.shards; number += 1) {
     const shard = state.look(number);
+    world.queue.compareShares(
+      number,
+      drawn.tenants.filter((each) => each.shard === number).map((each) => each.tenantId),
+    );
     const boxed = [...shard.boxes.values()].flatMap((box) => [...box.entries.values()]);
     for (const { jobId } of [...boxed, ...[...shard.parked.values()].map(({ entry }) => entry)]) {
       watch.demand(!inFlight.has(jobId), "booksBalance", () => `${jobId} waits twice`);
@@ -37,6 +45,12 @@ export function isSettled(world: World): boolean {
     if (boxes.size > 0 || parked.size > 0 || outbox.entries.size > 0 || mark !== null) return false;
   }
   return true;
+}
+
+/** Whether all that has ended has left the journal. */
+export function hasLeft({ state, jobs, drawn }: World): boolean {
+  const kept = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard).jobs);
+  return [...jobs.jobs.values()].every(({ jobId, tenant }) => !kept[tenant.shard]?.has(jobId));
 }
 
 /** What must hold when all is settled and every process has stopped. */

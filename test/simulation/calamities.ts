@@ -13,6 +13,13 @@ export interface Exposed {
   drainOne(): void;
   stepClockOfOne(byMs: number): void;
   stepJournalClock(byMs: number): void;
+  /** The journal is not heard of for so long, by one process or by all. */
+  silence(forMs: number, isForAll: boolean): void;
+  breakHalf(forMs: number): void;
+  /** A relay hangs, refuses or is slow for so long. */
+  troubleRelay(forMs: number): void;
+  /** No process remembers its tenants. */
+  changePlan(): void;
   setJournalUp(isUp: boolean): void;
   setLedgerUp(isUp: boolean): void;
   snapshot(): JournalSnapshot;
@@ -31,7 +38,13 @@ export class Calamities {
     const { weather, dice } = exposed;
     this.every(weather.drainEveryMs, () => exposed.drainOne());
     this.every(weather.clockStepEveryMs, () => exposed.stepClockOfOne(this.step(3_600_000)));
-    this.every(weather.journalClockStepEveryMs, () => exposed.stepJournalClock(this.step(60_000)));
+    this.every(weather.journalClockStepEveryMs, () => exposed.stepJournalClock(this.step(3_600_000)));
+    const silenceMs = () => dice.between(limits.leaseTtlMs, 3 * limits.leaseTtlMs);
+    this.every(weather.silenceEveryMs, () => exposed.silence(silenceMs(), dice.chance(0.5)));
+    // As long as a process takes to find out.
+    this.every(weather.halfOpenEveryMs, () => exposed.breakHalf(dice.between(5_000, 7_000)));
+    this.every(weather.relayTroubleEveryMs, () => exposed.troubleRelay(dice.between(1_000, weather.relayTroubleMs)));
+    this.every(weather.planChangeEveryMs, () => exposed.changePlan());
     this.every(weather.ledgerAwayEveryMs, () => this.ledgerAway(dice.between(500, 20_000)));
     this.every(weather.journalRestartEveryMs, () => this.journalRestart(dice.between(100, 8_000)));
   }

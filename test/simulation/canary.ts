@@ -15,20 +15,20 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a delivery starts without a look at the lease",
     file: `${ACTORS}/shard-owner.ts`,
-    find: "mayDeliver: () => !this.isOver && this.term.isSurelyHeld(),",
-    replace: "mayDeliver: () => !this.isOver,",
+    find: "    if (this.term.isSurelyHeld()) return true;\n",
+    replace: "    return true;\n",
   },
   {
     name: "a lease is counted from when its renewal was answered",
     file: "src/core/shard-keeper.ts",
-    find: "if (held) term.extend(sentAtMs);",
-    replace: "if (held) term.extend(clock.monotonicMs());",
+    find: "term.extend(sentAtMs);",
+    replace: "term.extend(clock.monotonicMs());",
   },
   {
-    name: "a term does not wait for what is under way",
-    file: `${ACTORS}/shard-owner.ts`,
-    find: "if (this.underWay.size > 0) await",
-    replace: "if (this.underWay.size > 1e9) await",
+    name: "a shard is handed over without lending what is in flight",
+    file: `${ACTORS}/deliveries.ts`,
+    find: '    for (const job of this.inFlight.keys()) this.settler.submit({ kind: "lend", job, forMs });\n',
+    replace: "",
   },
   {
     name: "an answer is given up after one try to write it down",
@@ -38,7 +38,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a job is settled before its provider has answered",
-    file: `${ACTORS}/shard-owner.ts`,
+    file: `${ACTORS}/deliveries.ts`,
     find: "const outcome = await deliver(this.ports, job, tenant, aborter);",
     replace:
       'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, aborter), Promise.resolve()]);',
@@ -46,8 +46,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a suppressed message is put aside and forgotten",
     file: `${ACTORS}/tenant-actor.ts`,
-    find: "if (job.suppressed !== null || job.isReported) this.options.start(job, null, null);",
-    replace: 'if (job.suppressed === null && job.recipient === "") this.options.start(job, null, null);',
+    find: "if (job.suppressed !== null || job.isReported) {",
+    replace: 'if (job.suppressed !== null && job.recipient !== "") continue;\n      if (job.isReported) {',
   },
   {
     name: "a pull does not say who is suppressed",
@@ -58,8 +58,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a box is read from its start although jobs of it are open",
     file: `${ACTORS}/tenant-actor.ts`,
-    find: "after: this.open > 0 ? this.lastRead : null,",
-    replace: "after: null,",
+    find: "const after = this.open > 0 ? this.lastRead : null;",
+    replace: "const after = null;",
   },
   {
     name: "a settled job stays open",
@@ -76,7 +76,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a slot is not given back",
     file: `${ACTORS}/tenant-actor.ts`,
-    find: "    this.options.scheduler.release();\n",
+    find: "      this.options.slots.prompt.release();\n",
     replace: "",
   },
   {
@@ -118,14 +118,14 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a retry is forgotten",
     file: `${JOURNAL}-settle.ts`,
-    find: "  shard.later.set(jobId, nowMs + Math.ceil(delayMs));\n",
+    find: "  shard.later.set(jobId, shardTimeMs(shard, nowMs) + Math.ceil(delayMs));\n",
     replace: "",
   },
   {
     name: "an attempt is settled twice",
     file: `${JOURNAL}-settle.ts`,
-    find: "if (isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job)) continue;",
-    replace: "",
+    find: "return isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job) ? null : stored;",
+    replace: "return stored;",
   },
   {
     name: "a final status comes without its event",
@@ -214,7 +214,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a job that its provider has reported is parked for another try",
     file: `${JOURNAL}-settle.ts`,
-    find: "    if (isReported) return end(shard, { settlement, stored, nowMs }, SENT);\n",
+    find: "    if (isReported) return end(shard, settling, SENT);\n",
     replace: "",
   },
   {
@@ -225,8 +225,8 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a job that its provider has reported is handed over all the same",
-    file: `${ACTORS}/shard-owner.ts`,
-    find: "    if (job.isReported) return this.settler.submit(retryNow(job));\n",
+    file: `${ACTORS}/deliveries.ts`,
+    find: '    if (job.isReported) return this.submit(retryNow(job, "running"));\n',
     replace: "",
   },
   {
@@ -238,25 +238,127 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a repeated accept queues its job again",
     file: `${JOURNAL}-accept.ts`,
-    find: "if (isLate || (isRepeated && known)) {",
-    replace: "if (isLate) {",
-  },
-  {
-    name: "a try of an accept that comes behind its repeat queues its job again",
-    file: `${JOURNAL}-accept.ts`,
-    find: "if (isLate || (isRepeated && known)) {",
-    replace: "if (isRepeated && known) {",
+    find: "  if (shard.jobs.has(job.jobId)) return {",
+    replace: "  if (shard.jobs.has(job.jobId) && nowMs < 0) return {",
   },
   {
     name: "a delivery that hangs is waited for for ever",
     file: `${ACTORS}/deliver.ts`,
-    find: "this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => aborter.abort());",
-    replace: "this.deadline = clock.setTimer(1e12, () => aborter.abort());",
+    find: "this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => {",
+    replace: "this.deadline = clock.setTimer(1e12, () => {",
   },
   {
     name: "a stop does not give the leases back",
     file: "src/core/shard-keeper.ts",
-    find: '    await this.ask("release", () => leases.release(term.lease));\n',
+    find: "} else await this.release(term);",
+    replace: "}",
+  },
+  {
+    name: "a lease that is in doubt is taken for lost",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "    const isHeld = await this.term.whenSurelyHeld();\n",
+    replace: "    const isHeld = false;\n    this.lose();\n    await Promise.resolve();\n",
+  },
+  {
+    name: "a lease is taken over after a third of its length",
+    file: "src/core/signs-of-life.ts",
+    find: "sign.seenAtMs - sign.sinceMs >= limits.leaseTtlMs;",
+    replace: "sign.seenAtMs - sign.sinceMs >= limits.leaseTtlMs / 3;",
+  },
+  {
+    name: "a silence of the journal counts against all owners",
+    file: "src/core/signs-of-life.ts",
+    find: "nowMs - sign.seenAtMs > LOOK_GAP_MS_MAX || ",
     replace: "",
+  },
+  {
+    name: "what is lent comes back while its delivery goes on",
+    file: `${ACTORS}/deliveries.ts`,
+    find: 'this.settler.submit({ kind: "lend", job, forMs });',
+    replace: 'this.settler.submit({ kind: "lend", job, forMs: 1_000 });',
+  },
+  {
+    name: "what became of a lent job is not written down",
+    file: `${ACTORS}/deliveries.ts`,
+    find: "        await journal.settleLent(lease, settlements);\n",
+    replace: "",
+  },
+  {
+    name: "a lent job is settled under any lease",
+    file: `${JOURNAL}-settle.ts`,
+    find: "if (parked === undefined || parked.lentUnder !== token || stored === null) continue;",
+    replace: "if (parked === undefined || stored === null) continue;",
+  },
+  {
+    name: "a shard is handed over when its slowest delivery has ended",
+    file: `${ACTORS}/shard-owner.ts`,
+    find: "    else await this.deliveries.lend(this.ports.lendMs());\n",
+    replace: "    else await this.deliveries.over();\n",
+  },
+  {
+    name: "a pull is not bounded by bytes",
+    file: `${JOURNAL}-pull.ts`,
+    find: "if (call.entries > 0 && call.bytes + bytes > call.bytesMax) break;",
+    replace: "",
+  },
+  {
+    name: "a tenant may fill the memory of a process",
+    file: `${ACTORS}/backlog.ts`,
+    find: "return Math.min(TENANT_BYTES_MAX, (limits.backlogBytesMax - this.held) / 4) - own;",
+    replace: "return 1e9 - own;",
+  },
+  {
+    name: "a relay that is not prompt takes the slots of those that are",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "return this.lane === null || this.lane.isPrompt ? slots.prompt : this.lane;",
+    replace: "return slots.prompt;",
+  },
+  {
+    name: "tenants are loaded one by one",
+    file: `${ACTORS}/tenant-lookups.ts`,
+    find: "const LOADS_MAX = 256;",
+    replace: "const LOADS_MAX = 1;",
+  },
+  {
+    name: "an outage of a relay costs an attempt",
+    file: `${ACTORS}/deliveries.ts`,
+    find: 'if (place === "hold") return starter.hold(job, slot?.kind === "probe");',
+    replace: 'if (place === "hold") return this.settle(job, { kind: "retry", why });',
+  },
+  {
+    name: "a message is given up as soon as its relay is away",
+    file: `${ACTORS}/tenant-actor.ts`,
+    find: "    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;\n    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));",
+    replace: "    const spent = [...this.waiting];",
+  },
+  {
+    name: "a message is held for ever",
+    file: `${ACTORS}/channel-slots.ts`,
+    find: "        waiter.giveUpHeld(lane);\n",
+    replace: "",
+  },
+  {
+    name: "a job that has ended counts against its tenant",
+    file: `${JOURNAL}-settle.ts`,
+    find: "if (shard.jobs.has(jobId)) count(",
+    replace: "if (shard.jobs.has(jobId) && nowMs < 0) count(",
+  },
+  {
+    name: "nobody looks at a tenant's quota",
+    file: `${JOURNAL}-accept.ts`,
+    find: '  if (jobs + 1 > job.quota.jobs) return "jobs";\n',
+    replace: "",
+  },
+  {
+    name: "a step of the journal's clock moves what is due",
+    file: `${JOURNAL}-pull.ts`,
+    find: "if (Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs) return timeMs;",
+    replace: "if (reckoned !== 0) return timeMs;",
+  },
+  {
+    name: "what has ended stays in the journal",
+    file: `${JOURNAL}-record.ts`,
+    find: "if (isFinal(job.status) && isRecorded) shard.jobs.delete(jobId);",
+    replace: "if (isFinal(job.status) && isRecorded && timeMs < 0) shard.jobs.delete(jobId);",
   },
 ];

@@ -1,10 +1,13 @@
-import { auditBooks, auditEnd, isSettled } from "./audit.ts";
+import { limits } from "../../src/core/limits.ts";
+import { auditBooks, auditEnd, hasLeft, isSettled } from "./audit.ts";
 import type { Violation } from "./promises.ts";
 import type { World } from "./world.ts";
 
 const AUDIT_EVERY_STEPS = 250;
 /** Longer than any wait that a fault can leave behind: a retry's, and a clock's that was set back. */
 const SETTLE_MS_MAX = 40 * 60_000;
+/** For the calls that let it go. */
+const LEAVE_SLACK_MS = 60_000;
 const STOP_MS_MAX = 20_000;
 
 /** Lets a world go on, and throws the first violation as soon as it is there. */
@@ -35,7 +38,8 @@ export class Driver {
   settleAndStop(): void {
     const { world } = this;
     world.heal();
-    const settleByMs = world.clock.nowMs + SETTLE_MS_MAX;
+    // A step of the journal's clock while nobody owns a shard moves what is due there by as much.
+    const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + world.clockStepsMs;
     this.stepWhile(() => {
       const isLate = world.clock.nowMs > settleByMs;
       world.watch.demand(!isLate, "everyJobEnds", () => whatIsLeft(world));
@@ -43,9 +47,18 @@ export class Driver {
     });
     // A little longer, so that what was forgotten behind the last job is found, too.
     this.advance(world.dice.between(1_000, 3_000));
+    if (world.drawn.waitsForLeave) this.waitForLeave();
     this.stopAll();
     auditEnd(world);
     this.throwViolation();
+  }
+
+  /** What is finished is kept for a while, and then it goes. */
+  private waitForLeave(): void {
+    const { world } = this;
+    const byMs = world.clock.nowMs + 2 * limits.jobKeptMs + LEAVE_SLACK_MS;
+    this.stepWhile(() => world.clock.nowMs < byMs && (world.clock.steps % 64 !== 0 || !hasLeft(world)));
+    world.watch.demand(hasLeft(world), "recordsLeave", () => "jobs that have ended are in the journal still");
   }
 
   private stopAll(): void {

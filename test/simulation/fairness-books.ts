@@ -16,12 +16,15 @@ interface Standing {
 /** What each tenant has under way and waiting in each process, and who was served meanwhile. */
 export class FairnessBooks {
   private readonly standings = new Map<SimProcess, Map<string, Standing>>();
+  private readonly windows = new Map<string, number>();
   /** What a step's answer brings waits for its turn from the next step on. */
   private arriving: (() => void)[] = [];
 
   constructor(
     private readonly watch: Watch,
     private readonly slots: number,
+    /** Whether deliveries to relays that are not prompt have slots of their own, beside these. */
+    private readonly hasRelays: boolean,
     /** Whether nothing but the scheduler can make a tenant wait in this run. */
     private readonly isComparable: boolean,
   ) {}
@@ -29,7 +32,7 @@ export class FairnessBooks {
   /** A step is over: what could start has started. */
   stepped(): void {
     if (this.arriving.length > 0) for (const arrive of this.arriving.splice(0)) arrive();
-    if (!this.isComparable) return;
+    if (!this.isComparable || this.hasRelays) return;
     for (const all of this.standings.values()) {
       if (this.slotsUsed(all) >= this.slots) continue;
       for (const [tenantId, { waiting, underWay }] of all) {
@@ -43,15 +46,16 @@ export class FairnessBooks {
     if (jobs > 0) this.arriving.push(() => (this.standing(process, tenantId).waiting += jobs));
   }
 
-  started(process: SimProcess, tenant: Tenant): void {
+  started(process: SimProcess, tenant: Tenant, token: string): void {
     const { watch } = this;
     const all = this.ofProcess(process);
     const own = this.standing(process, tenant.tenantId);
     own.waiting -= 1;
     own.underWay += 1;
     own.passedBy.clear();
-    const isInWindow = own.underWay <= limits.tenantWindowMax;
-    watch.demand(isInWindow, "memory", () => `${own.underWay} deliveries of ${tenant.tenantId}`);
+    const window = this.changeWindow(tenant, token, 1);
+    watch.demand(window <= limits.tenantWindowMax, "memory", () => `${window} deliveries of ${tenant.tenantId}`);
+    if (this.hasRelays) return;
     const used = this.slotsUsed(all);
     watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);
     const isModest = own.underWay === 1 || used <= this.slots - Math.floor(this.slots / 4);
@@ -59,8 +63,18 @@ export class FairnessBooks {
     if (this.isComparable) this.countPassed(all, tenant.tenantId);
   }
 
-  ended(process: SimProcess, tenant: Tenant): void {
+  ended(process: SimProcess, tenant: Tenant, token: string): void {
     this.standing(process, tenant.tenantId).underWay -= 1;
+    this.changeWindow(tenant, token, -1);
+  }
+
+  /** Deliveries of a tenant that a lease term has begun: what it has lent goes on beside those of the next. */
+  private changeWindow({ tenantId }: Tenant, token: string, by: 1 | -1): number {
+    const key = `${token} ${tenantId}`;
+    const window = (this.windows.get(key) ?? 0) + by;
+    if (window === 0) this.windows.delete(key);
+    else this.windows.set(key, window);
+    return window;
   }
 
   private countPassed(all: ReadonlyMap<string, Standing>, tenantId: string): void {

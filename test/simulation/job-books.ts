@@ -1,8 +1,12 @@
 import type { EventType } from "../../src/core/event.ts";
 import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/core/job.ts";
 import type { NewJob } from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
+import type { TermTruth } from "./lease-books.ts";
 import type { Watch } from "./promises.ts";
+import { ShareBooks } from "./share-books.ts";
+import type { SimClock } from "./sim-clock.ts";
 
 /** What is true of a job, whoever knows it. */
 export interface JobTruth {
@@ -16,16 +20,29 @@ export interface JobTruth {
   readonly types: Set<EventType>;
   /** Types of the reports that the journal has taken from a provider which then needs not repeat them. */
   readonly told: Set<EventType>;
+  /** Of its payload. */
+  readonly bytes: number;
+  /** When it was accepted. */
+  readonly acceptedMs: number;
   /** The term in which its process heard that the provider has it. */
-  answeredIn: string | null;
+  answeredIn: TermTruth | null;
+  /** Its owner gave it up for a successor although its delivery went on, which must be over by then. */
+  lent: { readonly token: string; readonly untilMs: number } | null;
   handOvers: number;
-  /** Deliveries that were started, but for those that turned out to be mere waits. */
+  /** Deliveries that were started, but for those that turned out to be mere waits, or to reach nobody. */
   tries: number;
+  /** A process heard that the provider wants it no more. */
+  isRefused: boolean;
+  /** What the last answer that was heard said of its relay; null: nothing was heard yet. */
+  lastHeard: "away" | "answered" | null;
   /** The journal forgot something of it: it may be missing, and what was known may happen again. */
   isExcused: boolean;
   /** The journal forgot that it was accepted. */
   isForgotten: boolean;
 }
+
+/** How long a job is held while its relay is away, where its plan does not say. */
+const HOLD_MS = 72 * 60 * 60_000;
 
 const ENDING: Readonly<Record<string, EventType | undefined>> = {
   success: "sent",
@@ -34,6 +51,17 @@ const ENDING: Readonly<Record<string, EventType | undefined>> = {
 };
 const ENDING_TYPES: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
 
+export interface JobBooksOptions {
+  readonly read: (tenant: Tenant, jobId: string) => JobRecord | null;
+  /** The journal never both forgets and goes back in time: then its event ids and batch tokens could repeat themselves. */
+  readonly isClockSound: boolean;
+  /** Every process knows how late it is, so how old a job is. */
+  readonly isAgeKnown: boolean;
+  /** A job is in the journal. */
+  landed(truth: JobTruth): void;
+  ended(truth: JobTruth): void;
+}
+
 /** The truth about jobs and their events, kept beside the journal and compared with it wherever a job is touched. */
 export class JobBooks {
   readonly jobs = new Map<string, JobTruth>();
@@ -41,20 +69,27 @@ export class JobBooks {
   readonly events = new Map<string, { readonly jobId: string; readonly index: number }>();
   /** Those of them that it forgot. */
   readonly forgottenEvents = new Set<string>();
+  /** What each tenant has of the queue. */
+  readonly shares: ShareBooks;
   private readonly lastEventIds = new Map<string, number>();
   private readonly suppressed = new Set<string>();
 
   constructor(
+    private readonly clock: SimClock,
     private readonly watch: Watch,
-    private readonly read: (tenant: Tenant, jobId: string) => JobRecord | null,
-    /** The journal never both forgets and goes back in time: then its event ids and batch tokens could repeat themselves. */
-    readonly isClockSound: boolean,
-  ) {}
+    private readonly options: JobBooksOptions,
+  ) {
+    this.shares = new ShareBooks(watch);
+  }
+
+  get isClockSound(): boolean {
+    return this.options.isClockSound;
+  }
 
   landed(tenant: Tenant, job: NewJob): void {
     const known = this.jobs.get(job.jobId);
     this.watch.demand(known === undefined || known.isForgotten, "repeats", () => `${job.jobId} was accepted twice`);
-    this.jobs.set(job.jobId, {
+    const truth: JobTruth = {
       jobId: job.jobId,
       tenant,
       recipient: job.recipient,
@@ -63,12 +98,20 @@ export class JobBooks {
       events: 0,
       types: new Set(),
       told: new Set(),
+      bytes: job.stored?.bytes ?? Buffer.byteLength(job.payload),
+      acceptedMs: this.clock.nowMs,
       answeredIn: known?.answeredIn ?? null,
+      lent: null,
       handOvers: known?.handOvers ?? 0,
       tries: known?.tries ?? 0,
+      isRefused: known?.isRefused ?? false,
+      lastHeard: known?.lastHeard ?? null,
       isExcused: known?.isExcused ?? false,
       isForgotten: false,
-    });
+    };
+    this.jobs.set(job.jobId, truth);
+    this.shares.begun(truth, job.quota);
+    this.options.landed(truth);
     this.touch(job.jobId);
   }
 
@@ -88,7 +131,7 @@ export class JobBooks {
   touch(jobId: string): void {
     const truth = this.jobs.get(jobId);
     if (truth === undefined) return;
-    const record = this.read(truth.tenant, jobId);
+    const record = this.options.read(truth.tenant, jobId);
     if (record === null) {
       // A final job leaves the journal once the ledger has it; the audit looks for its events there.
       const isKept = isFinal(truth.status) || truth.isForgotten;
@@ -96,8 +139,11 @@ export class JobBooks {
       return;
     }
     // A process that had it in hand has written it down again.
+    const { isForgotten } = truth;
     truth.isForgotten = false;
+    const wasFinal = isFinal(truth.status);
     this.checkStatus(truth, record);
+    if (!wasFinal && isFinal(truth.status)) this.ended(truth, record, isForgotten);
     this.checkEnding(truth, record);
     this.takeEvents(truth, record);
     this.checkReports(truth);
@@ -108,13 +154,27 @@ export class JobBooks {
     this.suppressed.clear();
     for (const [tenantId, recipient] of suppressed) this.suppress(tenantId, recipient);
     for (const truth of this.jobs.values()) this.rewindJob(truth);
+    this.shares.recount([...this.jobs.values()].filter(({ status, isForgotten }) => !isFinal(status) && !isForgotten));
     for (const [key, { jobId, index }] of this.events) {
       if (index >= (this.jobs.get(jobId)?.events ?? 0)) this.forgottenEvents.add(key);
     }
   }
 
+  /** What the journal does not remember, it does not count either. */
+  private ended(truth: JobTruth, { result, attempts }: JobRecord, wasForgotten: boolean): void {
+    this.options.ended(truth);
+    if (!wasForgotten) this.shares.ended(truth);
+    const { tenant, status, acceptedMs, isRefused, told } = truth;
+    if (status !== "failed" || isRefused || told.has("failed")) return;
+    // Nobody has refused the message: it has had its attempts, or its relay was away for as long as it is held.
+    const holdMs = tenant.plan.holdMs ?? HOLD_MS;
+    const isHoldOver = this.clock.nowMs >= acceptedMs + holdMs || !this.options.isAgeKnown;
+    const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused;
+    this.watch.demand(isRight, "held", () => `${truth.jobId} failed early: ${JSON.stringify(result)}`);
+  }
+
   private rewindJob(truth: JobTruth): void {
-    const record = this.read(truth.tenant, truth.jobId);
+    const record = this.options.read(truth.tenant, truth.jobId);
     const isChanged = record?.status !== truth.status || record.events.length !== truth.events;
     // A message that was under way may have been handed over in the time that is forgotten.
     if (isChanged || !isFinal(truth.status)) truth.isExcused = true;
@@ -143,8 +203,9 @@ export class JobBooks {
     // A provider may say of a message that we could not hand over that it was sent, and of one that we did that it failed.
     const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
     this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
-    // What is not sent at all, because its recipient is suppressed, counts as one.
-    const isCounted = attempts <= tries + 1 || isExcused;
+    // What ends without a try (its recipient is suppressed, its hold is over) counts as one.
+    const isUntried = status === "suppressed" || status === "failed";
+    const isCounted = attempts <= tries + (isUntried ? 1 : 0) || isExcused;
     this.watch.demand(isCounted, "attempts", () => `${jobId} counts ${attempts} attempts after ${tries} tries`);
     const isComplete = isFinal(status) ? result !== null && attempts > 0 : result === null;
     this.watch.demand(isComplete, "eventAndStatus", () => `${jobId} is ${status} after ${attempts} attempts`);

@@ -1,21 +1,34 @@
 import type { Lease, LeaseRole } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
+import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
+
+/** A moment, and for how long the journal had answered nobody until then. */
+interface Instant {
+  readonly atMs: number;
+  readonly awayMs: number;
+}
 
 /** One lease from its acquisition on, as seen from outside. */
 export interface TermTruth {
   readonly lease: Lease;
   readonly process: SimProcess;
+  /** When the journal counted its last renewal. */
+  renewed: Instant;
   /** When the last call that the journal answered with yes was sent; null while the process knows of none. */
   sentAtMs: number | null;
   /** The process still waited for the answer that gave it the lease; what comes later belongs to nobody and expires. */
   isExpected: boolean;
   /** Its process has asked for its release; that call may be lost. */
   isGivenBack: boolean;
-  /** Given back by its own process: all its work was over. */
+  /** Given back by its own process. */
   isReleased: boolean;
-  /** Its process gave up what it could not finish: it was told to, or that its lease is over. */
+  /** Another owner was granted the lease although this one had not given it back. */
+  isTakenOver: boolean;
+  /** The journal has told its process that it is over. */
+  isFenced: boolean;
+  /** Its process was told to stop and gave up what it could not finish in time. */
   isAbandoned: boolean;
 }
 
@@ -25,18 +38,53 @@ export class LeaseBooks {
   /** The newest term of a shard and role for each process, by when its process heard of it. */
   private readonly heard = new Map<string, TermTruth>();
 
-  constructor(private readonly clock: SimClock) {}
+  /** The newest lease of a shard and role, by when the journal granted it. */
+  private readonly granted = new Map<string, TermTruth>();
+
+  constructor(
+    private readonly clock: SimClock,
+    private readonly watch: Watch,
+    /** For how long the journal has answered nobody, so far. */
+    private readonly awayMs: () => number,
+  ) {}
 
   acquired(lease: Lease, process: SimProcess): void {
-    this.terms.set(lease.token, {
+    const term: TermTruth = {
       lease,
       process,
       sentAtMs: null,
+      renewed: this.instant(),
       isExpected: false,
       isGivenBack: false,
       isReleased: false,
+      isTakenOver: false,
+      isFenced: false,
       isAbandoned: false,
-    });
+    };
+    const place = `${lease.shard} ${lease.role}`;
+    const before = this.granted.get(place);
+    if (before !== undefined && !before.isReleased) this.takeOver(before, process);
+    this.granted.set(place, term);
+    this.terms.set(lease.token, term);
+  }
+
+  /** The journal has counted a renewal. */
+  renewed(lease: Lease): void {
+    const term = this.terms.get(lease.token);
+    if (term !== undefined) term.renewed = this.instant();
+  }
+
+  /** Who has renewed its lease is not taken for dead before it was watched for a whole term, answer by answer. */
+  private takeOver(before: TermTruth, process: SimProcess): void {
+    before.isTakenOver = true;
+    const { atMs, awayMs } = this.instant();
+    const watchedMs = atMs - before.renewed.atMs - (awayMs - before.renewed.awayMs);
+    const isDue = watchedMs >= limits.leaseTtlMs;
+    this.watch.demand(isDue, "takeover", () => `${process.name} took ${before.process.name}'s after ${watchedMs} ms`);
+  }
+
+  private instant(): Instant {
+    return { atMs: this.clock.nowMs, awayMs: this.awayMs() };
   }
 
   givenBack(lease: Lease): void {
@@ -54,16 +102,23 @@ export class LeaseBooks {
     const term = this.terms.get(lease.token);
     if (term === undefined) return;
     const isNew = term.sentAtMs === null;
-    // What is answered too late extends nothing.
-    if (isNew || this.isSurelyHeld(term)) term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
+    // Also a renewal that is answered late: nobody else can have been granted the lease before it.
+    term.sentAtMs = Math.max(term.sentAtMs ?? 0, sentAtMs);
     if (!isNew) return;
     term.isExpected = this.clock.nowMs - sentAtMs < limits.leaseCompeteMs;
     this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
   }
 
+  /** The journal went back in time: a lease that it does not know was never granted. */
+  rewind(holder: (shard: number, role: LeaseRole) => string | null): void {
+    for (const [place, { lease }] of this.granted) {
+      if (holder(lease.shard, lease.role) !== lease.token) this.granted.delete(place);
+    }
+  }
+
   fenced(lease: Lease): void {
     const term = this.terms.get(lease.token);
-    if (term !== undefined) term.isAbandoned = true;
+    if (term !== undefined) term.isFenced = true;
   }
 
   abandonAllOf(process: SimProcess): void {
@@ -85,10 +140,9 @@ export class LeaseBooks {
     return term !== undefined && term.isExpected && !term.isGivenBack && !term.process.isDead;
   }
 
-  /** Whether everything that the term began was finished and written down. */
-  hasEndedWell(token: string): boolean {
-    const term = this.terms.get(token);
-    return term !== undefined && term.isReleased && !term.isAbandoned;
+  /** Whether what the term heard may never have been written down: its process died or gave up, or another took over. */
+  hasBrokenOff({ process, isTakenOver, isAbandoned }: TermTruth): boolean {
+    return process.isDead || isTakenOver || isAbandoned;
   }
 }
 

@@ -15,6 +15,8 @@ export interface LoadParts {
   readonly network: Network;
   /** A process that takes requests, or null where all are gone. */
   aHouse(): SimHouse | null;
+  /** Tenants that send as large messages as they may. */
+  readonly heavy: ReadonlySet<string>;
   /** A client has read that its message is accepted. */
   acknowledged(request: SendRequest, jobId: string): void;
 }
@@ -24,13 +26,17 @@ export class Load {
   /** Sends that are not answered and not given up. */
   underWay = 0;
   acknowledgedCount = 0;
+  /** Requests that were answered with a share of the queue that is used up. */
+  refusedCount = 0;
   private keys = 0;
 
   constructor(private readonly parts: LoadParts) {}
 
   send(tenant: Tenant, recipient: string, afterMs = 0): void {
     const { dice, clock } = this.parts;
-    const body: JsonObject = { to_address: recipient, html: dice.chance(0.1) ? LONG_HTML : SHORT_HTML };
+    const isLong = dice.chance(0.1);
+    const html = this.parts.heavy.has(tenant.tenantId) ? HEAVY_HTML : isLong ? LONG_HTML : SHORT_HTML;
+    const body: JsonObject = { to_address: recipient, html };
     const idempotencyKey = dice.chance(0.3) ? `key-${(this.keys += 1)}` : null;
     this.underWay += 1;
     clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));
@@ -44,6 +50,7 @@ export class Load {
       if (isOver) return;
       isOver = true;
       patience.cancel();
+      if (result?.kind === "queue_full") this.refusedCount += 1;
       if (result?.kind === "accepted" || result?.kind === "replayed") {
         this.acknowledgedCount += 1;
         this.parts.acknowledged(request, result.jobId);
@@ -65,3 +72,5 @@ export class Load {
 const SHORT_HTML = "<p>Hello</p>";
 /** Costs its tenant more than one turn's worth of a slot. */
 const LONG_HTML = `<p>${"Hello ".repeat(7_000)}</p>`;
+/** As much as waits in the journal itself. */
+const HEAVY_HTML = `<p>${"Hello ".repeat(40_000)}</p>`;

@@ -3,14 +3,12 @@ import { limits } from "../../src/core/limits.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import {
   alive,
-  append,
   boxOf,
-  bucketMs,
-  bucketOf,
-  emptyStream,
+  count,
+  enqueue,
+  payloadBytes,
   type RateWindow,
   type ShardState,
-  storedBucket,
 } from "./memory-journal-shard.ts";
 
 const SLICES = limits.rateWindowMs / limits.rateSliceMs;
@@ -24,8 +22,6 @@ export interface Request {
 
 export interface Accepting extends Request {
   readonly job: NewJob;
-  /** An earlier try of this very call may have landed. */
-  readonly isRepeated: boolean;
 }
 
 const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
@@ -46,15 +42,9 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
 
 /** `hint` is called when a box became ready that was not. */
 export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
-  const { tenant, nowMs, job, isRepeated } = request;
-  if (isRepeated) shard.repeated.set(job.jobId, { value: true, expiresMs: nowMs + limits.acceptLateMsMax });
-  // A try that comes behind its own repeat has been answered for.
-  const isLate = !isRepeated && alive(shard.repeated.get(job.jobId), nowMs) !== null;
-  const name = bucketOf(job.jobId);
-  const known = alive(shard.buckets.get(name), nowMs)?.jobs.has(job.jobId) ?? false;
-  if (isLate || (isRepeated && known)) {
-    return { kind: "accepted", jobId: job.jobId, rate: rateOf(shard, request) };
-  }
+  const { tenant, nowMs, job } = request;
+  // A try that was answered for already, by its own repeat or before an answer that got lost.
+  if (shard.jobs.has(job.jobId)) return { kind: "accepted", jobId: job.jobId, rate: rateOf(shard, request) };
   const { limited, rate } = admit(shard, request);
   if (limited) return { kind: "limited", rate };
   const idempotencyKey = `${tenant.tenantId}:${job.idempotency?.key}`;
@@ -63,19 +53,29 @@ export function accept(shard: ShardState, request: Accepting, hint: () => void):
     const earlier = alive(shard.idempotency.get(idempotencyKey), nowMs)?.value;
     if (earlier?.fingerprint === fingerprint) return { kind: "replayed", jobId: earlier.jobId, rate };
     if (earlier !== undefined) return { kind: "conflict", rate };
-    const value = { jobId: job.jobId, fingerprint };
+  }
+  const what = fullOf(shard, request);
+  if (what !== null) return { kind: "queue_full", what, rate };
+  if (job.idempotency !== null) {
+    const value = { jobId: job.jobId, fingerprint: job.idempotency.fingerprint };
     shard.idempotency.set(idempotencyKey, { value, expiresMs: nowMs + limits.idempotencyKeptMs });
   }
   queue(shard, request, hint);
   return { kind: "accepted", jobId: job.jobId, rate };
 }
 
+/** What the tenant's share of the queue has no room for. */
+function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes" | null {
+  const { jobs, bytes } = shard.load.get(tenant.tenantId) ?? { jobs: 0, bytes: 0 };
+  if (job.quota === undefined) return null;
+  if (jobs + 1 > job.quota.jobs) return "jobs";
+  return bytes + payloadBytes(job) > job.quota.bytes ? "bytes" : null;
+}
+
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload, needsScreening, template } = job;
+  const { jobId, channel, recipient, payload, needsScreening, template, stored } = job;
   const box = boxOf({ tenantId: tenant.tenantId, channel });
-  const stream = shard.boxes.get(box) ?? emptyStream();
-  shard.boxes.set(box, stream);
-  const entryId = append(stream, nowMs, {
+  const entry = {
     jobId,
     channel,
     attempts: 0,
@@ -83,10 +83,11 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     payload,
     ...(needsScreening && { needsScreening }),
     ...(template !== undefined && { template }),
-  });
-  const name = bucketOf(jobId);
-  const bucket = storedBucket(shard, name, nowMs);
-  bucket.jobs.set(jobId, {
+    ...(stored !== undefined && { stored }),
+  };
+  const entryId = enqueue(shard, box, entry, nowMs);
+  count(shard, tenant.tenantId, 1, payloadBytes(job));
+  shard.jobs.set(jobId, {
     tenantId: tenant.tenantId,
     channel,
     status: "pending",
@@ -98,7 +99,6 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     kept: [],
     result: null,
   });
-  if (bucketMs(name) < nowMs - limits.bucketFilledMs) bucket.expiresMs = null;
   if (!shard.ready.has(box)) {
     shard.ready.add(box);
     hint();

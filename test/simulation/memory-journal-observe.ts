@@ -3,14 +3,15 @@ import type { Observation, ObserveResult } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import {
-  type Bucket,
-  bucketOf,
+  count,
   hasEvent,
+  hasReport,
   newEvent,
+  payloadBytes,
   publish,
   type ShardState,
   type StoredJob,
-  storedBucket,
+  shardTimeMs,
   storedJob,
 } from "./memory-journal-shard.ts";
 
@@ -22,13 +23,19 @@ export interface Sighting {
 /** Adds what somebody else says about jobs of one shard, as one entry of its outbox. */
 export function observe(shard: ShardState, sightings: readonly Sighting[], nowMs: number): ObserveResult[] {
   const rows: LedgerRow[] = [];
+  const back: string[] = [];
   const results = sightings.map((sighting) => {
+    const { jobId } = sighting.observation;
+    const wasHere = shard.jobs.has(jobId);
     const answer = observeOne(shard, sighting, nowMs);
     rows.push(...answer.rows);
+    if (!wasHere && answer.result === "recorded") back.push(jobId);
     if (answer.result === "recorded" || answer.result === "kept") suppress(shard, sighting);
     return answer.result;
   });
   publish(shard, rows, nowMs);
+  // What comes back from the ledger leaves again.
+  if (back.length > 0) shard.leaving.push({ sinceMs: shardTimeMs(shard, nowMs), jobs: back });
   return results;
 }
 
@@ -38,25 +45,22 @@ interface Answer {
 }
 
 function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs: number): Answer {
-  const { jobId, type, known, whenUnfinished } = observation;
+  const { jobId, type, known } = observation;
   const none = (result: ObserveResult): Answer => ({ result, rows: [] });
-  const stored = storedJob(shard, jobId, nowMs);
-  const job = stored ?? (known === null ? null : { ...known, waits: 0, kept: [], isHeldPending: false, entryId: null });
+  const job =
+    storedJob(shard, jobId) ??
+    (known === null ? null : { ...known, waits: 0, kept: [], isHeldPending: false, entryId: null });
   if (job === null || job.tenantId !== tenant.tenantId) return none("unknown");
-  const isEarly = whenUnfinished !== "record" && !isFinal(job.status);
-  if (hasEvent(job, observation) || (isEarly && job.kept.some((kept) => kept.type === type))) return none("duplicate");
-  if (isEarly && whenUnfinished === "hold") return none("early");
-  const bucket = storedBucket(shard, bucketOf(jobId), nowMs);
+  const isEarly = !isFinal(job.status);
+  if (hasEvent(job, observation) || (isEarly && hasReport(job.kept, observation))) return none("duplicate");
   if (isEarly && !shard.parked.has(jobId)) {
-    bucket.jobs.set(jobId, { ...job, kept: [...job.kept, { type, result: observation.result }] });
+    shard.jobs.set(jobId, { ...job, kept: [...job.kept, { type, result: observation.result }] });
     return none("kept");
   }
-  return { result: "recorded", rows: add(shard, { bucket, stored, job, isEarly }, observation, nowMs) };
+  return { result: "recorded", rows: add(shard, { job, isEarly }, observation, nowMs) };
 }
 
 interface Addition {
-  readonly bucket: Bucket;
-  readonly stored: StoredJob | null;
   readonly job: StoredJob;
   /** The job waits for another try, and ends with this. */
   readonly isEarly: boolean;
@@ -64,12 +68,14 @@ interface Addition {
 
 /** The rows of the report, and before it of the job's end where it is what ends it. */
 function add(shard: ShardState, addition: Addition, { jobId, type, result }: Observation, nowMs: number): LedgerRow[] {
-  const { bucket, stored, isEarly } = addition;
+  const { isEarly } = addition;
   let { job } = addition;
   const rows: LedgerRow[] = [];
   const { tenantId, channel } = job;
   if (isEarly) {
-    const template = shard.parked.get(jobId)?.entry.template;
+    const entry = shard.parked.get(jobId)?.entry;
+    const template = entry?.template;
+    if (entry !== undefined) count(shard, tenantId, -1, payloadBytes(entry));
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
     const sent = newEvent(shard, { type: "sent", result: {} }, nowMs);
@@ -83,11 +89,8 @@ function add(shard: ShardState, addition: Addition, { jobId, type, result }: Obs
     const event = newEvent(shard, { type, result }, nowMs);
     job = { ...job, events: [...job.events, event] };
     rows.push({ tenantId, jobId, channel, ...event, finished: null });
-    // A job that comes back from the ledger is complete but for this event.
-    if (stored !== null) bucket.recorded = (bucket.recorded ?? 0) - 1;
   }
-  bucket.jobs.set(jobId, job);
-  bucket.expiresMs = null;
+  shard.jobs.set(jobId, job);
   return rows;
 }
 

@@ -1,38 +1,47 @@
 import type { MailboxPull, PullRequest, PullResult } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
+import { bounds } from "../../src/journal/bounds.ts";
 import {
-  append,
   type BoxEntry,
   boxOf,
-  bucketOf,
-  emptyStream,
+  enqueue,
   entryText,
   isBeyond,
   mailboxOf,
   type ShardState,
-  storedBucket,
+  shardTimeMs,
   storedJob,
 } from "./memory-journal-shard.ts";
 
 /** Hands the owner its next jobs. The caller has checked the lease. */
 export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
+  const timeMs = agreedTimeMs(shard, request.shardTimeMs, nowMs);
   if (request.survey) for (const box of shard.held) shard.ready.add(box);
-  const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= nowMs);
-  const moved = due.slice(0, limits.pullDueMax);
-  for (const [jobId] of moved) unpark(shard, jobId, nowMs);
+  const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
   const ready = [...shard.ready].slice(0, limits.pullReadyMax);
   for (const box of ready) {
     shard.ready.delete(box);
     shard.held.add(box);
   }
-  const boxes = request.boxes.map((asked) => readBox(shard, asked, nowMs));
+  const call = { bytes: 0, bytesMax: request.bytesMax, entries: 0 };
+  const boxes = request.boxes.map((asked) => readBox(shard, asked, call));
   const next = dueJobs(shard)[0];
   return {
     boxes,
     ready: ready.map(mailboxOf),
-    more: moved.length === limits.pullDueMax || ready.length === limits.pullReadyMax,
-    nextDueMs: next === undefined ? null : Math.max(0, next[1] - nowMs),
+    more: more || moved === limits.pullDueMax || ready.length === limits.pullReadyMax,
+    nextDueMs: next === undefined ? null : Math.max(0, next[1] - timeMs),
+    shardTimeMs: timeMs,
   };
+}
+
+/** The shard's time, which follows the owner's reckoning where the two differ by more than calls take. */
+function agreedTimeMs(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
+  const timeMs = shardTimeMs(shard, nowMs);
+  const reckoned = reckonedMs === null ? timeMs : Math.round(reckonedMs);
+  if (Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs) return timeMs;
+  shard.skewMs = reckoned - nowMs;
+  return shardTimeMs(shard, nowMs);
 }
 
 /** Earliest first. */
@@ -40,52 +49,73 @@ function dueJobs({ later }: ShardState): [string, number][] {
   return [...later].sort(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1));
 }
 
-function unpark(shard: ShardState, jobId: string, nowMs: number): void {
-  const parked = shard.parked.get(jobId);
-  shard.parked.delete(jobId);
-  shard.later.delete(jobId);
-  if (parked === undefined) return;
-  const stream = shard.boxes.get(parked.box) ?? emptyStream();
-  shard.boxes.set(parked.box, stream);
-  append(stream, nowMs, parked.entry);
-  shard.ready.add(parked.box);
+interface Moving {
+  readonly timeMs: number;
+  readonly nowMs: number;
+  readonly bytesMax: number;
 }
 
-function readBox(shard: ShardState, { box: mailbox, after, entriesMax }: MailboxPull, nowMs: number) {
+/** Brings due jobs back into their boxes, until they have the bytes of a call. */
+function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { moved: number; more: boolean } {
+  const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= timeMs);
+  let moved = 0;
+  let bytes = 0;
+  for (const [jobId] of due.slice(0, limits.pullDueMax)) {
+    if (bytes >= bytesMax) return { moved, more: true };
+    const parked = shard.parked.get(jobId);
+    shard.parked.delete(jobId);
+    shard.later.delete(jobId);
+    moved += 1;
+    if (parked === undefined) continue;
+    enqueue(shard, parked.box, parked.entry, nowMs);
+    shard.ready.add(parked.box);
+    bytes += bytesOf(parked.entry);
+  }
+  return { moved, more: false };
+}
+
+/** What a call has read. */
+interface Call {
+  bytes: number;
+  readonly bytesMax: number;
+  entries: number;
+}
+
+function readBox(shard: ShardState, { box: mailbox, after, entriesMax, bytesMax }: MailboxPull, call: Call) {
   const box = boxOf(mailbox);
   const behind = [...(shard.boxes.get(box)?.entries ?? [])].filter(([id]) => after === null || isBeyond(id, after));
-  const { read, more } = readInSteps(behind, entriesMax);
-  if (read.length === 0 && after === null) shard.held.delete(box);
+  const read = entriesWithin(behind.slice(0, entriesMax), bytesMax, call);
+  if (behind.length === 0 && after === null && call.bytes < call.bytesMax) shard.held.delete(box);
   const cursor = shard.cursors.get(box) ?? null;
   const jobs = read.map(([entryId, entry]) => {
     const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;
     const isFirstPull = cursor === null || isBeyond(entryId, cursor);
     const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
     const place = { tenantId: mailbox.tenantId, entryId };
-    const isReported = wasOut && (storedJob(shard, entry.jobId, nowMs)?.kept.length ?? 0) > 0;
+    const isReported = wasOut && (storedJob(shard, entry.jobId)?.kept.length ?? 0) > 0;
     if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
-    if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId, nowMs);
+    if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
     return { ...entry, ...place, suppressed };
   });
   const last = read.at(-1)?.[0];
   if (last !== undefined && (cursor === null || isBeyond(last, cursor))) shard.cursors.set(box, last);
+  const more = behind.length > read.length || (read.length === 0 && call.bytes >= call.bytesMax);
   return { box: mailbox, jobs, more };
 }
 
-/** In growing steps, until there is nothing more, or enough. */
-function readInSteps(entries: readonly [string, BoxEntry][], entriesMax: number) {
-  let taken = 0;
-  let bytes = 0;
-  let more = false;
-  for (let step = 4; taken < entriesMax; ) {
-    step = Math.min(2 * step, entriesMax - taken);
-    const piece = entries.slice(taken, taken + step);
-    taken += piece.length;
-    for (const [, entry] of piece) bytes += bytesOf(entry);
-    more = piece.length === step;
-    if (!more || bytes >= limits.pullBytesPerBoxMax) break;
+function entriesWithin(entries: readonly [string, BoxEntry][], bytesMax: number, call: Call) {
+  const read: [string, BoxEntry][] = [];
+  let boxBytes = 0;
+  for (const [id, entry] of entries) {
+    const bytes = bytesOf(entry);
+    if (call.entries > 0 && call.bytes + bytes > call.bytesMax) break;
+    if (read.length > 0 && boxBytes + bytes > bytesMax) break;
+    read.push([id, entry]);
+    boxBytes += bytes;
+    call.bytes += bytes;
+    call.entries += 1;
   }
-  return { read: entries.slice(0, taken), more };
+  return read;
 }
 
 function bytesOf(entry: BoxEntry): number {
@@ -93,8 +123,7 @@ function bytesOf(entry: BoxEntry): number {
 }
 
 /** What is suppressed at its first pull was never running. */
-function holdPending(shard: ShardState, jobId: string, nowMs: number): void {
-  const job = storedJob(shard, jobId, nowMs);
-  if (job?.status !== "pending") return;
-  storedBucket(shard, bucketOf(jobId), nowMs).jobs.set(jobId, { ...job, isHeldPending: true });
+function holdPending(shard: ShardState, jobId: string): void {
+  const job = storedJob(shard, jobId);
+  if (job?.status === "pending") shard.jobs.set(jobId, { ...job, isHeldPending: true });
 }

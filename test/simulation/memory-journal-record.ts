@@ -1,14 +1,8 @@
+import { isFinal } from "../../src/core/job.ts";
 import type { RecordBatch } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
-import {
-  alive,
-  bucketMs,
-  bucketOf,
-  isBeyond,
-  type OutboxEntry,
-  type ShardState,
-  storedBucket,
-} from "./memory-journal-shard.ts";
+import { bounds } from "../../src/journal/bounds.ts";
+import { isBeyond, type OutboxEntry, type ShardState, shardTimeMs } from "./memory-journal-shard.ts";
 
 export interface Recording {
   readonly shardNumber: number;
@@ -19,8 +13,10 @@ export interface Recording {
 /** Hands out the outbox's next batch. The caller has checked the lease. */
 export function record(shard: ShardState, { shardNumber, done, nowMs }: Recording): RecordBatch | null {
   const tokenOfMark = () => (shard.mark === null ? null : `s${shardNumber}:${shard.mark.first}/${shard.mark.last}`);
-  if (done !== null && done.token === tokenOfMark()) removeMarked(shard, done, nowMs);
-  expireCompleteBuckets(shard, nowMs);
+  const timeMs = shardTimeMs(shard, nowMs);
+  const isConfirmed = done !== null && done.token === tokenOfMark();
+  const ended = isConfirmed ? removeMarked(shard, done, timeMs) : 0;
+  letLeave(shard, timeMs, Math.max(bounds.leaveJobsMin, 2 * ended));
   const entries = shard.mark === null ? markNext(shard) : markedEntries(shard);
   const token = tokenOfMark();
   if (token === null) return null;
@@ -31,29 +27,40 @@ export function record(shard: ShardState, { shardNumber, done, nowMs }: Recordin
   };
 }
 
-function removeMarked(shard: ShardState, done: RecordBatch, nowMs: number): void {
+/** Answers how many jobs had their end in the batch. */
+function removeMarked(shard: ShardState, { rows }: RecordBatch, timeMs: number): number {
   const last = shard.mark?.last ?? "0-0";
   for (const id of shard.outbox.entries.keys()) if (!isBeyond(id, last)) shard.outbox.entries.delete(id);
   shard.mark = null;
-  const counts = new Map<string, number>();
-  for (const { jobId } of done.rows) counts.set(bucketOf(jobId), (counts.get(bucketOf(jobId)) ?? 0) + 1);
-  for (const [name, count] of counts) {
-    const bucket = storedBucket(shard, name, nowMs);
-    bucket.recorded = (bucket.recorded ?? 0) + count;
-    shard.closing.push(name);
+  shard.lastRecorded = Math.max(shard.lastRecorded, ...rows.map(({ eventId }) => eventId));
+  const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
+  append(shard, ended, timeMs);
+  return ended.length;
+}
+
+function append(shard: ShardState, jobs: readonly string[], timeMs: number): void {
+  for (let at = 0; at < jobs.length; at += bounds.leaveTogetherMax) {
+    shard.leaving.push({ sinceMs: timeMs, jobs: jobs.slice(at, at + bounds.leaveTogetherMax) });
   }
 }
 
-/** A bucket that is not complete comes again with its next row. */
-function expireCompleteBuckets(shard: ShardState, nowMs: number): void {
-  let seen = 0;
-  for (const name of shard.closing.slice(0, 256)) {
-    if (bucketMs(name) > nowMs - limits.bucketClosesMs) break;
-    const bucket = alive(shard.buckets.get(name), nowMs);
-    if (bucket !== null && bucket.recorded === bucket.jobs.size) bucket.expiresMs = nowMs + limits.jobKeptMs;
-    seen += 1;
+/** Removes jobs that have been kept for long enough. What has events that are not in the ledger stays for as long again. */
+function letLeave(shard: ShardState, timeMs: number, jobsMax: number): void {
+  const staying: string[] = [];
+  for (let seen = 0; seen < jobsMax; ) {
+    const oldest = shard.leaving[0];
+    if (oldest === undefined || Math.abs(timeMs - oldest.sinceMs) < limits.jobKeptMs) break;
+    shard.leaving.shift();
+    seen += oldest.jobs.length;
+    for (const jobId of oldest.jobs) {
+      const job = shard.jobs.get(jobId);
+      if (job === undefined) continue;
+      const isRecorded = job.events.every(({ eventId }) => eventId <= shard.lastRecorded);
+      if (isFinal(job.status) && isRecorded) shard.jobs.delete(jobId);
+      else staying.push(jobId);
+    }
   }
-  shard.closing = shard.closing.slice(seen);
+  append(shard, staying, timeMs);
 }
 
 function markedEntries(shard: ShardState): OutboxEntry[] {

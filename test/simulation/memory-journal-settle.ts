@@ -1,39 +1,40 @@
 import { isFinal, type QueuedJob } from "../../src/core/job.ts";
 import type { Settlement } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
-import { limits } from "../../src/core/limits.ts";
 import {
   type BoxEntry,
   boxOf,
-  bucketOf,
-  entryText,
+  count,
   hasEvent,
   newEvent,
+  payloadBytes,
   publish,
   type ShardState,
   type StoredJob,
-  storedBucket,
+  shardTimeMs,
   storedJob,
 } from "./memory-journal-shard.ts";
 
 /** Writes down what became of the jobs. The caller has checked the lease. */
-export function settle(shard: ShardState, settlements: readonly Settlement[], nowMs: number): void {
+export function settle(shard: ShardState, token: string, settlements: readonly Settlement[], nowMs: number): void {
   const rows: LedgerRow[] = [];
   for (const settlement of settlements) {
-    const stored = storedJob(shard, settlement.job.jobId, nowMs) ?? unknownJob(settlement);
-    // A job whose record counts this settlement already is left alone.
-    if (isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job)) continue;
+    const stored = unsettled(shard, settlement);
+    if (stored === null) continue;
     if (settlement.kind === "start") {
-      start(shard, settlement.job, { ...stored, status: "running", isHeldPending: false }, nowMs);
+      start(shard, settlement.job, { ...stored, status: "running", isHeldPending: false });
       continue;
     }
-    rows.push(...settleOne(shard, { settlement, stored, nowMs }));
+    const found = shard.boxes.get(boxOf(settlement.job))?.entries.get(settlement.job.entryId) ?? null;
+    if (settlement.kind === "lend") {
+      rows.push(...lend(shard, { settlement, stored, found, nowMs }, { forMs: settlement.forMs, token }));
+    } else rows.push(...settleOne(shard, { settlement, stored, found, nowMs }));
   }
   publish(shard, rows, nowMs);
   for (const { kind, job } of settlements) {
     if (kind === "start") continue;
     const entries = shard.boxes.get(boxOf(job))?.entries;
-    // An id can be used again once its box was empty: only a job's own entry goes.
+    // Where the last writes were forgotten, an id can have been used again: only a job's own entry goes.
     if (entries?.get(job.entryId)?.jobId === job.jobId) entries.delete(job.entryId);
   }
   for (const { job } of settlements) {
@@ -45,10 +46,49 @@ export function settle(shard: ShardState, settlements: readonly Settlement[], no
   }
 }
 
+/** Writes down what became of jobs that were lent under the token and wait as that still. */
+export function settleLent(shard: ShardState, token: string, settlements: readonly Settlement[], nowMs: number): void {
+  const rows: LedgerRow[] = [];
+  for (const settlement of settlements) {
+    if (settlement.kind === "start" || settlement.kind === "lend") continue;
+    const { jobId } = settlement.job;
+    const parked = shard.parked.get(jobId);
+    const stored = unsettled(shard, settlement);
+    if (parked === undefined || parked.lentUnder !== token || stored === null) continue;
+    shard.parked.delete(jobId);
+    shard.later.delete(jobId);
+    rows.push(...settleOne(shard, { settlement, stored, found: parked.entry, nowMs }));
+  }
+  publish(shard, rows, nowMs);
+}
+
+/** The settlement's job as it is stored; null where its record counts this settlement already. */
+function unsettled(shard: ShardState, settlement: Settlement): StoredJob | null {
+  const stored = storedJob(shard, settlement.job.jobId) ?? unknownJob(settlement);
+  return isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job) ? null : stored;
+}
+
 /** A screened job is running from now on. */
-function start(shard: ShardState, { jobId }: QueuedJob, running: StoredJob, nowMs: number): void {
-  if (storedJob(shard, jobId, nowMs)?.isHeldPending)
-    storedBucket(shard, bucketOf(jobId), nowMs).jobs.set(jobId, running);
+function start(shard: ShardState, { jobId }: QueuedJob, running: StoredJob): void {
+  if (storedJob(shard, jobId)?.isHeldPending) shard.jobs.set(jobId, running);
+}
+
+interface Loan {
+  readonly forMs: number;
+  readonly token: string;
+}
+
+/** The job waits, its attempts as they are, for what becomes of the one that is in flight. */
+function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): LedgerRow[] {
+  const { settlement, stored, found } = lending;
+  if (found === null) return [];
+  const { jobId, attempts, waits = 0 } = settlement.job;
+  if (stored.kept.length > 0) return end(shard, lending, SENT);
+  const entry = entryAt(found, { attempts, waits });
+  const as = stored.isHeldPending ? "pending" : "running";
+  park(shard, lending, { delayMs: forMs, entry, as });
+  shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token });
+  return [];
 }
 
 function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
@@ -69,6 +109,8 @@ function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
 interface Settling {
   readonly settlement: Exclude<Settlement, { kind: "start" }>;
   readonly stored: StoredJob;
+  /** Its entry, where it is. */
+  readonly found: BoxEntry | null;
   readonly nowMs: number;
 }
 
@@ -78,23 +120,20 @@ function numberOf({ attempts, waits = 0 }: { readonly attempts: number; readonly
 }
 
 /** The rows of the job's end, and of the reports that waited for it; none when it is to be tried again. */
-function settleOne(shard: ShardState, { settlement, stored, nowMs }: Settling): LedgerRow[] {
-  const found = shard.boxes.get(boxOf(settlement.job))?.entries.get(settlement.job.entryId);
-  const entry = found === undefined ? null : entryAt(found, countOf(settlement));
+function settleOne(shard: ShardState, settling: Settling): LedgerRow[] {
+  const { settlement, stored, found } = settling;
+  const entry = found === null ? null : entryAt(found, countOf(settlement));
   // A provider that has reported on a message has it: it is not tried again, nor given up.
   const isReported = stored.kept.length > 0;
   if (settlement.kind === "retry") {
     // After a loss of the last writes its entry may be gone: the job then waits elsewhere, as before this attempt.
     if (entry === null) return [];
-    if (isReported) return end(shard, { settlement, stored, nowMs }, SENT);
-    park(shard, { settlement, stored, nowMs }, { delayMs: settlement.delayMs, entry, as: settlement.status });
+    if (isReported) return end(shard, settling, SENT);
+    park(shard, settling, { delayMs: settlement.delayMs, entry, as: settlement.status });
     return [];
   }
-  if (isReported && settlement.isGivenUp) return end(shard, { settlement, stored, nowMs }, SENT);
-  if (settlement.status === "failed" && entry !== null && bytesOf(entry) <= limits.failedBytesMax) {
-    shard.failed.set(entry.jobId, { value: entry, expiresMs: nowMs + limits.failedKeptMs });
-  }
-  return end(shard, { settlement, stored, nowMs }, settlement);
+  if (settlement.kind !== "final") return [];
+  return end(shard, settling, isReported && settlement.isGivenUp ? SENT : settlement);
 }
 
 type Ending = Pick<Extract<Settlement, { kind: "final" }>, "status" | "event" | "result">;
@@ -106,7 +145,7 @@ interface Count {
   readonly waits: number;
 }
 
-/** Attempts and waits when the settlement has landed. */
+/** Attempts and waits when the settlement has landed (a job that is lent: when a report ends it). */
 function countOf(settlement: Settling["settlement"]): Count {
   const { attempts, waits = 0 } = settlement.job;
   const isWait = settlement.kind === "retry" && settlement.isUncounted === true;
@@ -127,18 +166,20 @@ function park(shard: ShardState, { settlement, stored, nowMs }: Settling, { dela
   const { tenantId, channel, jobId } = settlement.job;
   const isHeldPending = as === "pending" && stored.status !== "running";
   const status = isHeldPending ? "pending" : "running";
+  const { attempts, waits = 0 } = entry;
   const record = {
     ...stored,
     tenantId,
     channel,
-    ...countOf(settlement),
+    attempts,
+    waits,
     status,
     isHeldPending,
     entryId: null,
   } as const;
-  storedBucket(shard, bucketOf(jobId), nowMs).jobs.set(jobId, record);
+  shard.jobs.set(jobId, record);
   shard.parked.set(jobId, { box: boxOf(settlement.job), entry });
-  shard.later.set(jobId, nowMs + Math.ceil(delayMs));
+  shard.later.set(jobId, shardTimeMs(shard, nowMs) + Math.ceil(delayMs));
 }
 
 function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): LedgerRow[] {
@@ -151,18 +192,14 @@ function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending:
   let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
   const finished = { status, attempts, result, ...(template !== undefined && { template }) };
   const rows: LedgerRow[] = [{ tenantId, jobId, channel, ...written, finished }];
-  const bucket = storedBucket(shard, bucketOf(jobId), nowMs);
   for (const report of stored.kept) {
     if (hasEvent(record, report)) continue;
     const event = newEvent(shard, report, nowMs);
     record = { ...record, events: [...record.events, event] };
     rows.push({ tenantId, jobId, channel, ...event, finished: null });
-    bucket.recorded = (bucket.recorded ?? 0) - 1;
   }
-  bucket.jobs.set(jobId, record);
+  // What nobody remembers was not counted.
+  if (shard.jobs.has(jobId)) count(shard, tenantId, -1, payloadBytes(settlement.job));
+  shard.jobs.set(jobId, record);
   return rows;
-}
-
-function bytesOf(entry: BoxEntry): number {
-  return Buffer.byteLength(entryText(entry, "e"));
 }

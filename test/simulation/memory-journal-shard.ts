@@ -1,10 +1,10 @@
-import { type DeliveryEvent, type EventType, nextEventId } from "../../src/core/event.ts";
-import type { ChannelName, JobStatus, SuppressionReason } from "../../src/core/job.ts";
-import type { LeaseRole, Mailbox } from "../../src/core/journal.ts";
+import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/core/event.ts";
+import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/core/job.ts";
+import type { LeaseRole, LeaseState, Mailbox, QueueQuota } from "../../src/core/journal.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 
-/** A job's place in its box, in the form that a parked and a failed job keep, too. */
+/** A job's place in its box, in the form that a parked job keeps, too. */
 export interface BoxEntry {
   readonly jobId: string;
   readonly channel: ChannelName;
@@ -15,6 +15,20 @@ export interface BoxEntry {
   readonly needsScreening?: true;
   readonly template?: string;
   readonly payload: string;
+  readonly stored?: StoredPayload;
+}
+
+/** Entries by id, oldest first. */
+export interface Box {
+  readonly entries: Map<string, BoxEntry>;
+}
+
+/** A job that waits for another try or, where it is lent, for what became of the try that is in flight elsewhere. */
+export interface Parked {
+  readonly box: string;
+  readonly entry: BoxEntry;
+  /** The token of the lease that it was lent under. */
+  readonly lentUnder?: string;
 }
 
 export interface OutboxEntry {
@@ -53,12 +67,10 @@ export interface Report {
   readonly result: JsonObject;
 }
 
-/** The jobs of sixteen milliseconds, which leave the journal together. */
-export interface Bucket {
-  readonly jobs: Map<string, StoredJob>;
-  /** Rows that are in the ledger, less the events beyond those that ended a job; null before the first of either. */
-  recorded: number | null;
-  expiresMs: number | null;
+/** Finished jobs that were recorded together, and when (shard time). */
+export interface Leaving {
+  readonly sinceMs: number;
+  readonly jobs: readonly string[];
 }
 
 /** Requests by the slice that they came in. */
@@ -74,28 +86,33 @@ export interface Expiring<T> {
 
 /** All that the journal knows of a shard. Plain data, so that it can be copied whole. */
 export interface ShardState {
-  readonly boxes: Map<string, Stream<BoxEntry>>;
+  readonly boxes: Map<string, Box>;
+  /** The number of the last entry, of all boxes. */
+  lastEntry: number;
   readonly ready: Set<string>;
   readonly held: Set<string>;
   readonly cursors: Map<string, string>;
-  /** When each parked job is due. */
+  /** When each parked job is due (shard time). */
   readonly later: Map<string, number>;
-  readonly parked: Map<string, { readonly box: string; readonly entry: BoxEntry }>;
-  readonly buckets: Map<string, Bucket>;
-  readonly failed: Map<string, Expiring<BoxEntry>>;
+  readonly parked: Map<string, Parked>;
+  /** What the shard's time is ahead of the clock. */
+  skewMs: number;
+  readonly jobs: Map<string, StoredJob>;
+  /** What each tenant has unfinished. */
+  readonly load: Map<string, QueueQuota>;
   readonly outbox: Stream<OutboxEntry>;
   mark: { readonly first: string; readonly last: string } | null;
   lastEventId: number;
-  readonly leases: Map<LeaseRole, Expiring<string>>;
+  readonly leases: Map<LeaseRole, LeaseState>;
   epoch: number;
   /** By tenant, then recipient. */
   readonly suppressed: Map<string, Map<string, SuppressionReason>>;
   /** By `<box>:<day>`: what is taken of the day's allowance. */
   readonly allowances: Map<string, Expiring<number>>;
   readonly windows: Map<string, RateWindow>;
-  closing: string[];
-  /** Jobs whose accept was repeated. */
-  readonly repeated: Map<string, Expiring<true>>;
+  /** The last event that is in the ledger. */
+  lastRecorded: number;
+  leaving: Leaving[];
   /** By `<tenant>:<key>`. */
   readonly idempotency: Map<string, Expiring<{ readonly jobId: string; readonly fingerprint: string }>>;
 }
@@ -103,13 +120,15 @@ export interface ShardState {
 export function emptyShard(): ShardState {
   return {
     boxes: new Map(),
+    lastEntry: 0,
     ready: new Set(),
     held: new Set(),
     cursors: new Map(),
     later: new Map(),
     parked: new Map(),
-    buckets: new Map(),
-    failed: new Map(),
+    skewMs: 0,
+    jobs: new Map(),
+    load: new Map(),
     outbox: emptyStream(),
     mark: null,
     lastEventId: 0,
@@ -118,8 +137,8 @@ export function emptyShard(): ShardState {
     suppressed: new Map(),
     allowances: new Map(),
     windows: new Map(),
-    closing: [],
-    repeated: new Map(),
+    lastRecorded: 0,
+    leaving: [],
     idempotency: new Map(),
   };
 }
@@ -137,6 +156,36 @@ export function append<T>(stream: Stream<T>, nowMs: number, value: T): string {
   const id = `${stream.lastMs}-${stream.lastSequence}`;
   stream.entries.set(id, value);
   return id;
+}
+
+/** Adds a job to its box, behind all entries that there ever were, and answers the entry's id. */
+export function enqueue(shard: ShardState, box: string, entry: BoxEntry, nowMs: number): string {
+  shard.lastEntry = Math.max(shard.lastEntry + 1, (nowMs - EVENT_EPOCH_MS) * ENTRIES_PER_MS);
+  const entryId = `${shard.lastEntry}-0`;
+  const known = shard.boxes.get(box);
+  if (known === undefined) shard.boxes.set(box, { entries: new Map([[entryId, entry]]) });
+  else known.entries.set(entryId, entry);
+  return entryId;
+}
+
+const ENTRIES_PER_MS = 256;
+
+/** The time that retries are due by. */
+export function shardTimeMs({ skewMs }: ShardState, nowMs: number): number {
+  return nowMs + skewMs;
+}
+
+/** Counts a job in, or one that has ended out. */
+export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: number): void {
+  const { jobs: jobsBefore, bytes: bytesBefore } = shard.load.get(tenantId) ?? { jobs: 0, bytes: 0 };
+  const load = { jobs: Math.max(0, jobsBefore + jobs), bytes: Math.max(0, bytesBefore + bytes * jobs) };
+  if (load.jobs === 0) shard.load.delete(tenantId);
+  else shard.load.set(tenantId, load);
+}
+
+/** What a job counts for. */
+export function payloadBytes({ payload, stored }: Pick<BoxEntry, "payload" | "stored">): number {
+  return stored?.bytes ?? Buffer.byteLength(payload);
 }
 
 export function isBeyond(entryId: string, other: string): boolean {
@@ -161,33 +210,18 @@ export function mailboxOf(box: string): Mailbox {
   return { tenantId: box.slice(0, slash), channel: box.slice(slash + 1) as ChannelName };
 }
 
-/** The name of the bucket that a job is in: the first eleven digits of its id. */
-export function bucketOf(jobId: string): string {
-  return jobId.slice(0, 8) + jobId.slice(9, 12);
+export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
+  return shard.jobs.get(jobId) ?? null;
 }
 
-/** When the first jobs of a bucket were made. */
-export function bucketMs(bucket: string): number {
-  return Number.parseInt(bucket, 16) * 16;
-}
-
-/** The bucket, made where there is none (any more). */
-export function storedBucket(shard: ShardState, name: string, nowMs: number): Bucket {
-  const known = alive(shard.buckets.get(name), nowMs);
-  if (known !== null) return known;
-  const bucket: Bucket = { jobs: new Map(), recorded: null, expiresMs: null };
-  shard.buckets.set(name, bucket);
-  return bucket;
-}
-
-export function storedJob(shard: ShardState, jobId: string, nowMs: number): StoredJob | null {
-  return alive(shard.buckets.get(bucketOf(jobId)), nowMs)?.jobs.get(jobId) ?? null;
+export function hasEvent({ events }: StoredJob, report: Report): boolean {
+  return hasReport(events, report);
 }
 
 /** Clicks count once a link, all else once a job. */
-export function hasEvent({ events }: StoredJob, { type, result }: Report): boolean {
-  return events.some(
-    (event) => event.type === type && (type !== "clicked" || JSON.stringify(event.result) === JSON.stringify(result)),
+export function hasReport(known: readonly Report[], { type, result }: Report): boolean {
+  return known.some(
+    (one) => one.type === type && (type !== "clicked" || JSON.stringify(one.result) === JSON.stringify(result)),
   );
 }
 
@@ -209,9 +243,10 @@ export function templateOf({ template }: { readonly template?: string }): readon
 
 /** A box entry as the journal writes it, `channel` being one letter. */
 export function entryText(entry: BoxEntry, channel: string): string {
-  const { jobId, recipient, needsScreening, template, payload, ...count } = entry;
+  const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
-  return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}\n${payload}`;
+  const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}`;
+  return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}${elsewhere}\n${payload}`;
 }
 
 /** Writes the rows as one entry of the outbox. */

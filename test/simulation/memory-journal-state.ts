@@ -9,6 +9,7 @@ import {
   type JobAddress,
   type Lease,
   type LeaseRole,
+  type LeaseState,
   type NewJob,
   type Observation,
   type ObserveResult,
@@ -26,21 +27,13 @@ import { observe, type Sighting } from "./memory-journal-observe.ts";
 import { pull } from "./memory-journal-pull.ts";
 import { record } from "./memory-journal-record.ts";
 import { jobsOf, type References, remember } from "./memory-journal-references.ts";
-import { settle } from "./memory-journal-settle.ts";
-import {
-  alive,
-  boxOf,
-  type Expiring,
-  emptyShard,
-  isBeyond,
-  type ShardState,
-  storedJob,
-} from "./memory-journal-shard.ts";
+import { settle, settleLent } from "./memory-journal-settle.ts";
+import { boxOf, type Expiring, emptyShard, isBeyond, type ShardState, storedJob } from "./memory-journal-shard.ts";
 
 /** All that a journal holds at one moment. Plain data; what happens later does not reach it. */
 export interface JournalSnapshot {
   readonly shards: ReadonlyMap<number, ShardState>;
-  /** By role: until when each member lives. */
+  /** By role: the heartbeats of each member. */
   readonly members: ReadonlyMap<LeaseRole, ReadonlyMap<string, number>>;
   readonly references: ReadonlyMap<string, Expiring<JobAddress>>;
 }
@@ -59,6 +52,7 @@ export class JournalState {
   private readonly members = new Map<LeaseRole, Map<string, number>>();
   private readonly references: References = new Map();
   private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
 
   constructor(
     private readonly clock: Pick<Clock, "nowMs">,
@@ -69,16 +63,15 @@ export class JournalState {
     return admit(this.shard(tenant.shard), { tenant, requestsPerMinute, nowMs: this.clock.nowMs() });
   }
 
-  /** `isRepeated`: an earlier try of this very call may have landed. */
-  acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob, isRepeated = false): AcceptResult {
-    const request = { tenant, requestsPerMinute, job, isRepeated, nowMs: this.clock.nowMs() };
+  acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): AcceptResult {
+    const request = { tenant, requestsPerMinute, job, nowMs: this.clock.nowMs() };
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
 
   jobNow(tenant: TenantRef, jobId: string): JobRecord | null {
     if (!isJobId(jobId)) return null;
     const shard = this.shard(tenant.shard);
-    const stored = storedJob(shard, jobId, this.clock.nowMs());
+    const stored = storedJob(shard, jobId);
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
     const { tenantId, channel, attempts, events, result, entryId, isHeldPending } = stored;
     const cursor = shard.cursors.get(boxOf({ tenantId, channel }));
@@ -96,34 +89,42 @@ export class JournalState {
     return observe(this.shard(shard), sightings, this.clock.nowMs());
   }
 
-  acquireNow(shardNumber: number, role: LeaseRole, _owner: string, ttlMs: number): Lease | null {
+  leasesNow(role: LeaseRole, shards: number): readonly (LeaseState | null)[] {
+    return Array.from({ length: shards }, (_, shard) => this.shard(shard).leases.get(role) ?? null);
+  }
+
+  acquireNow(shardNumber: number, role: LeaseRole, _owner: string, seen: LeaseState | null): Lease | null {
     const shard = this.shard(shardNumber);
     const bits = Buffer.from(this.random.fill(new Uint8Array(16))).toString("hex");
-    if (this.holder(shardNumber, role) !== null) return null;
+    const held = shard.leases.get(role);
+    if (held?.token !== seen?.token || held?.renewals !== seen?.renewals) return null;
     shard.epoch += 1;
     const token = `${shard.epoch}-${bits}`;
-    shard.leases.set(role, { value: token, expiresMs: this.clock.nowMs() + ttlMs });
+    shard.leases.set(role, { token, renewals: 0 });
     return { shard: shardNumber, role, token };
   }
 
-  renewNow(lease: Lease, ttlMs: number): boolean {
+  renewNow(lease: Lease): boolean {
     if (!this.holds(lease, lease.role)) return false;
-    const expiresMs = this.clock.nowMs() + ttlMs;
-    this.shard(lease.shard).leases.set(lease.role, { value: lease.token, expiresMs });
+    const { leases } = this.shard(lease.shard);
+    leases.set(lease.role, { token: lease.token, renewals: (leases.get(lease.role)?.renewals ?? 0) + 1 });
     return true;
   }
 
   releaseNow(lease: Lease): void {
-    if (this.holds(lease, lease.role)) this.shard(lease.shard).leases.delete(lease.role);
+    if (!this.holds(lease, lease.role)) return;
+    this.shard(lease.shard).leases.delete(lease.role);
+    for (const listener of this.releaseListeners) listener(lease.role, lease.shard);
   }
 
-  heartbeatNow(role: LeaseRole, owner: string, ttlMs: number): number {
-    this.living(role).set(owner, this.clock.nowMs() + ttlMs);
-    return this.living(role).size;
+  heartbeatNow(role: LeaseRole, owner: string): ReadonlyMap<string, number> {
+    const beats = this.beats(role);
+    beats.set(owner, (beats.get(owner) ?? 0) + 1);
+    return new Map(beats);
   }
 
-  resignNow(role: LeaseRole, owner: string): void {
-    this.living(role).delete(owner);
+  resignNow(role: LeaseRole, owner: string, beats?: number): void {
+    if (beats === undefined || this.beats(role).get(owner) === beats) this.beats(role).delete(owner);
   }
 
   pullNow(lease: Lease, request: PullRequest): PullResult | Fenced {
@@ -135,8 +136,13 @@ export class JournalState {
     // Who has lost the lease has handed them over all the same.
     remember(this.references, settlements, this.clock.nowMs());
     if (!this.holds(lease, "dispatcher")) return FENCED;
-    settle(this.shard(lease.shard), settlements, this.clock.nowMs());
+    settle(this.shard(lease.shard), lease.token, settlements, this.clock.nowMs());
     return "settled";
+  }
+
+  settleLentNow(lease: Lease, settlements: readonly Settlement[]): void {
+    remember(this.references, settlements, this.clock.nowMs());
+    settleLent(this.shard(lease.shard), lease.token, settlements, this.clock.nowMs());
   }
 
   allowNow(lease: Lease, call: AllowanceCall): number | Fenced {
@@ -158,6 +164,11 @@ export class JournalState {
     return () => this.mailListeners.delete(listener);
   }
 
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    this.releaseListeners.add(listener);
+    return () => this.releaseListeners.delete(listener);
+  }
+
   snapshot(): JournalSnapshot {
     return structuredClone({ shards: this.shards, members: this.members, references: this.references });
   }
@@ -169,7 +180,7 @@ export class JournalState {
     this.references.clear();
     for (const [key, job] of references) this.references.set(key, job);
     for (const [number, shard] of shards) this.shards.set(number, shard);
-    for (const [role, living] of members) this.members.set(role, new Map(living));
+    for (const [role, beats] of members) this.members.set(role, new Map(beats));
   }
 
   /** What it holds of a shard, to be looked at. */
@@ -177,20 +188,19 @@ export class JournalState {
     return this.shard(shard);
   }
 
-  /** The token of the lease that is in force, or null. */
+  /** The token of the lease that was granted last and not released, or null. */
   holder(shardNumber: number, role: LeaseRole): string | null {
-    return alive(this.shard(shardNumber).leases.get(role), this.clock.nowMs())?.value ?? null;
+    return this.shard(shardNumber).leases.get(role)?.token ?? null;
   }
 
   private holds(lease: Lease, role: LeaseRole): boolean {
     return this.holder(lease.shard, role) === lease.token;
   }
 
-  private living(role: LeaseRole): Map<string, number> {
-    const members = this.members.get(role) ?? new Map<string, number>();
-    this.members.set(role, members);
-    for (const [owner, untilMs] of members) if (untilMs <= this.clock.nowMs()) members.delete(owner);
-    return members;
+  private beats(role: LeaseRole): Map<string, number> {
+    const beats = this.members.get(role) ?? new Map<string, number>();
+    this.members.set(role, beats);
+    return beats;
   }
 
   private announceMail(shard: number): void {

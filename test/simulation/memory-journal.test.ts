@@ -24,12 +24,17 @@ function world() {
     return job.jobId;
   };
   const acquire = () => {
-    const lease = state.acquireNow(0, "dispatcher", "test", 10_000);
+    const lease = state.acquireNow(0, "dispatcher", "test", state.leasesNow("dispatcher", 1)[0] ?? null);
     if (lease === null) throw new Error("the lease is taken");
     return lease;
   };
   const pull = (lease = acquire()) =>
-    state.pullNow(lease, { boxes: [{ box: ACME_MAIL, after: null, entriesMax: 9 }], survey: true });
+    state.pullNow(lease, {
+      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 9, bytesMax: 1_000_000 }],
+      survey: true,
+      bytesMax: 1_000_000,
+      shardTimeMs: null,
+    });
   return { state, accept, acquire, pull };
 }
 
@@ -53,7 +58,7 @@ test("a lease that was forgotten is not taken for the one that came in its place
   const snapshot = state.snapshot();
   const forgotten = acquire();
   state.restore(snapshot);
-  expect(state.renewNow(forgotten, 10_000)).toBe(false);
+  expect(state.renewNow(forgotten)).toBe(false);
   expect(acquire().token).not.toBe(forgotten.token);
-  expect(state.renewNow(forgotten, 10_000)).toBe(false);
+  expect(state.renewNow(forgotten)).toBe(false);
 });

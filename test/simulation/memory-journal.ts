@@ -7,6 +7,7 @@ import type {
   Journal,
   Lease,
   LeaseRole,
+  LeaseState,
   NewJob,
   Observation,
   ObserveResult,
@@ -37,20 +38,26 @@ export class MemoryJournal implements Journal, ProviderReferences {
     return this.state.observeNow(tenant, observation);
   }
 
-  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
-    return this.state.acquireNow(shard, role, owner, ttlMs);
+  async leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null)[]> {
+    return this.state.leasesNow(role, shards);
   }
-  async renew(lease: Lease, ttlMs: number): Promise<boolean> {
-    return this.state.renewNow(lease, ttlMs);
+  async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
+    return this.state.acquireNow(shard, role, owner, seen);
+  }
+  async renew(lease: Lease): Promise<boolean> {
+    return this.state.renewNow(lease);
   }
   async release(lease: Lease): Promise<void> {
     this.state.releaseNow(lease);
   }
-  async heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
-    return this.state.heartbeatNow(role, owner, ttlMs);
+  async heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.state.heartbeatNow(role, owner);
   }
-  async resign(role: LeaseRole, owner: string): Promise<void> {
-    this.state.resignNow(role, owner);
+  async resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    this.state.resignNow(role, owner, beats);
+  }
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    return this.state.onRelease(listener);
   }
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
@@ -58,6 +65,9 @@ export class MemoryJournal implements Journal, ProviderReferences {
   }
   async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
     return this.state.settleNow(lease, settlements);
+  }
+  async settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+    this.state.settleLentNow(lease, settlements);
   }
   async allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return this.state.allowNow(lease, call);

@@ -1,3 +1,4 @@
+import type { Timer } from "../../src/core/clock.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
 import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -13,10 +14,19 @@ export interface Server {
   readonly timeoutMs: number;
 }
 
+/** The connections that a process has to a server. The journal has one for each kind of call, all others one alone. */
+export type Line = "accept" | "leases" | "bulk" | "small" | "only";
+
+export const JOURNAL_LINES: readonly Line[] = ["accept", "leases", "bulk", "small"];
+
 export interface Call<T> {
   readonly from: SimProcess;
   readonly to: Server;
   readonly name: string;
+  /** Bytes of the request; absent: too few to matter. */
+  readonly bytes?: number;
+  /** Bytes of the reply; absent: too few to matter. */
+  replyBytes?(value: T): number;
   /** Takes place at one instant, if it does. Its error is the answer. */
   effect(): T;
 }
@@ -24,13 +34,27 @@ export interface Call<T> {
 /** `late`: it takes effect so much later than its caller has given it up. */
 export type Mishap = "lost request" | "lost reply" | { readonly lateMs: number };
 
+/** Nothing comes through until then. */
+interface Silence {
+  readonly to: Server;
+  /** Null: every process. */
+  readonly from: SimProcess | null;
+  /** Null: every connection. */
+  readonly line: Line | null;
+  readonly untilMs: number;
+  /** The other end of the connection is gone: what was sent into it never arrives, also not later. */
+  readonly isHalfOpen: boolean;
+}
+
 /**
  * The wire between processes and servers. A call is a request, an effect at one instant, and a reply.
  *
  * N1. Each leg can be late or lost. N2. A request on the wire may take effect although its caller is dead or has given it
- * up; then also after what the caller did next. N3. Otherwise a process's calls to a server arrive in their order.
- * N4. A caller gets one answer, or a failure that says how much it may conclude: `TransportError` nothing at all,
- * `UnavailableError` that there was no effect.
+ * up; then also after what the caller did next. N3. Otherwise the calls on one connection arrive in their order; those on
+ * different connections overtake each other. N4. A caller gets one answer, or a failure that says how much it may
+ * conclude: `TransportError` nothing at all, `UnavailableError` that there was no effect. N5. A connection moves so many
+ * bytes a second in each direction, one message after the other; a reply that is not complete in time is lost. N6. A
+ * silence holds everything up; a half-open connection swallows what is sent into it until its process replaces it.
  */
 export class Network {
   weather: Weather = CALM;
@@ -41,6 +65,9 @@ export class Network {
   /** Requests on the wire that nobody waits for. */
   straying = 0;
   private readonly lastArrival = new Map<string, number>();
+  /** When the last reply on a connection is through. */
+  private readonly busyUntil = new Map<string, number>();
+  private silences: Silence[] = [];
 
   constructor(
     private readonly clock: SimClock,
@@ -55,6 +82,10 @@ export class Network {
       const { dice, weather } = this;
       const { from, to } = call;
       const answer = once(from, resolve, reject);
+      const silence = this.silenceOn(call);
+      if (silence !== null) return this.fallSilent(silence, call, answer);
+      // Whatever the wire does, the caller waits no longer than this.
+      if (weather.bytesPerMs > 0 || this.silences.length > 0) this.giveUpAt(call, answer);
       const isLost = dice.chance(weather.lostRequest);
       const isLate = dice.chance(weather.lateRequest);
       const isDoubled = dice.chance(weather.doubledRequest) && call.name !== "accept";
@@ -63,11 +94,52 @@ export class Network {
         this.clock.at(this.silenceMs(to), () => answer.fail(new TransportError(`${to.name} did not answer`)));
         if (isLost) return;
       }
-      const legMs = isLate ? this.lateLegMs(to) : this.legInOrderMs(from, to);
+      const legMs = isLate ? this.lateLegMs(to) : this.legInOrderMs(call);
       if (isLate) this.stray(legMs, () => this.arrive(call, answer));
       else this.clock.at(legMs, () => this.arrive(call, answer));
-      if (isDoubled) this.stray(legMs + dice.between(0, 2_000), () => this.arrive(call, NOBODY));
+      if (isDoubled) this.stray(legMs + dice.between(0, 2_000), () => this.arrive(call, nobody()));
     });
+  }
+
+  /** Nothing comes through between the server and the process (null: all of them) for this long. */
+  silence(to: Server, from: SimProcess | null, forMs: number): void {
+    this.trace.note("silence", from?.name ?? "all", `${to.name} ${forMs}`);
+    this.silences.push({ to, from, line: null, untilMs: this.clock.nowMs + forMs, isHalfOpen: false });
+  }
+
+  /** One of the process's connections is dead, and its process finds out after this long. */
+  breakHalf(to: Server, from: SimProcess, { line, forMs }: { readonly line: Line; readonly forMs: number }): void {
+    this.trace.note("half-open", from.name, `${line} ${forMs}`);
+    this.silences.push({ to, from, line, untilMs: this.clock.nowMs + forMs, isHalfOpen: true });
+  }
+
+  endSilences(): void {
+    this.silences = [];
+  }
+
+  private silenceOn({ from, to, name }: Pick<Call<unknown>, "from" | "to" | "name">): Silence | null {
+    if (this.silences.length === 0) return null;
+    this.silences = this.silences.filter(({ untilMs }) => untilMs > this.clock.nowMs);
+    const line = lineOf(to, name);
+    const meets = (silence: Silence) =>
+      silence.to === to &&
+      (silence.from === null || silence.from === from) &&
+      (silence.line === null || silence.line === line);
+    return this.silences.find(meets) ?? null;
+  }
+
+  /** The request waits on the wire for the end of the silence, or is gone. */
+  private fallSilent<T>({ untilMs, isHalfOpen }: Silence, call: Call<T>, answer: Answer<T>): void {
+    this.lostCalls += 1;
+    this.giveUpAt(call, answer);
+    const waits = !isHalfOpen && this.dice.chance(0.7);
+    if (waits) this.stray(untilMs - this.clock.nowMs + this.legMs(), () => this.arrive(call, answer));
+  }
+
+  private giveUpAt<T>({ to }: Call<T>, answer: Answer<T>): void {
+    answer.deadline ??= this.clock.at(to.timeoutMs, () =>
+      answer.fail(new TransportError(`${to.name} did not answer in time`)),
+    );
   }
 
   private callWith<T>(mishap: Mishap, { from, to, name, effect }: Call<T>): Promise<T> {
@@ -86,7 +158,10 @@ export class Network {
   hint(to: SimProcess, hear: () => void): void {
     const isLost = this.dice.chance(this.weather.lostHint);
     const legMs = this.legMs();
-    if (!isLost) this.clock.at(legMs, () => to.enter(hear, "answer"));
+    const isSilent = this.silences.some(
+      ({ from, untilMs }) => (from === null || from === to) && untilMs > this.clock.nowMs,
+    );
+    if (!isLost && !isSilent) this.clock.at(legMs, () => to.enter(hear, "answer"));
   }
 
   legMs(): number {
@@ -106,17 +181,33 @@ export class Network {
     }
     trace.note(name, from.name);
     let give: () => void;
+    let wireMs = 0;
     try {
       const value = call.effect();
       give = () => answer.give(value);
+      wireMs = this.wireMs(call, call.replyBytes?.(value) ?? 0, "down");
     } catch (error) {
       give = () => answer.fail(error);
     }
-    if (dice.chance(weather.lostReply)) {
+    if (this.silenceOn(call) !== null) {
+      this.lostCalls += 1;
+      this.giveUpAt(call, answer);
+    } else if (dice.chance(weather.lostReply)) {
       this.lostCalls += 1;
       give = () => answer.fail(new TransportError(`the answer of ${to.name} was lost`));
       this.clock.at(this.silenceMs(to), give);
-    } else this.clock.at(this.legMs(), give);
+    } else this.clock.at(wireMs + this.legMs(), give);
+  }
+
+  /** How long a message of so many bytes takes on its connection, behind those that are on it already. */
+  private wireMs({ from, to, name }: Call<unknown>, bytes: number, way: "up" | "down"): number {
+    const { bytesPerMs } = this.weather;
+    if (bytesPerMs === 0) return 0;
+    const key = `${from.name}>${to.name} ${lineOf(to, name)} ${way}`;
+    const { nowMs } = this.clock;
+    const throughMs = Math.max(nowMs, this.busyUntil.get(key) ?? 0) + bytes / bytesPerMs;
+    this.busyUntil.set(key, throughMs);
+    return throughMs - nowMs;
   }
 
   private stray(legMs: number, arrive: () => void): void {
@@ -137,31 +228,65 @@ export class Network {
     return this.dice.chance(0.7) ? this.dice.between(1, 100) : to.timeoutMs;
   }
 
-  private legInOrderMs(from: SimProcess, to: Server): number {
-    const key = `${from.name}>${to.name}`;
-    const arrival = Math.max(this.clock.nowMs + this.legMs(), (this.lastArrival.get(key) ?? -1) + 1);
+  private legInOrderMs(call: Call<unknown>): number {
+    const { from, to, name, bytes = 0 } = call;
+    const key = `${from.name}>${to.name} ${lineOf(to, name)}`;
+    const earliest = this.clock.nowMs + this.wireMs(call, bytes, "up") + this.legMs();
+    const arrival = Math.max(earliest, (this.lastArrival.get(key) ?? -1) + 1);
     this.lastArrival.set(key, arrival);
     return arrival - this.clock.nowMs;
   }
 }
 
+/** The connection that a call goes by, by the first word of its name. */
+function lineOf(to: Server, name: string): Line {
+  if (to.name !== "journal") return "only";
+  const space = name.indexOf(" ");
+  return LINES[space === -1 ? name : name.slice(0, space)] ?? "small";
+}
+
+const LINES: Readonly<Record<string, Line>> = {
+  admit: "accept",
+  accept: "accept",
+  job: "accept",
+  observe: "accept",
+  leases: "leases",
+  acquire: "leases",
+  renew: "leases",
+  release: "leases",
+  heartbeat: "leases",
+  resign: "leases",
+  pull: "bulk",
+  record: "bulk",
+};
+
 interface Answer<T> {
   give(value: T): void;
   fail(error: unknown): void;
+  /** When its caller gives the call up. */
+  deadline: Timer | null;
 }
 
-const NOBODY: Answer<unknown> = { give: () => {}, fail: () => {} };
+function nobody(): Answer<unknown> {
+  return { give: () => {}, fail: () => {}, deadline: null };
+}
 
 /** The first answer counts, and is heard only where the process can hear. */
 function once<T>(process: SimProcess, resolve: (value: T) => void, reject: (error: unknown) => void): Answer<T> {
   let isOver = false;
   const end = (settle: () => void) => {
     if (isOver) return;
+    answer.deadline?.cancel();
     process.enter(() => {
       if (isOver) return;
       isOver = true;
       settle();
     }, "answer");
   };
-  return { give: (value) => end(() => resolve(value)), fail: (error) => end(() => reject(error)) };
+  const answer: Answer<T> = {
+    give: (value) => end(() => resolve(value)),
+    fail: (error) => end(() => reject(error)),
+    deadline: null,
+  };
+  return answer;
 }

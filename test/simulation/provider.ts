@@ -12,9 +12,12 @@ import type { LeaseBooks, TermTruth } from "./lease-books.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 import type { Network } from "./network.ts";
 import type { Watch } from "./promises.ts";
+import type { QueueBooks } from "./queue-books.ts";
+import type { Relays, RelayState } from "./relays.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Trace } from "./trace.ts";
+import type { WaitBooks } from "./wait-books.ts";
 
 export interface ProviderParts {
   readonly clock: SimClock;
@@ -27,19 +30,44 @@ export interface ProviderParts {
   readonly fairness: FairnessBooks;
   readonly state: JournalState;
   readonly slots: number;
+  readonly patientSlots: number;
+  readonly hasRelays: boolean;
+  readonly relays: Relays;
+  readonly waits: WaitBooks;
+  readonly queue: QueueBooks;
   /** It repeats a report until it is taken. */
   readonly callsBack: boolean;
   /** Without faults a tenant's messages come in their order. */
   readonly isOrdered: boolean;
-  /** The journal's clock and memory are sound: what it says of leases is the truth. */
+  /** The journal never forgets: what it says of leases is the truth. */
   readonly isJournalSound: boolean;
+  /** The journal can always be reached. */
+  readonly isJournalNear: boolean;
+  /** Tenants whose messages are always taken. */
+  readonly healthy: ReadonlySet<string>;
   /** How long a tenant's provider takes at most. */
   slownessMs(tenantId: string): number;
   report(report: DeliveryReport, delayMs: number): void;
 }
 
 /** What a provider does with a message. */
-export type Behaviour = "takes" | "takes silently" | "hangs" | "never hears" | "refuses" | "is busy" | "blocks";
+export type Behaviour =
+  | "takes"
+  | "takes silently"
+  | "hangs"
+  | "never hears"
+  | "refuses"
+  | "is busy"
+  | "blocks"
+  /** Its relay takes no connection, and says so at once, or not at all. */
+  | "is away"
+  | "is silent";
+
+/** What a relay that takes its time takes. */
+const SLOW_MS = 10_000;
+const DISPUTES_MAX = 3;
+/** When a caller gives up a relay that says nothing. */
+const SILENT_MS = 20_000;
 
 /** The world's provider: takes messages, or not, and checks with each call that it may be made at all. */
 export class Provider {
@@ -47,8 +75,12 @@ export class Provider {
   repeats = 0;
   taken = 0;
   /** What a story has the provider do, instead of chance. */
-  plot: (truth: JobTruth) => Behaviour | null = () => null;
-  private readonly underWay = new Map<string, TermTruth>();
+  plot: (truth: JobTruth) => Behaviour | Outcome | null = () => null;
+  /** How long a story has a message take, instead of chance. */
+  delayMs: (truth: JobTruth) => number | null = () => null;
+  private readonly underWay = new Map<string, HandOver>();
+  private readonly answers = new Map<string, number>();
+  private readonly disputes = new Map<string, { readonly answers: number; readonly times: number }>();
   private readonly lastPlace = new Map<string, number>();
 
   constructor(private readonly parts: ProviderParts) {}
@@ -62,6 +94,8 @@ export class Provider {
     return {
       name: "email",
       slots: this.parts.slots,
+      patientSlots: this.parts.patientSlots,
+      relayOf: (tenant) => (this.parts.hasRelays ? this.parts.relays.relayOf(tenant) : null),
       deliver: (job, tenant, signal) => this.deliver(process, job, tenant, signal),
     };
   }
@@ -76,42 +110,88 @@ export class Provider {
     parts.watch.demand(term !== null, "leaseHeld", () => `${process.name} never held shard ${tenant.shard}`);
     if (truth === undefined || term === null) return promise;
     this.checkCall(process, job, truth, term);
-    parts.fairness.started(process, tenant);
-    this.underWay.set(job.jobId, term);
+    parts.waits.handedOver(job.jobId);
+    parts.queue.begun(process, job.jobId);
+    parts.fairness.started(process, tenant, term.lease.token);
+    const handOver = { term, signal, begunMs: parts.clock.nowMs };
+    this.underWay.set(job.jobId, handOver);
     truth.tries += 1;
 
     let isOver = false;
     const end = (outcome: Outcome | null) => {
       if (isOver) return;
       isOver = true;
-      parts.fairness.ended(process, tenant);
-      if (this.underWay.get(job.jobId) === term) this.underWay.delete(job.jobId);
-      if (outcome?.kind === "delivered" && !signal.aborted) truth.answeredIn = term.lease.token;
-      if (outcome?.kind === "retry" && outcome.isUncounted) truth.tries -= 1;
-      if (outcome !== null) resolve(outcome);
+      parts.fairness.ended(process, tenant, term.lease.token);
+      if (this.underWay.get(job.jobId) === handOver) this.underWay.delete(job.jobId);
+      if (outcome === null) return;
+      this.hear(truth, term, { outcome, isAborted: signal.aborted });
+      resolve(outcome);
     };
+    signal.addEventListener("abort", () => this.checkAbort(job, handOver));
     this.runCall(process, truth, { signal, end });
     return promise;
+  }
+
+  /** A process hears an answer. */
+  private hear(
+    truth: JobTruth,
+    term: TermTruth,
+    { outcome, isAborted }: { readonly outcome: Outcome; readonly isAborted: boolean },
+  ): void {
+    if (outcome.kind === "delivered" && !isAborted) truth.answeredIn = term;
+    if (outcome.kind === "failed") truth.isRefused = true;
+    if (outcome.kind === "away") this.parts.queue.waitsAgain(term.process, truth, term.lease.token);
+    truth.lastHeard = outcome.kind === "away" ? "away" : "answered";
+    // What reached nobody is no attempt.
+    const isNoTry =
+      outcome.kind === "away" ? !this.isDisputed(truth, term) : outcome.kind === "retry" && outcome.isUncounted;
+    if (isNoTry) truth.tries -= 1;
+    if (outcome.kind !== "away") this.answers.set(this.wayOf(truth, term), this.answersOf(truth, term) + 1);
+  }
+
+  /** A relay that was said to be away and answers others meanwhile, again and again, speaks of the message itself. */
+  private isDisputed(truth: JobTruth, term: TermTruth): boolean {
+    const key = `${term.process.name} ${truth.jobId}`;
+    const known = this.disputes.get(key);
+    const answers = this.answersOf(truth, term);
+    const times = (known?.times ?? 0) + (known !== undefined && answers > known.answers ? 1 : 0);
+    this.disputes.set(key, { answers, times });
+    return times >= DISPUTES_MAX;
+  }
+
+  /** What a process has heard of a relay. */
+  private answersOf(truth: JobTruth, term: TermTruth): number {
+    return this.answers.get(this.wayOf(truth, term)) ?? 0;
+  }
+
+  private wayOf({ tenant }: JobTruth, { process }: TermTruth): string {
+    return `${process.name} ${this.parts.relays.relayOf(tenant).key}`;
   }
 
   private runCall(process: SimProcess, truth: JobTruth, call: UnderWay): void {
     const { dice, clock, network, slownessMs } = this.parts;
     const { signal, end } = call;
-    const behaviour = this.plot(truth) ?? this.drawBehaviour();
+    const state = this.parts.relays.stateOf(truth.tenant);
+    const plotted = this.plot(truth);
+    const isSpelled = plotted !== null && typeof plotted === "object";
+    const behaviour = isSpelled ? "refuses" : (plotted ?? BEHAVIOURS[state] ?? this.drawBehaviour(truth));
     const heedsAbort = dice.chance(0.8);
     const answer = (outcome: Outcome, delayMs: number) =>
       clock.at(delayMs, () => process.enter(() => end(outcome), "answer"));
     signal.addEventListener("abort", () => {
-      const broken: Outcome = { kind: "retry", why: "broken off" };
+      const broken: Outcome = { kind: "retry", why: "broken off", ...(dice.chance(0.5) && { isSilence: true }) };
       if (heedsAbort) answer(broken, dice.between(0, 50));
       // The engine waits no longer than this; its slot is free again then.
       else process.clock.setTimer(limits.abortGraceMs - 1, () => end(null));
     });
-    const takesMs = network.legMs() + dice.skewed(slownessMs(truth.tenant.tenantId));
+    const slowMs = state === "slow" ? dice.between(SLOW_MS / 2, SLOW_MS) : 0;
+    const silentMs = behaviour === "is silent" ? dice.between(SILENT_MS / 2, SILENT_MS) : 0;
+    const takesMs =
+      this.delayMs(truth) ?? network.legMs() + slowMs + silentMs + dice.skewed(slownessMs(truth.tenant.tenantId));
     const isTaken =
       behaviour === "takes" || behaviour === "takes silently" || (behaviour === "hangs" && dice.chance(0.5));
     if (isTaken) clock.at(takesMs, () => this.take(truth));
-    const outcome = this.outcomeOf(behaviour);
+    const outcome = isSpelled ? plotted : this.outcomeOf(behaviour);
     if (outcome !== null) answer(outcome, takesMs + network.legMs());
   }
 
@@ -120,7 +200,6 @@ export class Provider {
     const { shard, tenantId } = truth.tenant;
     const where = `${process.name}, shard ${shard}, ${job.jobId}`;
     watch.demand(leases.isSurelyHeld(term), "leaseHeld", () => `${where}: not surely held`);
-    // A step of the journal's clock can end a lease before its time: then two processes may both act in good faith.
     const holds = state.holder(shard, "dispatcher") === term.lease.token;
     if (isJournalSound) {
       watch.demand(holds, "leaseHeld", () => `${where}: somebody else holds it`);
@@ -129,19 +208,35 @@ export class Provider {
     watch.demand(job.suppressed === null, "suppressed", () => `${where}: ${truth.recipient}`);
     watch.demand(!job.isReported, "reportedOnce", () => `${where}: handed over all the same`);
     const other = this.underWay.get(job.jobId);
-    const isTwice = other?.lease.token === term.lease.token && !truth.isExcused;
-    watch.demand(!isTwice, "repeats", () => `${where}: under way in this very term`);
+    const isTwice = other !== undefined && !other.signal.aborted && !this.mayRepeat(truth, other.term);
+    watch.demand(!isTwice, "repeats", () => `${where}: under way in the term ${other?.term.lease.token}`);
     const last = truth.answeredIn;
-    if (last !== null && holds && !truth.isExcused) {
-      const isBrokenOff = last !== term.lease.token && !leases.hasEndedWell(last);
-      watch.demand(isBrokenOff, "repeats", () => `${where}: answered before, in the term ${last}`);
-    }
+    const isRepeat = last !== null && !this.mayRepeat(truth, last);
+    watch.demand(!isRepeat, "repeats", () => `${where}: answered before, in the term ${last?.lease.token}`);
     if (isOrdered && job.attempts === 0 && job.waits === undefined) {
       const place = this.lastPlace.get(tenantId) ?? -1;
       watch.demand(truth.place > place, "order", () => `${where}: number ${truth.place} after ${place}`);
       this.lastPlace.set(tenantId, truth.place);
     }
     jobs.touch(job.jobId);
+  }
+
+  /** Whether what the term did with the message, or heard of it, may be unknown to whoever has the message now. */
+  private mayRepeat({ lent, isExcused }: JobTruth, term: TermTruth): boolean {
+    if (isExcused || this.parts.leases.hasBrokenOff(term)) return true;
+    // A message that was lent to a delivery that went on comes back when that must be over. What became of it is written
+    // down by then, but where the journal could not be reached.
+    const isBack = lent?.token === term.lease.token && this.parts.clock.nowMs >= lent.untilMs;
+    return isBack && !this.parts.isJournalNear;
+  }
+
+  /** A delivery is not broken off for a silence of the journal, but for its own. */
+  private checkAbort({ jobId }: QueuedJob, { term, begunMs }: HandOver): void {
+    const { clock, watch } = this.parts;
+    const isLate = clock.nowMs - begunMs >= limits.deliveryTimeoutMs;
+    const { process, isFenced, isTakenOver } = term;
+    const isRight = isLate || process.isToldToStop || isFenced || isTakenOver;
+    watch.demand(isRight, "repeats", () => `the delivery of ${jobId} was broken off while its lease was not lost`);
   }
 
   private take(truth: JobTruth): void {
@@ -181,9 +276,10 @@ export class Provider {
     }
   }
 
-  private drawBehaviour(): Behaviour {
-    const { dice, network } = this.parts;
+  private drawBehaviour({ tenant }: JobTruth): Behaviour {
+    const { dice, network, healthy } = this.parts;
     const { weather } = network;
+    if (healthy.has(tenant.tenantId)) return "takes";
     if (dice.chance(weather.providerHangs)) return "hangs";
     if (dice.chance(weather.providerSilent)) return "takes silently";
     if (dice.chance(weather.lostRequest)) return "never hears";
@@ -214,10 +310,29 @@ export class Provider {
         return { kind: "failed", error: "refused", detail: { code: 550 } };
       case "blocks":
         return { kind: "suppressed", reason: "bounced" };
+      case "is away":
+        return { kind: "away", why: "the connection was refused" };
+      case "is silent":
+        return { kind: "away", why: "no greeting came" };
       case "hangs":
         return null;
     }
   }
+}
+
+const BEHAVIOURS: Readonly<Record<RelayState, Behaviour | null>> = {
+  prompt: null,
+  slow: null,
+  hangs: "hangs",
+  silent: "is silent",
+  away: "is away",
+};
+
+/** A message in somebody's hands. */
+interface HandOver {
+  readonly term: TermTruth;
+  readonly signal: AbortSignal;
+  readonly begunMs: number;
 }
 
 interface UnderWay {

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { LedgerReader, LedgerWriter } from "../../src/core/ledger.ts";
 import type { DeliveryReport } from "../../src/core/report.ts";
 import type { Telemetry } from "../../src/core/telemetry.ts";
-import type { Tenant, TenantDirectory } from "../../src/core/tenant.ts";
+import type { Tenant } from "../../src/core/tenant.ts";
 import { acceptEmail } from "../../src/intake/accept-email.ts";
 import { DeliveryReports } from "../../src/intake/delivery-reports.ts";
 import { observeReport } from "../../src/intake/observe-report.ts";
@@ -16,6 +16,7 @@ import type { Network, Server } from "./network.ts";
 import type { Watch } from "./promises.ts";
 import type { Provider } from "./provider.ts";
 import { SimJournal } from "./sim-journal.ts";
+import { SimDirectory } from "./sim-directory.ts";
 import type { SimLedger } from "./sim-ledger.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedJournal } from "./watched-journal.ts";
@@ -46,6 +47,7 @@ export class SimHouse {
   private readonly recorder: Recorder;
   private readonly jobIds: JobIds;
   private readonly journal: SimJournal;
+  readonly directory: SimDirectory;
 
   constructor(
     readonly process: SimProcess,
@@ -56,11 +58,12 @@ export class SimHouse {
     const { clock, name: owner } = process;
     const journal = new SimJournal(process, network, journalServer, around.journal, tenants);
     const telemetry = this.telemetry();
-    const directory = this.directory();
+    const directory = new SimDirectory(process, network, tenants, dice.fork());
     const { writer, reader } = this.ledger();
     const suppressions = this.suppressions();
     const common = { journal, clock, random: dice, telemetry, owner, shards, suppressions };
     this.journal = journal;
+    this.directory = directory;
     this.jobIds = new JobIds(clock, dice);
     const channels = [provider.channelOf(process)];
     this.dispatcher = new Dispatcher({ ...common, directory, channels });
@@ -81,8 +84,8 @@ export class SimHouse {
 
   /** What the front door does with a report of a provider that calls again until it is answered. */
   webhook(report: DeliveryReport): Promise<ObserveResult> {
-    const ports = { journal: this.journal, directory: this.directory(), ledger: this.ledger().reader };
-    return observeReport(ports, report, "keep");
+    const ports = { journal: this.journal, directory: this.directory, ledger: this.ledger().reader };
+    return observeReport(ports, report);
   }
 
   /** What the front door does with a request; null where it refuses it. */
@@ -90,7 +93,9 @@ export class SimHouse {
     const acceptance = acceptEmail(tenant, body);
     if (!acceptance.ok) return null;
     const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: JSON.stringify(body) };
-    const job: NewJob = { jobId: this.jobIds.next(), channel: "email", ...acceptance.job, idempotency };
+    const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
+    const quota = jobs === undefined || bytes === undefined ? {} : { quota: { jobs, bytes } };
+    const job: NewJob = { jobId: this.jobIds.next(), channel: "email", ...acceptance.job, ...quota, idempotency };
     return await this.journal.accept(tenant, tenant.plan.requestsPerMinute, job);
   }
 
@@ -114,24 +119,6 @@ export class SimHouse {
         const isAway = this.dice.chance(network.weather.registryAway);
         if (isAway) return Promise.reject(new UnavailableError("no registry"));
         return Promise.resolve(journal.state.holder(lease.shard, lease.role) === lease.token);
-      },
-    };
-  }
-
-  private directory(): TenantDirectory {
-    const { tenants, network } = this.around;
-    const { clock } = this.process;
-    return {
-      byApiKey: () => null,
-      byId: (tenantId) => {
-        const tenant = tenants.get(tenantId) ?? null;
-        const isAway = this.dice.chance(network.weather.registryAway);
-        const isSlow = this.dice.chance(network.weather.registrySlow);
-        if (!isAway && !isSlow) return tenant;
-        return new Promise((resolve, reject) => {
-          const answer = () => (isAway ? reject(new UnavailableError("no registry")) : resolve(tenant));
-          clock.setTimer(this.dice.skewed(2_000), answer);
-        });
       },
     };
   }

@@ -1,27 +1,29 @@
 import { sleep } from "../../src/core/clock.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
 import type { JobRecord } from "../../src/core/job.ts";
-import type {
-  AcceptResult,
-  AllowanceCall,
-  Fenced,
-  FrontJournal,
-  Lease,
-  LeaseRole,
-  NewJob,
-  Observation,
-  ObserveResult,
-  OwnerJournal,
-  PullRequest,
-  PullResult,
-  RateState,
-  RecordBatch,
-  RecorderJournal,
-  Settlement,
+import {
+  type AcceptResult,
+  type AllowanceCall,
+  FENCED,
+  type Fenced,
+  type FrontJournal,
+  type Lease,
+  type LeaseRole,
+  type LeaseState,
+  type NewJob,
+  type Observation,
+  type ObserveResult,
+  type OwnerJournal,
+  type PullRequest,
+  type PullResult,
+  type RateState,
+  type RecordBatch,
+  type RecorderJournal,
+  type Settlement,
 } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
 import type { Tenant, TenantRef } from "../../src/core/tenant.ts";
-import type { Network, Server } from "./network.ts";
+import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedJournal } from "./watched-journal.ts";
 
@@ -45,16 +47,15 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     const tenant = this.tenant(ref);
     const { timesForgot } = this.journal;
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
-    for (let isRepeated = false; ; ) {
+    while (true) {
       try {
-        const repeated = isRepeated;
-        const result = await this.call("accept", () => this.journal.accept(tenant, requestsPerMinute, job, repeated));
+        const accept = () => this.journal.accept(tenant, requestsPerMinute, job);
+        const result = await this.call("accept", accept, { bytes: job.payload.length });
         this.journal.heardAccept(tenant, job, result, timesForgot);
         return result;
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
         if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
-        if (error instanceof TransportError) isRepeated = true;
       }
       await sleep(clock, 50);
     }
@@ -68,20 +69,22 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.call("observe", () => this.journal.observe(this.tenant(tenant), observation));
   }
 
-  async acquire(shard: number, role: LeaseRole, owner: string, ttlMs: number): Promise<Lease | null> {
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null)[]> {
+    return this.call(`leases ${role}`, () => this.journal.state.leasesNow(role, shards));
+  }
+
+  async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
     const sentAtMs = this.process.clock.monotonicMs();
     const lease = await this.call(`acquire ${role} ${shard}`, () =>
-      this.journal.acquire(this.process, { shard, role, owner, ttlMs }),
+      this.journal.acquire(this.process, { shard, role, owner, seen }),
     );
     if (lease !== null) this.journal.leases.confirmed(lease, sentAtMs);
     return lease;
   }
 
-  async renew(lease: Lease, ttlMs: number): Promise<boolean> {
+  async renew(lease: Lease): Promise<boolean> {
     const sentAtMs = this.process.clock.monotonicMs();
-    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () =>
-      this.journal.state.renewNow(lease, ttlMs),
-    );
+    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () => this.journal.renew(lease));
     if (isHeld) this.journal.leases.confirmed(lease, sentAtMs);
     return isHeld;
   }
@@ -91,24 +94,41 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.call(`release ${lease.role} ${lease.shard}`, () => this.journal.release(lease));
   }
 
-  heartbeat(role: LeaseRole, owner: string, ttlMs: number): Promise<number> {
-    return this.call("heartbeat", () => this.journal.state.heartbeatNow(role, owner, ttlMs));
+  heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.call("heartbeat", () => this.journal.state.heartbeatNow(role, owner));
   }
 
-  resign(role: LeaseRole, owner: string): Promise<void> {
-    return this.call("resign", () => this.journal.state.resignNow(role, owner));
+  resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    return this.call("resign", () => this.journal.state.resignNow(role, owner, beats));
+  }
+
+  /** Hints go by the wire, too, and may be lost there. */
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    return this.journal.state.onRelease((role, shard) => this.network.hint(this.process, () => listener(role, shard)));
   }
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
-    const result = await this.call(`pull ${lease.shard}`, () => this.journal.pull(lease, request));
-    this.journal.heardPull(this.process, lease, result);
-    return result;
+    const { process, journal } = this;
+    journal.asked(process, request);
+    try {
+      const pull = () => journal.pull(lease, request);
+      const result = await this.call(`pull ${lease.shard}`, pull, { replyBytes });
+      journal.heardPull(process, lease, result);
+      return result;
+    } finally {
+      journal.answered(process, request);
+    }
   }
 
   async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
-    const answer = await this.call(`settle ${lease.shard}`, () => this.journal.settle(lease, settlements));
+    const settle = () => this.journal.settle(this.process, lease, settlements);
+    const answer = await this.call(`settle ${lease.shard}`, settle);
     this.journal.heardSettle(lease, settlements);
     return answer;
+  }
+
+  settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+    return this.call(`settleLent ${lease.shard}`, () => this.journal.settleLent(this.process, lease, settlements));
   }
 
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
@@ -124,8 +144,8 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.journal.onMail((shard) => this.network.hint(this.process, () => listener(shard)));
   }
 
-  private call<T>(name: string, effect: () => T): Promise<T> {
-    return this.network.call({ from: this.process, to: this.server, name, effect });
+  private call<T>(name: string, effect: () => T, sizes: Pick<Call<T>, "bytes" | "replyBytes"> = {}): Promise<T> {
+    return this.network.call({ from: this.process, to: this.server, name, effect, ...sizes });
   }
 
   private tenant({ tenantId }: TenantRef): Tenant {
@@ -133,4 +153,9 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     if (tenant === undefined) throw new Error(`the simulation has no tenant ${tenantId}`);
     return tenant;
   }
+}
+
+function replyBytes(result: PullResult | Fenced): number {
+  if (result === FENCED) return 0;
+  return result.boxes.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
 }

@@ -16,6 +16,7 @@ export class SimProcess {
   readonly clock: Clock;
   /** How far its wall clock is from the world's. */
   skewMs = 0;
+  isToldToStop = false;
   /** Called before anything runs in the process: the place where it may crash or pause. */
   hazard: () => void = () => {};
   private life: "running" | "paused" | "dead" = "running";

@@ -64,7 +64,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
 
 function send({ load, dice, drawn }: World, jobs: number, withinMs: number): void {
   for (let i = 0; i < jobs; i += 1) {
-    // Half of it is one tenant's.
+    // Half of it is one tenant's, and not one of those that do nothing wrong.
     const tenant = dice.chance(0.5) ? drawn.tenants[0] : dice.pick(drawn.tenants);
     if (tenant === undefined) continue;
     const recipient = dice.chance(0.5) ? `ann${dice.between(1, 5)}@example.com` : `bob${i}@example.com`;
@@ -85,6 +85,10 @@ function calamitiesOf(world: World): Calamities {
       if (house) house.process.skewMs += byMs;
     },
     stepJournalClock: (byMs) => world.stepJournalClock(byMs),
+    silence: (forMs, isForAll) => world.silence(forMs, isForAll),
+    breakHalf: (forMs) => world.breakHalf(forMs),
+    troubleRelay: (forMs) => world.relays.troubleOne(forMs),
+    changePlan: () => world.changePlan(),
     setJournalUp: (isUp) => world.setJournalUp(isUp),
     setLedgerUp: (isUp) => {
       world.ledgerServer.isUp = isUp;

@@ -1,12 +1,14 @@
 import type { EventType } from "../../src/core/event.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { JobStatus } from "../../src/core/job.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import { Driver } from "./driver.ts";
 import type { JobTruth } from "./job-books.ts";
 import type { Mishap } from "./network.ts";
 import type { Behaviour } from "./provider.ts";
+import type { RelayState } from "./relays.ts";
 import type { RunOptions } from "./run-options.ts";
 import type { SimHouse } from "./sim-house.ts";
 import { EPOCH_MS } from "./sim-process.ts";
@@ -37,10 +39,16 @@ export class Story {
       tenants: [aTenant({ tenantId: "acme" }), aTenant({ tenantId: "bolt" })],
       jobs: 0,
       slots: 16,
+      patientSlots: 1_024,
       steps: 0,
       isBurst: false,
       slownessMs: this.slownessMs,
+      hasRelays: true,
+      relays: new Map(),
+      healthy: new Set(),
+      heavy: new Set(),
       callsBack: false,
+      waitsForLeave: false,
     };
     this.world = new World(1, () => ({ ...calm, ...options }));
     this.driver = new Driver(this.world, (violation) => {
@@ -63,11 +71,11 @@ export class Story {
   }
 
   /** A message is on disk in the journal from now on. */
-  accept(tenantId = "acme", recipient = "ann@example.com"): string {
+  accept(tenantId = "acme", recipient = "ann@example.com", payload = "{}"): string {
     const tenant = this.tenant(tenantId);
     const jobId = this.newIds.next();
-    const job = { jobId, channel: "email", recipient, payload: "{}", idempotency: null } as const;
-    this.world.journal.accept(tenant, 1_000_000, job, false);
+    const job = { jobId, channel: "email", recipient, payload, idempotency: null } as const;
+    this.world.journal.accept(tenant, 1_000_000, job);
     return jobId;
   }
 
@@ -114,6 +122,28 @@ export class Story {
     this.slownessMs.set(tenantId, mostMs);
   }
 
+  /** Each of the tenant's messages takes exactly so long. */
+  plotDelay(tenantId: string, ms: number): void {
+    this.world.provider.delayMs = (truth) => (truth.tenant.tenantId === tenantId ? ms : null);
+  }
+
+  /** What becomes of the tenant's relay, for so long. */
+  trouble(tenantId: string, state: RelayState, forMs: number): void {
+    this.world.relays.trouble(this.world.relays.relayOf({ tenantId }).key, state, forMs);
+  }
+
+  /** Names the lease term in which the shard's deliveries are. */
+  termOf(shard = 0): string | null {
+    return this.world.state.holder(shard, "dispatcher");
+  }
+
+  /** How long it took from now until the message was handed over. */
+  waitOf(jobId: string, mostMs = 120_000): number {
+    const sinceMs = this.nowMs;
+    this.until("it is handed over", () => this.fateOf(jobId).handOvers > 0, mostMs);
+    return this.nowMs - sinceMs;
+  }
+
   loseHints(): void {
     this.world.network.weather = { ...this.world.network.weather, lostHint: 1 };
   }
@@ -131,7 +161,7 @@ export class Story {
   }
 
   /** What the provider does with the next messages that reach it; later ones it takes. */
-  plotProvider(...behaviours: readonly Behaviour[]): void {
+  plotProvider(...behaviours: readonly (Behaviour | Outcome)[]): void {
     let calls = 0;
     this.world.provider.plot = () => {
       calls += 1;

@@ -1,4 +1,4 @@
-import { isFinal } from "../../src/core/job.ts";
+import { isFinal, type QueuedJob } from "../../src/core/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -6,6 +6,7 @@ import {
   type Fenced,
   type Lease,
   type LeaseRole,
+  type LeaseState,
   type NewJob,
   type Observation,
   type ObserveResult,
@@ -21,6 +22,7 @@ import type { JobBooks } from "./job-books.ts";
 import type { LeaseBooks } from "./lease-books.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
+import type { QueueBooks } from "./queue-books.ts";
 import type { SimLedger } from "./sim-ledger.ts";
 import type { SimProcess } from "./sim-process.ts";
 
@@ -28,7 +30,7 @@ export interface Acquisition {
   readonly shard: number;
   readonly role: LeaseRole;
   readonly owner: string;
-  readonly ttlMs: number;
+  readonly seen: LeaseState | null;
 }
 
 export interface WatchedJournalParts {
@@ -38,6 +40,7 @@ export interface WatchedJournalParts {
   readonly leases: LeaseBooks;
   readonly ledger: SimLedger;
   readonly fairness: FairnessBooks;
+  readonly queue: QueueBooks;
   readonly counts: ReportCounts;
 }
 
@@ -66,10 +69,11 @@ export class WatchedJournal {
     return this.state.onMail(listener);
   }
 
-  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, isRepeated: boolean): AcceptResult {
+  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob): AcceptResult {
     const before = this.entries(tenant.shard);
-    const result = this.state.acceptNow(tenant, requestsPerMinute, job, isRepeated);
+    const result = this.state.acceptNow(tenant, requestsPerMinute, job);
     if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
+    this.parts.queue.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
   }
 
@@ -94,21 +98,28 @@ export class WatchedJournal {
     const wasFinal = isFinal(this.state.jobNow(tenant, observation.jobId)?.status ?? "success");
     const result = this.state.observeNow(tenant, observation);
     if (result === "kept") counts.reportsKept += 1;
-    if (result === "recorded" && !wasFinal && observation.whenUnfinished === "keep") counts.endedByReport += 1;
+    if (result === "recorded" && !wasFinal) counts.endedByReport += 1;
     const isTaken = result === "recorded" || result === "kept";
     const truth = this.parts.jobs.jobs.get(observation.jobId);
-    if (isTaken && observation.whenUnfinished === "keep") truth?.told.add(observation.type);
+    if (isTaken) truth?.told.add(observation.type);
     this.parts.jobs.touch(observation.jobId);
     if (isTaken && observation.suppress !== null) {
       this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);
     }
+    this.parts.queue.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
   }
 
-  acquire(process: SimProcess, { shard, role, owner, ttlMs }: Acquisition): Lease | null {
-    const lease = this.state.acquireNow(shard, role, owner, ttlMs);
+  acquire(process: SimProcess, { shard, role, owner, seen }: Acquisition): Lease | null {
+    const lease = this.state.acquireNow(shard, role, owner, seen);
     if (lease !== null) this.leases.acquired(lease, process);
     return lease;
+  }
+
+  renew(lease: Lease): boolean {
+    const isHeld = this.state.renewNow(lease);
+    if (isHeld) this.leases.renewed(lease);
+    return isHeld;
   }
 
   release(lease: Lease): void {
@@ -123,6 +134,7 @@ export class WatchedJournal {
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
+    this.parts.queue.pulled(lease, request, result);
     for (const job of result.boxes.flatMap((box) => box.jobs)) {
       jobs.touch(job.jobId);
       const truth = jobs.jobs.get(job.jobId);
@@ -140,6 +152,7 @@ export class WatchedJournal {
 
   heardPull(process: SimProcess, lease: Lease, result: PullResult | Fenced): void {
     if (result === FENCED) return;
+    this.parts.queue.heardPull(process, lease, result);
     for (const { box, jobs } of result.boxes) {
       const open = this.openIn(lease, box.tenantId);
       for (const { jobId } of jobs) open.add(jobId);
@@ -150,8 +163,8 @@ export class WatchedJournal {
     }
   }
 
-  settle(lease: Lease, settlements: readonly Settlement[]): "settled" | Fenced {
-    const { watch, jobs } = this.parts;
+  settle(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): "settled" | Fenced {
+    const { watch, jobs, queue } = this.parts;
     const isBounded = settlements.length <= limits.settleBatchMax;
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
     const result = this.state.settleNow(lease, settlements);
@@ -160,7 +173,37 @@ export class WatchedJournal {
     // In the order in which events were given their ids: a batch can also say that a job starts, and how it ended.
     for (const { kind, job } of settlements) if (kind !== "start") jobs.touch(job.jobId);
     for (const { kind, job } of settlements) if (kind === "start") jobs.touch(job.jobId);
+    queue.settled(process, lease, settlements);
+    queue.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
     return result;
+  }
+
+  /** Only what still waits as lent under this very lease is touched by what comes behind it. */
+  settleLent(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): void {
+    const { jobs, queue, watch } = this.parts;
+    const strangers = settlements.filter(({ job }) => !this.isLent(lease, job.jobId));
+    const before = strangers.map(({ job }) => this.textOf(lease.shard, job));
+    this.state.settleLentNow(lease, settlements);
+    strangers.forEach(({ job }, i) => {
+      const isLeft = this.textOf(lease.shard, job) === before[i];
+      watch.demand(isLeft, "lent", () => `${job.jobId} was settled under ${lease.token}, which does not have it`);
+    });
+    for (const { job } of settlements) {
+      watch.demand(!this.isLent(lease, job.jobId), "lent", () => `${job.jobId} is lent still`);
+      jobs.touch(job.jobId);
+    }
+    queue.settled(process, lease, settlements);
+    queue.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
+  }
+
+  private isLent({ shard, token }: Lease, jobId: string): boolean {
+    return this.state.look(shard).parked.get(jobId)?.lentUnder === token;
+  }
+
+  private textOf(shard: number, job: QueuedJob): string {
+    const { later, parked } = this.state.look(shard);
+    const record = this.state.jobNow({ tenantId: job.tenantId, shard }, job.jobId);
+    return JSON.stringify([record, later.get(job.jobId), parked.get(job.jobId)?.lentUnder]);
   }
 
   heardSettle(lease: Lease, settlements: readonly Settlement[]): void {
@@ -198,6 +241,14 @@ export class WatchedJournal {
     const open = this.open.get(key) ?? new Set<string>();
     this.open.set(key, open);
     return open;
+  }
+
+  asked(process: SimProcess, request: PullRequest): void {
+    this.parts.queue.asked(process, request);
+  }
+
+  answered(process: SimProcess, request: PullRequest): void {
+    this.parts.queue.answered(process, request);
   }
 
   private entries(shard: number): number {

@@ -59,6 +59,6 @@ export class WebhookCalls {
     const truth = this.parts.truthOf(jobId);
     if (truth === undefined || truth.isExcused) return;
     const isKept = truth.told.has(type) || truth.types.has(type);
-    this.parts.watch.demand(isKept && result !== "early", "reportKept", () => `${jobId}: ${type}, ${result}`);
+    this.parts.watch.demand(isKept, "reportKept", () => `${jobId}: ${type}, ${result}`);
   }
 }

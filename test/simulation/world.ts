@@ -1,23 +1,28 @@
 import { limits } from "../../src/core/limits.ts";
 import type { DeliveryReport } from "../../src/core/report.ts";
+import type { TenantRef } from "../../src/core/tenant.ts";
 import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessBooks } from "./fairness-books.ts";
-import { JobBooks } from "./job-books.ts";
+import { JobBooks, type JobTruth } from "./job-books.ts";
+import { Outages } from "./outages.ts";
 import { LeaseBooks } from "./lease-books.ts";
 import { Load } from "./load.ts";
 import { type JournalSnapshot, JournalState } from "./memory-journal-state.ts";
-import { Network, type Server } from "./network.ts";
+import { JOURNAL_LINES, Network, type Server } from "./network.ts";
 import { Watch } from "./promises.ts";
 import { Provider } from "./provider.ts";
+import { QueueBooks } from "./queue-books.ts";
+import { PLATFORM, Relays } from "./relays.ts";
 import type { RunOptions } from "./run-options.ts";
 import { SimClock } from "./sim-clock.ts";
 import { SimHouse } from "./sim-house.ts";
 import { SimLedger } from "./sim-ledger.ts";
 import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
+import { WaitBooks } from "./wait-books.ts";
 import { type ReportCounts, WatchedJournal } from "./watched-journal.ts";
-import { CALM } from "./weather.ts";
+import { CALM, type Weather } from "./weather.ts";
 import { WebhookCalls } from "./webhook-calls.ts";
 
 /** What happened in a world, for whoever wants to know whether it was put to the test. */
@@ -26,6 +31,10 @@ export interface WorldCounts extends ReportCounts {
   pauses: number;
   drains: number;
   restarts: number;
+  silences: number;
+  halfOpen: number;
+  /** Of the journal's clock. */
+  clockSteps: number;
   reports: number;
 }
 
@@ -42,9 +51,13 @@ export class World {
   readonly ledger: SimLedger;
   readonly fairness: FairnessBooks;
   readonly provider: Provider;
+  readonly relays: Relays;
+  readonly waits: WaitBooks;
+  readonly queue: QueueBooks;
   readonly journal: WatchedJournal;
   readonly load: Load;
   private readonly webhookCalls: WebhookCalls;
+  private readonly outages: Outages;
   readonly journalServer: Server = { name: "journal", isUp: true, timeoutMs: 5_000 };
   readonly ledgerServer: Server = { name: "ledger", isUp: true, timeoutMs: limits.ledgerInsertTimeoutMs };
   readonly counts: WorldCounts = {
@@ -52,6 +65,9 @@ export class World {
     pauses: 0,
     drains: 0,
     restarts: 0,
+    silences: 0,
+    halfOpen: 0,
+    clockSteps: 0,
     reports: 0,
     reportsKept: 0,
     endedByReport: 0,
@@ -62,13 +78,15 @@ export class World {
   readonly leaving = new Set<SimHouse>();
   /** Reports on their way, with the process that has taken each, if any. */
   private readonly reports = new Set<{ house: SimHouse | null }>();
+  /** All steps of the journal's clock together, whatever their direction. */
+  clockStepsMs = 0;
   private births = 0;
   private journalSkewMs = 0;
 
   constructor(seed: number, draw: (dice: Dice) => RunOptions) {
     this.dice = new Dice(seed);
     this.drawn = draw(this.dice);
-    const { weather, slots, tenants, slownessMs, callsBack } = this.drawn;
+    const { weather, slots, tenants, slownessMs, callsBack, healthy, heavy } = this.drawn;
     const { dice, watch } = this;
     this.clock = new SimClock(dice.fork());
     this.trace = new Trace(this.clock);
@@ -77,12 +95,28 @@ export class World {
     const journalClock = { nowMs: () => EPOCH_MS + this.clock.nowMs + this.journalSkewMs };
     this.state = new JournalState(journalClock, dice.fork());
     const isClockSound = !weather.journalForgets || weather.journalClockStepEveryMs === 0;
-    this.jobs = new JobBooks(watch, (tenant, jobId) => this.state.jobNow(tenant, jobId), isClockSound);
-    this.leases = new LeaseBooks(this.clock);
+    const isAgeKnown = weather.clockStepEveryMs === 0 && weather.clockFarAhead === 0;
+    const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
+    const landed = (truth: JobTruth) => this.waits.accepted(truth);
+    const ended = ({ jobId }: JobTruth) => this.waits.handedOver(jobId);
+    this.jobs = new JobBooks(this.clock, watch, { read, isClockSound, isAgeKnown, landed, ended });
+    const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
+    this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
+    this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
+    this.outages = new Outages(this.clock, this.journalServer);
+    this.leases = new LeaseBooks(this.clock, watch, () => this.outages.awayMs());
     this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
-    this.fairness = new FairnessBooks(watch, slots, isComparable(this.drawn));
-    const { network, state, jobs, leases, ledger, fairness, clock, trace } = this;
-    this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness, counts: this.counts });
+    this.fairness = new FairnessBooks(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
+    this.queue = new QueueBooks({
+      clock: this.clock,
+      watch,
+      jobs: this.jobs,
+      state: this.state,
+      lateMs: lateMs(this.drawn),
+      isPullPrompt: isPullPrompt(weather),
+    });
+    const { network, state, jobs, leases, ledger, fairness, queue, clock, trace } = this;
+    this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness, queue, counts: this.counts });
     this.provider = new Provider({
       clock,
       dice: dice.fork(),
@@ -96,7 +130,15 @@ export class World {
       slots,
       callsBack,
       isOrdered: weather.isCalm,
-      isJournalSound: weather.journalClockStepEveryMs === 0 && !weather.journalForgets,
+      patientSlots: this.drawn.patientSlots,
+      hasRelays: this.drawn.hasRelays,
+      relays: this.relays,
+      waits: this.waits,
+      queue,
+      healthy,
+      isJournalSound: !weather.journalForgets,
+      // A story tells its faults by itself.
+      isJournalNear: healthy.size > 0,
       slownessMs: (tenantId) => slownessMs.get(tenantId) ?? 60,
       report: (report, delayMs) => this.report(report, delayMs),
     });
@@ -114,6 +156,7 @@ export class World {
       clock,
       dice: dice.fork(),
       network,
+      heavy,
       aHouse: () => this.aHouse(),
       acknowledged: (_request, jobId) => this.acknowledged(jobId),
     });
@@ -128,6 +171,7 @@ export class World {
   step(): boolean {
     const went = this.clock.step();
     this.fairness.stepped();
+    this.waits.stepped();
     return went;
   }
 
@@ -135,6 +179,9 @@ export class World {
   start(place: number): SimHouse {
     this.births += 1;
     const process = new SimProcess(`p${this.births}`, this.clock, this.dice.fork());
+    const isFarAhead = this.dice.chance(this.network.weather.clockFarAhead);
+    const aheadMs = this.dice.pick([HOUR_MS, 365 * 24 * HOUR_MS]);
+    if (isFarAhead) process.skewMs = aheadMs;
     const { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants } = this;
     const around = { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants };
     const house = new SimHouse(process, { ...around, shards: this.drawn.shards }, this.dice.fork());
@@ -165,6 +212,9 @@ export class World {
   drain(place: number): void {
     const house = this.places[place];
     if (house === undefined || house === null || !house.process.isRunning) return;
+    // Where somebody must not wait, somebody is there.
+    const isAlone = this.places.every((other) => other === null || other === house);
+    if (isAlone && this.drawn.healthy.size > 0) return;
     this.counts.drains += 1;
     this.trace.note("drain", house.process.name);
     this.places[place] = null;
@@ -179,6 +229,7 @@ export class World {
 
   /** Resolves when the process has stopped by itself. */
   async stop(house: SimHouse): Promise<void> {
+    house.process.isToldToStop = true;
     house.process.clock.setTimer(limits.drainMs, () => this.leases.abandonAllOf(house.process));
     await house.stop();
   }
@@ -187,7 +238,11 @@ export class World {
   heal(): void {
     this.trace.note("heal");
     // A hint may always be lost; that is no fault.
-    this.network.weather = { ...CALM, report: 0, lostHint: this.drawn.weather.lostHint };
+    const { lostHint, bytesPerMs, tenantLoadMs } = this.drawn.weather;
+    this.network.weather = { ...CALM, report: 0, lostHint, bytesPerMs, tenantLoadMs };
+    this.network.endSilences();
+    this.outages.end();
+    this.relays.heal();
     this.places.forEach((house, place) => {
       if (house === null) this.start(place);
       else house.process.resume();
@@ -202,6 +257,9 @@ export class World {
 
   stepJournalClock(byMs: number): void {
     this.journalSkewMs += byMs;
+    this.queue.clockSteps += 1;
+    this.clockStepsMs += Math.abs(byMs);
+    this.counts.clockSteps += 1;
   }
 
   /** The journal comes back as it was; what is known to have happened since may happen again. */
@@ -209,6 +267,8 @@ export class World {
     this.trace.note("forget");
     this.state.restore(snapshot);
     this.journal.forgetKeys();
+    this.queue.forget();
+    this.leases.rewind((shard, role) => this.state.holder(shard, role));
     const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
     const suppressed = shards.flatMap((shard) =>
       [...shard.suppressed].flatMap(([tenantId, list]) => [...list.keys()].map((who) => [tenantId, who] as const)),
@@ -219,9 +279,31 @@ export class World {
     for (const key of this.jobs.forgottenEvents) this.ledger.excused.add(key);
   }
 
+  /** The journal is not heard of, by one process or by all. */
+  silence(forMs: number, isForAll: boolean): void {
+    const house = isForAll ? null : this.aHouse();
+    this.counts.silences += 1;
+    if (isForAll) this.outages.silent(forMs);
+    this.network.silence(this.journalServer, house?.process ?? null, forMs);
+  }
+
+  /** One of a process's connections to the journal is dead for so long. */
+  breakHalf(forMs: number): void {
+    const house = this.aHouse();
+    if (house === null) return;
+    this.counts.halfOpen += 1;
+    this.network.breakHalf(this.journalServer, house.process, { line: this.dice.pick(JOURNAL_LINES), forMs });
+  }
+
+  /** No process remembers its tenants. */
+  changePlan(): void {
+    for (const house of this.places) house?.directory.forgetAll();
+  }
+
   setJournalUp(isUp: boolean): void {
     if (!isUp) this.counts.restarts += 1;
     this.journalServer.isUp = isUp;
+    this.outages.look();
   }
 
   private startLater(place: number): void {
@@ -263,10 +345,42 @@ export class World {
     await house.reports.take(report);
     const truth = this.jobs.jobs.get(report.jobId);
     if (truth === undefined || truth.isExcused || !this.places.includes(house)) return;
-    const isKept = truth.types.has(report.type);
+    const isKept = truth.types.has(report.type) || truth.told.has(report.type);
     this.watch.demand(isKept, "reportKept", () => `${report.jobId}: ${report.type}`);
   }
 }
+
+/**
+ * How long a message of a tenant that does nothing wrong may wait from its acceptance to its first hand-over, where the
+ * journal, the wire and the clocks are sound: README derives it.
+ */
+function waitBoundMs({ weather, shards, processes }: RunOptions): number {
+  const { lostHint, drainEveryMs, tenantLoadMs, bytesPerMs } = weather;
+  const hintMs = lostHint > 0 ? limits.idlePollMs : 0;
+  const pullMs = bytesPerMs > 0 ? (shards * PULL_BYTES) / bytesPerMs : 0;
+  // A shard also moves when the processes share them at their start.
+  const moves = drainEveryMs > 0 || (processes > 1 && lostHint > 0);
+  const moveMs = moves ? limits.leaseCompeteMs : 0;
+  return hintMs + 2 * pullMs + 4 * tenantLoadMs + moveMs + SLOT_MS;
+}
+
+/** Whether no pull can be on its way for as long as would pass for a step of the journal's clock. */
+function isPullPrompt(weather: Weather): boolean {
+  const { lateRequest, doubledRequest, lostRequest, lostReply, silenceEveryMs, halfOpenEveryMs, legMsMax } = weather;
+  const chances = lateRequest + doubledRequest + lostRequest + lostReply + silenceEveryMs + halfOpenEveryMs;
+  return chances === 0 && weather.journalRestartEveryMs === 0 && legMsMax < 500;
+}
+
+/** How late a retry may come where nothing but the journal's clock goes wrong; null: where more does. */
+function lateMs(options: RunOptions): number | null {
+  const { healthy, weather } = options;
+  return healthy.size === 0 || weather.drainEveryMs > 0 ? null : waitBoundMs(options);
+}
+
+const PULL_BYTES = 1024 * 1024;
+/** For a slot that is taken by prompt deliveries, and the legs of the calls. */
+const SLOT_MS = 500;
+const HOUR_MS = 3_600_000;
 
 /** Whether nothing but the scheduler can make a tenant wait. */
 function isComparable({ weather, processes, tenants }: RunOptions): boolean {

@@ -42,7 +42,7 @@ export async function startChdb() {
         writing,
         reading,
         exporting: over(exporter),
-        writer: new ClickHouseLedgerWriter(writing, target),
+        writer: new ClickHouseLedgerWriter(writing, target, systemClock),
         reader: new ClickHouseLedgerReader(reading, target, systemClock),
       };
     },

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { ClickHouse } from "../../src/ledger/clickhouse.ts";
 import { SPARSE_TYPES } from "../../src/ledger/rollups.ts";
 
@@ -21,4 +22,25 @@ export async function expectBalance(clickhouse: Pick<ClickHouse, "rows">, databa
     rows(`SELECT tenant_id, event_id, job_id, channel, event_type, result FROM ${database}.${table}
 WHERE event_type IN (${types}) ORDER BY tenant_id, event_id`);
   expect(await sparse("events_by_type")).toEqual(await sparse("events"));
+}
+
+/** Expects that each of the rows, which end jobs, is stored once, and that the books balance. */
+export async function expectStoredOnce(
+  clickhouse: Pick<ClickHouse, "rows">,
+  database: string,
+  rows: readonly LedgerRow[],
+): Promise<void> {
+  const wanted = rows.map(({ tenantId, eventId }) => [tenantId, eventId]);
+  const among = `tenant_id IN (${rows.map(({ tenantId }) => `'${tenantId}'`).join(", ")})`;
+  const [first, last] = [rows[0]?.eventId, rows.at(-1)?.eventId];
+  for (const [table, id] of [
+    ["events", "event_id"],
+    ["jobs", "version"],
+  ] as const) {
+    const stored = await clickhouse.rows(
+      `SELECT tenant_id, ${id} FROM ${database}.${table} WHERE ${among} AND ${id} >= ${first} AND ${id} <= ${last} ORDER BY ${id}`,
+    );
+    expect([table, stored.map(([tenantId, at]) => [tenantId, Number(at)])]).toEqual([table, wanted]);
+  }
+  await expectBalance(clickhouse, database);
 }

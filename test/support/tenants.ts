@@ -1,11 +1,11 @@
-import type { Tenant, TenantDirectory } from "../../src/core/tenant.ts";
+import { QUEUE_SHARE, type Tenant, type TenantDirectory } from "../../src/core/tenant.ts";
 
 export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
   return {
     tenantId: "acme",
     shard: 0,
     name: "Acme",
-    plan: { name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null },
+    plan: { name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
     channels: new Set(["email"]),
     permissions: new Set(["allow_raw_html"]),
     allowCustom: new Set(),

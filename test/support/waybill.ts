@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,8 @@ export interface Waybill {
   readonly screen: string;
   /** The demo tenant's key; "" where this was not the first start. */
   readonly demoKey: string;
+  /** What it logged so far, where that is kept. */
+  log(): string;
   kill(): Promise<void>;
   /** Asks it to end, and answers its exit code. */
   stop(signal?: "SIGINT" | "SIGTERM"): Promise<number>;
@@ -29,22 +32,39 @@ export interface Answer {
 
 export async function temporaryHome(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "waybill-home-"));
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+  return {
+    path,
+    remove: async () => {
+      await rm(path, { recursive: true, force: true });
+      await rm(`${path}.log`, { force: true });
+    },
+  };
 }
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** `root`: the folder of the build that is started. */
+export interface StartOptions {
+  /** Modules that run before the program: `bun --preload`. */
+  readonly preload?: readonly string[];
+  /** Keep what it logs, for `log()`. */
+  readonly keepLog?: boolean;
+  /** The folder of the build that is started. */
+  readonly root?: string;
+}
+
 export async function startWaybill(
   home: string,
   environment: Readonly<Record<string, string>> = {},
-  root = ROOT,
+  { preload = [], keepLog = false, root = ROOT }: StartOptions = {},
 ): Promise<Waybill> {
-  const server = Bun.spawn([process.execPath, "src/main.ts"], {
+  const logFile = keepLog ? `${home}.log` : null;
+  const shown = environment["SHOW_LOG"] === undefined ? "ignore" : "inherit";
+  const server = Bun.spawn([process.execPath, ...preload.flatMap((file) => ["--preload", file]), "src/main.ts"], {
     cwd: root,
     env: { ...basicEnvironment(), WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
-    stderr: environment["SHOW_LOG"] === undefined ? "ignore" : "inherit",
+    // Into a file, because a pipe that nobody empties would stop the process.
+    stderr: logFile === null ? shown : Bun.file(logFile),
   });
   const screen = await readScreen(server.stdout);
   const url = /(?:API|Service) +(http:\S+)/.exec(screen)?.[1];
@@ -65,6 +85,7 @@ export async function startWaybill(
     pid: server.pid,
     screen,
     demoKey: /wb_\w+/.exec(screen)?.[0] ?? "",
+    log: () => (logFile === null ? "" : readFileSync(logFile, "utf8")),
     async kill() {
       server.kill("SIGKILL");
       await server.exited;

@@ -20,8 +20,8 @@ test("what follows from an answer is decided by status and reason, never by the 
     [429, "rateLimitExceeded", "busy"],
     [429, "somethingNew", "quota"],
     [418, "somethingNew", "invalid"],
-    [500, "backendError", "busy"],
-    [503, "quotaExceeded", "busy"],
+    [500, "backendError", "away"],
+    [503, "quotaExceeded", "away"],
     [302, "", "busy"],
   ] as const;
   for (const [status, reason, cause] of cases) {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateKeyPairSync, verify } from "node:crypto";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type GoogleFate, startGoogleSandbox } from "../../src/sandbox/google-sandbox.ts";
+import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { aTenant } from "../support/tenants.ts";
 import {
@@ -211,8 +212,8 @@ test("what passes is tried again, what does not fails, and only a refusal is tol
   await world.create(aPass({ passId: "first", serial: `${ISSUER}.first` }));
   for (const [fate, expected] of [
     ["throttled", { kind: "retry", afterMs: 1_000 }],
-    ["broken", { kind: "retry" }],
-    ["lost", { kind: "retry" }],
+    ["broken", { kind: "away" }],
+    ["lost", { kind: "retry", isSilence: true }],
     ["denied", { kind: "failed", error: expect.stringContaining("may not act for the issuer") }],
   ] as const) {
     fates = [fate];
@@ -226,10 +227,43 @@ test("with Google or its token endpoint away, jobs wait and callers hear of it",
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   for (const urls of [{ apiUrl: nowhere }, { tokenUrl: `${nowhere}/token` }]) {
     world.wallet = world.newWallet(urls);
-    expect(await world.create(aPass())).toMatchObject({ kind: "retry" });
+    expect(await world.create(aPass())).toMatchObject({ kind: "away" });
     expect(await world.wallet.status(world.tenant, aPass()).catch((error: unknown) => error)).toMatchObject({
       status: 500,
     });
+  }
+});
+
+test("while nobody answers, jobs hear so at once instead of waiting for it, until somebody does", async () => {
+  let isThere = false;
+  let asked = 0;
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open: (socket) => {
+        asked += 1;
+        if (!isThere) socket.end();
+      },
+      data: (socket) => {
+        const body = '{"error":{"message":"no such object"}}';
+        socket.write(`HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+        socket.end();
+      },
+    },
+  });
+  try {
+    world.wallet = world.newWallet({ apiUrl: `http://127.0.0.1:${server.port}` });
+    for (let i = 0; i < 3; i += 1) expect(await world.create(aPass())).toMatchObject({ isSilence: true });
+    const before = asked;
+    for (let i = 0; i < 20; i += 1) expect(await world.create(aPass())).toMatchObject({ kind: "away" });
+    expect(asked).toBe(before);
+    expect(world.wallet.health()).toEqual({ up: false, sinceMs: expect.any(Number) });
+    isThere = true;
+    await eventually("somebody answers", async () => (await world.create(aPass())).kind === "failed");
+    expect(world.wallet.health().up).toBe(true);
+  } finally {
+    server.stop(true);
   }
 });
 
@@ -324,7 +358,7 @@ test("the ids of the sandbox choose what happens, and it passes where it should"
     await world.create(aPass({ passId: "first", serial: `${ISSUER}.first` }));
     for (const [end, expected] of [
       ["throttled", ["retry", "retry", "delivered"]],
-      ["broken", ["retry", "retry", "delivered"]],
+      ["broken", ["away", "away", "delivered"]],
       ["lost", ["retry", "delivered"]],
       ["denied", ["failed"]],
     ] as const) {

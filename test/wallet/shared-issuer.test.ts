@@ -97,7 +97,7 @@ test("an event class that was made elsewhere goes to the tenant of its first tic
   const id = aName();
   world.sandbox.resources.insert("eventTicketClass", anEvent(id));
   fates = ["broken"];
-  expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "retry" });
+  expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "away" });
   expect(await owners.all.ownerOf(id)).toBeNull();
   expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject(DELIVERED);
   expect(await owners.all.ownerOf(id)).toBe("beta");

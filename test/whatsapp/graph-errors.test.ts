@@ -11,7 +11,8 @@ const DAY = 24 * 60 * 60_000;
 const DOCUMENTED: Readonly<Record<Consequence, readonly number[]>> = {
   slow_number: [130429, 4, 80007],
   space_recipient: [131056],
-  retry: [1, 2, 131000, 131016, 133004, 131057, 131053],
+  retry: [1, 131000, 131057, 131053],
+  away: [2, 131016, 133004],
   pause_number: [131048],
   fail: [
     131049, 131050, 130472, 131026, 131021, 131047, 131030, 132000, 132012, 132018, 132005, 132007, 132001, 132015,
@@ -44,10 +45,10 @@ test.each([
   [404, null, "fail"],
   [408, null, "retry"],
   [429, null, "slow_number"],
-  [500, 999_999, "retry"],
-  [502, null, "retry"],
-  [503, null, "retry"],
-  [504, 999_999, "retry"],
+  [500, 999_999, "away"],
+  [502, null, "away"],
+  [503, null, "away"],
+  [504, 999_999, "away"],
   [504, null, "unknown_fate"],
 ] as const)("HTTP %p with the code %p, which is in no table, means %s", (status, code, follows) => {
   expect(ruleFor(anError(status, code)).follows).toBe(follows);

@@ -158,7 +158,12 @@ test("one connection carries message after message, also after errors and long b
 });
 
 // What became of the message is unknown: it may have been sent.
-const UNKNOWN = { kind: "retry", afterMs: limits.ambiguousWaitMs, attemptsMax: limits.ambiguousAttemptsMax };
+const UNKNOWN = {
+  kind: "retry",
+  afterMs: limits.ambiguousWaitMs,
+  attemptsMax: limits.ambiguousAttemptsMax,
+  isSilence: true,
+};
 
 test("a provider that does not answer in time leaves a message's fate unknown", async () => {
   const telemetry = new CountingTelemetry();
@@ -217,11 +222,24 @@ test("an answer without an end costs bounded memory and a bounded time", async (
   expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
 });
 
-test("a connection that is refused, or a name that does not exist, is tried again like any fault", async () => {
+test("an API that refuses connections, or whose name does not exist, is away, and no attempt is spent", async () => {
   const refused = await channelTo(`http://127.0.0.1:${await freePort()}`).deliver(chatJob(), chatTenant(), LIVE);
-  expect(refused).toEqual({ kind: "retry", why: "WhatsApp could not be reached" });
+  expect(refused).toEqual({ kind: "away", why: "WhatsApp could not be reached" });
+  const nowhere = await channelTo("http://no-such-host.invalid").deliver(chatJob(), chatTenant(), LIVE);
+  expect(nowhere).toEqual(refused);
+  const noTls = await rawProvider((socket) => socket.end("no TLS here"));
+  expect(await channelTo(noTls.replace("http:", "https:")).deliver(chatJob(), chatTenant(), LIVE)).toEqual(refused);
   const aborted = await channelTo("http://127.0.0.1:1").deliver(chatJob(), chatTenant(), AbortSignal.abort());
-  expect(aborted).toEqual({ kind: "retry", why: "WhatsApp could not be reached" });
+  expect(aborted).toEqual({ kind: "retry", why: "its turn did not come", isUncounted: true, isUnsent: true });
+});
+
+test.each([500, 502, 503])("an API that answers %d without saying of what is away", async (status) => {
+  const { url } = provider(() => new Response("<html>", { status }));
+  expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toEqual({
+    kind: "away",
+    why: `WhatsApp is out of order: HTTP ${status}`,
+  });
+  expect(channelTo(url).relayOf()).toEqual({ key: url, name: new URL(url).host, isOwn: false });
 });
 
 test("a redirect is not followed: the token is for the provider alone", async () => {
@@ -252,8 +270,8 @@ async function after({ code, status = 400, headers = {}, attempts = 0, ...words 
 }
 
 test("a temporary fault is tried again, without a pause for others", async () => {
-  const { outcome, channel } = await after({ code: 131016, status: 500 });
-  expect(outcome).toEqual({ kind: "retry", why: "WhatsApp did not take the message yet: error 131016: Some title" });
+  const { outcome, channel } = await after({ code: 131000, status: 500 });
+  expect(outcome).toEqual({ kind: "retry", why: "WhatsApp did not take the message yet: error 131000: Some title" });
   expect(channel.paceMs(chatTenant())).toBe(0);
 });
 

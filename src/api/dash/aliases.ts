@@ -22,7 +22,12 @@ export function aliasRoutes(app: Elysia, door: FrontDoor): void {
       if (!isAlias(alias)) {
         throw new ApiError(400, "an alias is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore, no sign first");
       }
-      const { meta_name, language_code = null, params: positions = [], header = null } = await body.read(request);
+      const {
+        meta_name,
+        language_code = null,
+        params: positions = [],
+        header = null,
+      } = await body.read(door, exchange);
       const media = header === null ? null : checkedHeader(header);
       const record = { alias, meta_name, language_code, params: positions, header: media };
       return exchange.json(200, await registry.putAlias(tenantId, record));

@@ -64,6 +64,10 @@ export const tenantChangeBody = Type.Object(
   },
 );
 
+function optionalWhole(maximum: number) {
+  return Type.Optional(Type.Integer({ minimum: 1, maximum, description: `an integer from 1 to ${maximum}` }));
+}
+
 export const planBody = Type.Object(
   {
     requests_per_minute: Type.Integer({
@@ -76,8 +80,22 @@ export const planBody = Type.Object(
         description: "a number above 0, or null for as fast as the provider takes them",
       }),
     ),
+    queued_jobs_max: optionalWhole(limits.queuedJobsMax),
+    queued_bytes_max: optionalWhole(limits.queuedBytesMax),
+    hold_hours: optionalWhole(limits.holdHoursMax),
   },
-  { ...STRICT, examples: [{ requests_per_minute: 1000, deliveries_per_second: 50 }] },
+  {
+    ...STRICT,
+    examples: [
+      {
+        requests_per_minute: 1000,
+        deliveries_per_second: 50,
+        queued_jobs_max: 500_000,
+        queued_bytes_max: 1_073_741_824,
+        hold_hours: 24,
+      },
+    ],
+  },
 );
 
 const html = Type.String({

@@ -14,7 +14,7 @@ export function credentialRoutes(app: Elysia, door: FrontDoor): void {
   app.put("/dash/api/tenants/:id/credentials/email", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      const credentials = await body.read(request);
+      const credentials = await body.read(door, exchange);
       const from_address = parseAddress(credentials.from_address);
       if (from_address === null) throw new ApiError(400, "from_address must be one e-mail address");
       if (credentials.smtp_url !== undefined && parseSmtpUrl(credentials.smtp_url) === null) {

@@ -17,7 +17,7 @@ export function operatorDomainRoutes(app: Elysia, door: FrontDoor): void {
         domain,
         relay_enabled: relayEnabled = true,
         smtp_enabled: smtpEnabled = false,
-      } = await body.read(request);
+      } = await body.read(door, exchange);
       return exchange.json(201, shown(await domains.register(tenantId, { domain, relayEnabled, smtpEnabled })));
     }),
   );

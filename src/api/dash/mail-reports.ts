@@ -1,7 +1,6 @@
 import type { Elysia } from "elysia";
 import { ApiError } from "../../core/errors.ts";
 import type { FrontDoor } from "../front-door.ts";
-import { readBytes } from "../request-body.ts";
 import { operatorRoute } from "./operator-route.ts";
 
 /** `POST /dash/api/mail-reports`: mail that came back, one message as it is. 202 once its reports are recorded. */
@@ -11,7 +10,7 @@ export function mailReportRoutes(app: Elysia, door: FrontDoor): void {
       if (!/^message\/rfc822\s*(?:;|$)/i.test(request.headers.get("content-type") ?? "")) {
         throw new ApiError(400, "the Content-Type must be message/rfc822");
       }
-      return exchange.json(202, { reports: await door.ports.mailReports.take(await readBytes(request)) });
+      return exchange.json(202, { reports: await door.ports.mailReports.take(await door.bytes(exchange)) });
     }),
   );
 }

@@ -1,7 +1,8 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
 import { ApiError } from "../../core/errors.ts";
-import { readJson } from "../request-body.ts";
+import type { Exchange } from "../exchange.ts";
+import type { FrontDoor } from "../front-door.ts";
 
 /** The shape of one operator call's body, compiled once. */
 export class OperatorBody<Schema extends TSchema> {
@@ -12,8 +13,8 @@ export class OperatorBody<Schema extends TSchema> {
   }
 
   /** Throws an `ApiError`: 400 that names what is unknown, missing or of another type, 413. */
-  async read(request: Request): Promise<Static<Schema>> {
-    return this.check((await readJson(request)).value);
+  async read(door: FrontDoor, exchange: Exchange): Promise<Static<Schema>> {
+    return this.check((await door.json(exchange)).value);
   }
 
   /** A body that was read already. Throws an `ApiError` 400 that names what is unknown, missing or of another type. */

@@ -1,6 +1,7 @@
+import type { Static } from "@sinclair/typebox";
 import type { Elysia } from "elysia";
 import { ApiError } from "../../core/errors.ts";
-import { type Plan, TENANT_ID } from "../../core/tenant.ts";
+import { type Plan, queueShareOf, TENANT_ID } from "../../core/tenant.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { planBody } from "./body-schemas.ts";
 import { OperatorBody } from "./operator-body.ts";
@@ -19,17 +20,34 @@ export function planRoutes(app: Elysia, door: FrontDoor): void {
     operatorRoute(door, request, async (exchange) => {
       // The router gives null for what is no valid percent-encoding, which is no slug either.
       if (!TENANT_ID.test(name ?? "")) throw new ApiError(400, "a plan's name must be a slug, such as pro");
-      const { requests_per_minute, deliveries_per_second } = await body.read(request);
-      const plan: Plan = {
-        name,
-        requestsPerMinute: requests_per_minute,
-        deliveriesPerSecond: deliveries_per_second ?? null,
-      };
-      return exchange.json(200, toRecord(await registry.putPlan(plan)));
+      return exchange.json(200, toRecord(await registry.putPlan(toPlan(name, await body.read(door, exchange)))));
     }),
   );
 }
 
-function toRecord({ name, requestsPerMinute, deliveriesPerSecond }: Plan): object {
-  return { name, requests_per_minute: requestsPerMinute, deliveries_per_second: deliveriesPerSecond };
+type PlanBody = Static<typeof planBody>;
+
+function toPlan(name: string, body: PlanBody): Plan {
+  const share = queueShareOf(name);
+  return {
+    name,
+    requestsPerMinute: body.requests_per_minute,
+    deliveriesPerSecond: body.deliveries_per_second ?? null,
+    queuedJobsMax: body.queued_jobs_max ?? share.queuedJobsMax,
+    queuedBytesMax: body.queued_bytes_max ?? share.queuedBytesMax,
+    holdMs: body.hold_hours === undefined ? share.holdMs : body.hold_hours * HOUR_MS,
+  };
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+function toRecord(plan: Plan): object {
+  return {
+    name: plan.name,
+    requests_per_minute: plan.requestsPerMinute,
+    deliveries_per_second: plan.deliveriesPerSecond,
+    queued_jobs_max: plan.queuedJobsMax,
+    queued_bytes_max: plan.queuedBytesMax,
+    hold_hours: plan.holdMs / HOUR_MS,
+  };
 }

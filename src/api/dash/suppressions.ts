@@ -24,7 +24,7 @@ export function suppressionRoutes(app: Elysia, door: FrontDoor): void {
       const tenant = await tenantOf(door, params.id);
       const address = parseAddress(params.address ?? "");
       if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
-      const { reason = "manual" } = await body.read(request);
+      const { reason = "manual" } = await body.read(door, exchange);
       return exchange.json(200, await suppressions.put(tenant, address, reason));
     }),
   );

@@ -7,7 +7,6 @@ import type { TemplateRecord } from "../../core/registry.ts";
 import type { WalletTemplate } from "../../core/wallet.ts";
 import { checkTemplate } from "../../intake/wallet/accept-pass.ts";
 import type { FrontDoor } from "../front-door.ts";
-import { readJson } from "../request-body.ts";
 import { emailTemplateBody } from "./body-schemas.ts";
 import { OperatorBody } from "./operator-body.ts";
 import { noContent, operatorRoute, tenantIdOf } from "./operator-route.ts";
@@ -37,7 +36,7 @@ export function templateRoutes(app: Elysia, door: FrontDoor): void {
       const tenantId = tenantIdOf(id);
       if (!isSlug(slug))
         throw new ApiError(400, "a template's slug is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore");
-      return exchange.json(200, await put(tenantId, slug, (await readJson(request)).value));
+      return exchange.json(200, await put(tenantId, slug, (await door.json(exchange)).value));
     }),
   );
   app.get("/dash/api/tenants/:id/templates/:slug", ({ request, params: { id, slug } }) =>

@@ -11,7 +11,7 @@ export function tenantRoutes(app: Elysia, door: FrontDoor): void {
   const change = new OperatorBody(tenantChangeBody);
   app.post("/dash/api/tenants", ({ request }) =>
     operatorRoute(door, request, async (exchange) =>
-      exchange.json(201, await registry.createTenant(await newTenant.read(request))),
+      exchange.json(201, await registry.createTenant(await newTenant.read(door, exchange))),
     ),
   );
   app.get("/dash/api/tenants", ({ request }) =>
@@ -27,7 +27,7 @@ export function tenantRoutes(app: Elysia, door: FrontDoor): void {
   app.patch("/dash/api/tenants/:id", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      return exchange.json(200, await registry.changeTenant(tenantId, await change.read(request)));
+      return exchange.json(200, await registry.changeTenant(tenantId, await change.read(door, exchange)));
     }),
   );
 }

@@ -12,7 +12,7 @@ export function tokenRoutes(app: Elysia, door: FrontDoor): void {
   app.post("/dash/api/tenants/:id/tokens", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      const { amount, reason } = await body.read(request);
+      const { amount, reason } = await body.read(door, exchange);
       if (amount === 0) throw new ApiError(400, "amount must not be 0");
       return exchange.json(200, await registry.addTokens(tenantId, amount, reason));
     }),

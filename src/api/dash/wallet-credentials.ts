@@ -15,7 +15,7 @@ export function walletCredentialRoutes(app: Elysia, door: FrontDoor): void {
   app.put("/dash/api/tenants/:id/credentials/apple", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      const given = await apple.read(request);
+      const given = await apple.read(door, exchange);
       const signer = {
         certificatePem: given.certificate_pem,
         privateKeyPem: given.private_key_pem,
@@ -35,7 +35,7 @@ export function walletCredentialRoutes(app: Elysia, door: FrontDoor): void {
   app.put("/dash/api/tenants/:id/credentials/google", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      const { service_account, issuer_id } = await google.read(request);
+      const { service_account, issuer_id } = await google.read(door, exchange);
       await registry.putGoogleCredentials(tenantId, toIssuer(service_account, issuer_id));
       return noContent(exchange);
     }),

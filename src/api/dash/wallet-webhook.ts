@@ -12,7 +12,7 @@ export function walletWebhookRoutes(app: Elysia, door: FrontDoor): void {
   app.put("/dash/api/tenants/:id/wallet-webhook", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      const { wallet_webhook_url } = await body.read(request);
+      const { wallet_webhook_url } = await body.read(door, exchange);
       if (wallet_webhook_url !== null) await checkWebhookUrl(wallet_webhook_url, wallet.outbound);
       await registry.putWalletWebhook(tenantId, wallet_webhook_url);
       return exchange.json(200, { wallet_webhook_url });

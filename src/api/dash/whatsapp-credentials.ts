@@ -25,7 +25,7 @@ export function whatsappCredentialRoutes(app: Elysia, door: FrontDoor): void {
   app.put("/dash/api/tenants/:id/credentials/whatsapp", ({ request, params }) =>
     operatorRoute(door, request, async (exchange) => {
       const tenantId = tenantIdOf(params.id);
-      await door.ports.registry.putWhatsappCredentials(tenantId, await body.read(request));
+      await door.ports.registry.putWhatsappCredentials(tenantId, await body.read(door, exchange));
       return noContent(exchange);
     }),
   );

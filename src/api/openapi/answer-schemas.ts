@@ -128,6 +128,15 @@ export const answerSchemas: JsonObject = {
     name: { type: "string" },
     requests_per_minute: { type: "integer" },
     deliveries_per_second: { type: ["number", "null"], description: "Null: as fast as the provider takes them." },
+    queued_jobs_max: {
+      type: "integer",
+      description: "Unfinished jobs that a tenant may have; beyond it sends are 429.",
+    },
+    queued_bytes_max: { type: "integer", description: "Bytes of the payloads of a tenant's unfinished jobs." },
+    hold_hours: {
+      type: "number",
+      description: "How long after its acceptance a job is held while its mail server or provider is away.",
+    },
   }),
   PlanList: listOf("plans", "Plan"),
   Template: {

@@ -38,7 +38,14 @@ const SUPPRESSION: JsonObject = {
   reason: "manual",
   created_at: "2026-11-21T07:30:00Z",
 };
-const PLAN: JsonObject = { name: "pro", requests_per_minute: 1000, deliveries_per_second: null };
+const PLAN: JsonObject = {
+  name: "pro",
+  requests_per_minute: 1000,
+  deliveries_per_second: null,
+  queued_jobs_max: 2_000_000,
+  queued_bytes_max: 2_147_483_648,
+  hold_hours: 72,
+};
 
 /** What operators call, with the operator token. */
 export const operatorPaths: JsonObject = {
@@ -236,7 +243,7 @@ export const operatorPaths: JsonObject = {
     put: operation({
       id: "putPlan",
       tag: "Plans",
-      summary: "Create or change a plan",
+      summary: "Create or change a plan; a share of the queue that is left out is the default",
       parameters: [pathParameter("name", "A slug.", "pro")],
       body: planBody,
       status: "200",

@@ -6,7 +6,7 @@ import type { DeviceChange } from "../../intake/device-webhooks.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 import type { PassKitPorts } from "../pass-kit-ports.ts";
-import { parseJson, readBytes } from "../request-body.ts";
+import { parseJson } from "../request-body.ts";
 import { admittedPass } from "./pass-gate.ts";
 
 /** `webServiceURL` of passes is this under the public address. Devices append `/v1/…`, and keep it for a pass's life. */
@@ -24,7 +24,7 @@ const REGISTRATION = `${PREFIX}/devices/:device/registrations/:passType/:serial`
 export function passKitRoutes(app: Elysia, door: FrontDoor): void {
   const { passKit } = door.ports;
   app.post(REGISTRATION, ({ request, params }) =>
-    door.serve("pass_register", request, (exchange) => register(passKit, exchange, params)),
+    door.serve("pass_register", request, (exchange) => register(door, exchange, params)),
   );
   app.delete(REGISTRATION, ({ request, params }) =>
     door.serve("pass_unregister", request, (exchange) => unregister(passKit, exchange, params)),
@@ -37,7 +37,7 @@ export function passKitRoutes(app: Elysia, door: FrontDoor): void {
   );
   app.post(`${PREFIX}/log`, ({ request }) =>
     door.serve("pass_log", request, async (exchange) => {
-      passKit.log.take(linesIn(await readBytes(exchange.request, limits.deviceLogBytesMax)));
+      passKit.log.take(linesIn(await door.bytes(exchange, limits.deviceLogBytesMax)));
       return exchange.body(200, null, UNCACHED);
     }),
   );
@@ -49,13 +49,14 @@ interface PassPath {
 }
 
 async function register(
-  { passes, devices, webhooks }: PassKitPorts,
+  door: FrontDoor,
   exchange: Exchange,
   path: PassPath & { readonly device: string },
 ): Promise<Response> {
+  const { passes, devices, webhooks } = door.ports.passKit;
   const deviceId = nameIn(path.device, limits.deviceIdCharsMax);
   const [passTypeId, pass] = await passAt(passes, exchange, path);
-  const pushToken = pushTokenIn(await readBytes(exchange.request, limits.registrationBytesMax));
+  const pushToken = pushTokenIn(await door.bytes(exchange, limits.registrationBytesMax));
   const result = await devices.register({ deviceId, passId: pass.passId, passTypeId, pushToken });
   if (result === "known") return exchange.body(200, null, UNCACHED);
   webhooks.note(changeOf("register", pass, deviceId));

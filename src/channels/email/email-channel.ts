@@ -1,5 +1,5 @@
 import type { SendMailOptions } from "nodemailer";
-import type { Channel } from "../../core/channel.ts";
+import type { Channel, Relay } from "../../core/channel.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { EmailPayload } from "../../core/email.ts";
 import type { QueuedJob } from "../../core/job.ts";
@@ -12,6 +12,7 @@ import { type OwnSender, ownSenderOf } from "../../core/own-sender.ts";
 import { returnPathOf } from "../../core/return-path.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
 import type { Tenant } from "../../core/tenant.ts";
+import { compileMail } from "./compiled-mail.ts";
 import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
@@ -19,15 +20,9 @@ import { headerText } from "./header-text.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
 import { rawMessage } from "./raw-message.ts";
 import { signedBy } from "./signed-by.ts";
-import { SmtpPools, type SmtpTimeouts } from "./smtp-pools.ts";
-import {
-  asksForSlowness,
-  isSurelyUnsent,
-  queueIdOf,
-  type SmtpFailure,
-  type SmtpRelay,
-  smtpOutcome,
-} from "./smtp-replies.ts";
+import { SmtpPools } from "./smtp-pools.ts";
+import { asksForSlowness, queueIdOf, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+import { failureOf, SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 
 /** A mailbox as RFC 5322, 3.4 has it. */
@@ -49,14 +44,19 @@ export interface EmailChannelOptions {
   readonly ownRelays?: boolean;
   /** Connections to one relay, default 48: Postfix takes 50 of one client. */
   readonly connectionsMax?: number;
+  /** Relays that are talked to at one time, default 2,048. */
+  readonly relaysMax?: number;
   readonly timeouts?: SmtpTimeouts;
   /** Scores inline HTML before it is handed over; null or absent: nothing is scored. */
   readonly spam?: SpamScreen | null;
 }
 
-const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 10_000, greetingMs: 15_000, socketMs: 45_000, idleMs: 30_000 };
+const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 10_000, readyMs: 20_000, socketMs: 45_000, idleMs: 30_000 };
 const CONNECTIONS_MAX_DEFAULT = 48;
-const POOLS_MAX = 256;
+/** More than there are deliveries at one time, or tenants whose servers hang would keep others from theirs. */
+const RELAYS_MAX_DEFAULT = 2_048;
+/** How long a message waits where there are more servers than that. */
+const POOL_WAIT_MS = 1_000;
 
 /**
  * Hands e-mails to a mail server: the platform's relay, or the tenant's own. One message, one recipient, one submission.
@@ -78,8 +78,9 @@ export class EmailChannel implements Channel {
     this.links = new EmailLinks(options.publicUrl, options.links);
     this.pace = new DestinationPace(options.clock);
     this.pools = new SmtpPools({
+      platformUrl: options.smtpUrl,
       connectionsMax: this.slots,
-      poolsMax: POOLS_MAX,
+      poolsMax: options.relaysMax ?? RELAYS_MAX_DEFAULT,
       timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
     });
   }
@@ -93,7 +94,7 @@ export class EmailChannel implements Channel {
     if ("kind" in letter || letter.payload.html === undefined) return null;
     const { from, payload, content } = letter;
     const sender = from.name === null ? from.address : `${from.name} <${from.address}>`;
-    const raw = () => rawMessage(this.messageOf(letter, job, { envelopeFrom: from.address, headers: {}, signal }));
+    const raw = () => rawMessage(this.messageOf(letter, job, { envelopeFrom: from.address, headers: {} }));
     return spam.check({ ...content, from: sender, to: payload.to, raw }, signal);
   }
 
@@ -109,7 +110,7 @@ export class EmailChannel implements Channel {
     try {
       const letter = this.compose(job, tenant);
       if ("kind" in letter) return letter;
-      const submission = await this.submit(this.messageToSend(letter, job, { tenant, signal }), tenant);
+      const submission = await this.submit(this.messageToSend(letter, job, tenant), { tenant, signal });
       answer = submission.answer;
       return submission.outcome;
     } finally {
@@ -117,12 +118,20 @@ export class EmailChannel implements Channel {
     }
   }
 
-  private messageToSend(letter: Letter, job: QueuedJob, { tenant, signal }: Delivery): SendMailOptions {
+  relayOf(tenant: Tenant): Relay | null {
+    const key = this.relayUrl(tenant);
+    const server = parseSmtpUrl(key);
+    if (server === null) return null;
+    const name = `${server.host}:${server.port}`;
+    return { key, name, isOwn: this.ownRelayUrl(tenant) !== null };
+  }
+
+  private messageToSend(letter: Letter, job: QueuedJob, tenant: Tenant): SendMailOptions {
     const { own, from, content } = letter;
     // After the text alternative was made, which keeps the message's own links.
     const tracked = { ...letter, content: { ...content, html: this.links.track(content.html, job) } };
     const envelopeFrom = this.returnPathOf(own, job, tenant) ?? from.address;
-    const message = this.messageOf(tracked, job, { envelopeFrom, headers: this.links.headers(job), signal });
+    const message = this.messageOf(tracked, job, { envelopeFrom, headers: this.links.headers(job) });
     return own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message;
   }
 
@@ -148,6 +157,11 @@ export class EmailChannel implements Channel {
     return messageOf({ from, to, messageId, content, ...delivery });
   }
 
+  /** Connections that are open or being opened. */
+  get connections(): number {
+    return this.pools.size;
+  }
+
   /** Ends all connections. What is under way ends as `retry`, so wait for it first. Safe to repeat. */
   close(): void {
     this.pools.close();
@@ -162,24 +176,22 @@ export class EmailChannel implements Channel {
     return returnPathOf(jobId, own.domain.relay.returnPathHost);
   }
 
-  private async submit(message: SendMailOptions, tenant: Tenant): Promise<Submission> {
+  private async submit(message: SendMailOptions, { tenant, signal }: Delivery): Promise<Submission> {
     const smtpUrl = this.relayUrl(tenant);
     const own = this.ownRelayUrl(tenant) !== null;
     const server = parseSmtpUrl(smtpUrl);
     if (server === null) return unanswered({ kind: "failed", error: "the address of your mail server is not valid" });
-    const sender = this.pools.at(smtpUrl);
-    if (sender === null) return unanswered({ kind: "retry", why: "too many mail servers are being talked to" });
+    const pool = this.pools.at(smtpUrl);
+    if (pool === null) return unanswered(NO_POOL);
     const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
     try {
-      const queueId = queueIdOf(await sender.send(message));
+      const queueId = queueIdOf(await pool.send(await compileMail(message), signal));
       const providerRef = queueId === null ? {} : { providerRef: queueId };
       return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...providerRef } };
     } catch (error) {
-      const failure = failureOf(error);
-      const outcome = smtpOutcome(failure, relay);
-      const isUnsent = outcome.kind === "retry" && isSurelyUnsent(failure);
-      const answer = asksForSlowness(failure) ? "refused" : "other";
-      return { answer, outcome: isUnsent ? { ...outcome, isUnsent } : outcome };
+      // What no message can be made of was not offered either.
+      const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
+      return { answer: asksForSlowness(failure) ? "refused" : "other", outcome: smtpOutcome(failure, relay) };
     }
   }
 
@@ -221,11 +233,19 @@ interface Submission {
   readonly answer: DestinationAnswer;
 }
 
+const NO_POOL: Outcome = {
+  kind: "retry",
+  why: "too many mail servers are being talked to",
+  afterMs: POOL_WAIT_MS,
+  isUncounted: true,
+  isUnsent: true,
+};
+
 function unanswered(outcome: Outcome): Submission {
   return { outcome, answer: "other" };
 }
 
-type DeliveryParts = Pick<Message, "envelopeFrom" | "headers" | "signal">;
+type DeliveryParts = Pick<Message, "envelopeFrom" | "headers">;
 
 interface Message {
   readonly from: NamedAddress;
@@ -234,10 +254,9 @@ interface Message {
   readonly messageId: string;
   readonly content: EmailContent;
   readonly headers: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
 }
 
-function messageOf({ from, envelopeFrom, to, messageId, content, headers, signal }: Message): SendMailOptions {
+function messageOf({ from, envelopeFrom, to, messageId, content, headers }: Message): SendMailOptions {
   const { subject, html, text } = content;
   return {
     from: nodemailerAddress(from),
@@ -254,7 +273,6 @@ function messageOf({ from, envelopeFrom, to, messageId, content, headers, signal
     xMailer: false,
     disableFileAccess: true,
     disableUrlAccess: true,
-    signal,
   };
 }
 
@@ -281,20 +299,3 @@ function parsePayload(payload: string): EmailPayload | null {
     ...(isJsonObject(data) ? { data } : {}),
   };
 }
-
-function failureOf(error: unknown): SmtpFailure {
-  const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
-  const text = (value: unknown) => (typeof value === "string" ? value : null);
-  const replyCode = of("responseCode");
-  // nodemailer calls a certificate that is not trusted a socket error; the cause is in the system's own code.
-  const isUntrusted = /CERT|TLS|SSL/.test(text(of("originalCode")) ?? "");
-  return {
-    code: isUntrusted ? "ETLS" : text(of("code")),
-    replyCode: typeof replyCode === "number" ? replyCode : null,
-    reply: text(of("response")),
-    command: text(of("command")),
-    neverConnected: of("code") === "EDNS" || UNREACHED.has(text(of("originalCode")) ?? ""),
-  };
-}
-
-const UNREACHED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"]);

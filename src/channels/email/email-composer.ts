@@ -1,10 +1,10 @@
 import type { EmailPayload } from "../../core/email.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
+import { RenderTooLargeError, Template } from "../../core/template.ts";
 import type { Tenant } from "../../core/tenant.ts";
 import { headerText } from "./header-text.ts";
 import { htmlToText } from "./html-to-text.ts";
-import { RenderTooLargeError, Template } from "./template.ts";
 import { TextCache } from "./text-cache.ts";
 
 /** The rendered content of one message. */
@@ -35,20 +35,28 @@ export class EmailComposer {
       return { kind: "composed", content: this.render(source, payload.data ?? {}) };
     } catch (error) {
       if (!(error instanceof RenderTooLargeError)) throw error;
-      return { kind: "impossible", error: "the message is too large once its placeholders are filled" };
+      return { kind: "impossible", error: TOO_LARGE };
     }
   }
 
   private render({ subject, html, text }: Source, data: JsonObject): EmailContent {
+    const bytesMax = limits.inlineHtmlBytesMax;
+    // The HTML first: where the message is too large, that is usually where.
+    const renderedHtml = this.templates.get(html).render(data, "html", bytesMax);
     const textTemplate = text === null ? this.alternatives.get(html) : this.templates.get(text);
-    const renderedText = textTemplate.render(data, "none", RENDERED_CHARS_MAX);
+    const renderedText = textTemplate.render(data, "none", bytesMax);
+    const renderedSubject = this.templates.get(subject).render(data, "none", SUBJECT_RENDERED_MAX);
     return {
-      subject: headerText(this.templates.get(subject).render(data, "none", RENDERED_CHARS_MAX), limits.subjectCharsMax),
-      html: this.templates.get(html).render(data, "html", RENDERED_CHARS_MAX),
+      subject: headerText(renderedSubject, limits.subjectCharsMax),
+      html: renderedHtml,
       text: renderedText === "" ? null : renderedText,
     };
   }
 }
+
+const TOO_LARGE = `the message would be larger than ${limits.inlineHtmlBytesMax / 1024} KB once its placeholders are filled`;
+/** A longer subject is no subject; up to this it is cut to what a header takes. */
+const SUBJECT_RENDERED_MAX = 16 * 1024;
 
 interface Source {
   readonly subject: string;
@@ -65,6 +73,4 @@ function sourceOf(payload: EmailPayload, tenant: Tenant): Source | null {
   return { ...template, subject: payload.subject ?? template.subject };
 }
 
-/** Above what mail servers take (10 MiB by custom, encoded), below what hurts this process. */
-const RENDERED_CHARS_MAX = 8 * 1024 * 1024;
 const TEMPLATE_CACHE_CHARS = 4 * 1024 * 1024;

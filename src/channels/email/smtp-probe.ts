@@ -3,7 +3,7 @@ import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Finding, RelayProbe } from "../../core/domain.ts";
 import type { OutboundGuard } from "../../core/outbound.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
-import { encryption } from "./smtp-pools.ts";
+import { encryption } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;

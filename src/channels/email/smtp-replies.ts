@@ -1,7 +1,14 @@
 import type { Outcome } from "../../core/outcome.ts";
 
+/**
+ * How far the message had come: `waiting` for a connection, in a `session` that was being made (look-up, connection,
+ * greeting, TLS, authentication), or `message`, from `MAIL FROM` on. Before that it was not offered to the server.
+ */
+export type SmtpStage = "waiting" | "session" | "message";
+
 /** What is known of a submission that did not succeed. */
 export interface SmtpFailure {
+  readonly stage: SmtpStage;
   /** nodemailer's code of the step that failed, for example `ETIMEDOUT`; null where there is none. */
   readonly code: string | null;
   /** The server's reply code (RFC 5321, 4.2), or null where no reply came. */
@@ -10,8 +17,6 @@ export interface SmtpFailure {
   readonly reply: string | null;
   /** The command that was answered, for example `RCPT TO`. */
   readonly command: string | null;
-  /** No connection came about. */
-  readonly neverConnected: boolean;
 }
 
 /** The server that was talked to. */
@@ -23,18 +28,21 @@ export interface SmtpRelay {
 }
 
 type Cause =
+  | "called_off"
+  | "silent"
   | "message"
   | "temporary"
   | "unreachable"
   | "credentials"
+  | "login"
   | "encryption"
   | "greeting"
-  | "address"
-  | "aborted";
+  | "address";
 
 interface Rule {
   readonly cause: Cause;
   /** All that are given must hold. */
+  readonly stages?: readonly SmtpStage[];
   readonly codes?: readonly string[];
   readonly replies?: readonly [from: number, to: number];
   readonly commands?: readonly string[];
@@ -42,34 +50,47 @@ interface Rule {
 
 /** The first rule that holds decides; none: the cause is `temporary`, since a repeat can be recognised by its Message-ID. */
 const RULES: readonly Rule[] = [
-  { cause: "aborted", codes: ["EABORT"] },
-  // A 4yz is a promise that the same message may pass later, whatever it answers. 503 says that the session was out of
-  // step, which a new one is not.
-  { cause: "temporary", replies: [400, 499] },
-  { cause: "temporary", replies: [503, 503] },
+  { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
+  { cause: "silent", codes: ["EABORT"] },
+  // 421 says that the server takes nothing at the moment, whatever it answers; in answer to a recipient, or to the
+  // message, it may be about these.
+  { cause: "greeting", replies: [421, 421], stages: ["session"] },
+  { cause: "greeting", replies: [421, 421], commands: ["MAIL FROM"] },
+  // "Temporary authentication failure" (RFC 4954, 6).
+  { cause: "login", codes: ["EAUTH", "ENOAUTH"], replies: [400, 499] },
   { cause: "credentials", codes: ["EAUTH", "ENOAUTH"] },
   // Authentication or encryption is demanded before anything is taken (RFC 4954, 6; RFC 3207, 4).
   { cause: "credentials", replies: [530, 530] },
   { cause: "credentials", replies: [534, 535] },
-  // A refusal before MAIL FROM is about this client, not about the message.
-  { cause: "greeting", replies: [500, 599], commands: ["CONN", "EHLO", "HELO", "STARTTLS"] },
+  { cause: "encryption", codes: ["ETLS", "EREQUIRETLS"], stages: ["session"] },
+  // A refusal before MAIL FROM is about this client or the server, not about the message.
+  { cause: "greeting", replies: [400, 599], stages: ["session"] },
+  { cause: "unreachable", stages: ["session"] },
+  // A 4yz is a promise that the same message may pass later. 503 says that the session was out of step, which a new one
+  // is not.
+  { cause: "temporary", replies: [400, 499] },
+  { cause: "temporary", replies: [503, 503] },
   { cause: "message", replies: [500, 599] },
-  { cause: "encryption", codes: ["ETLS", "EREQUIRETLS"] },
-  { cause: "unreachable", codes: ["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "EPROXY"] },
+  { cause: "silent", codes: ["ECONNECTION", "ETIMEDOUT", "ESOCKET"] },
   // Without a reply this is the client's own check of the envelope.
   { cause: "address", codes: ["EENVELOPE", "EMAXRECIPIENTS"] },
 ];
 
 /**
  * The outcome of a failed submission. Permanent is only what the server said about this message, or what the tenant
- * alone can mend. The platform's own trouble (its credentials, its certificate) is retried: operators mend it within
- * the day that a job is tried, and no tenant's message should be lost to it.
+ * alone can mend. Until the message is offered nothing is said about it: then the server is away, and no attempt is spent.
+ * That goes for the platform's own trouble, too (its credentials, its certificate): no tenant's message should be lost
+ * to it. A server of the tenant's that refuses the stored credentials for good is another matter: only the tenant can mend
+ * that, who has to hear of it at once, and mail servers lock accounts whose wrong password is tried again and again.
  */
 export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
   const cause = RULES.find((rule) => holds(rule, failure))?.cause ?? "temporary";
   const said = failure.reply === null ? "" : `: ${quotable(failure.reply, relay)}`;
   const server = relay.own ? "your mail server" : "the mail server";
+  const isUnsent = isSurelyUnsent(failure) ? ({ isUnsent: true } as const) : {};
   switch (cause) {
+    case "called_off":
+      return { kind: "retry", why: `its turn at ${server} did not come`, isUncounted: true, isUnsent: true };
     case "message":
       return { kind: "failed", error: `${server} refused the message${said}` };
     case "address":
@@ -77,17 +98,20 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
     case "credentials":
       return relay.own
         ? { kind: "failed", error: `your mail server refused the credentials that are stored for it${said}` }
-        : { kind: "retry", why: "the mail server refused this service's credentials" };
+        : { kind: "away", why: "the mail server refused this service's credentials" };
+    case "login":
+      return { kind: "away", why: `${server} could not check the credentials${relay.own ? said : ""}` };
     case "encryption":
-      return { kind: "retry", why: `no encrypted connection to ${server} could be made` };
+      return { kind: "away", why: `no encrypted connection to ${server} could be made` };
     case "greeting":
-      return { kind: "retry", why: `${server} refused the connection${said}` };
+      return { kind: "away", why: `${server} refused the connection${said}` };
     case "unreachable":
-      return { kind: "retry", why: `${server} could not be reached or dropped the connection` };
-    case "aborted":
-      return { kind: "retry", why: `${server} did not answer in time` };
+      return { kind: "away", why: `${server} could not be reached or dropped the connection` };
+    case "silent":
+      // The message may be why, so this is an attempt; whether the server has it nobody knows.
+      return { kind: "retry", why: `${server} did not answer in time or dropped the connection`, isSilence: true };
     case "temporary":
-      return { kind: "retry", why: `${server} did not take the message yet${said}` };
+      return { kind: "retry", why: `${server} did not take the message yet${said}`, ...isUnsent };
   }
 }
 
@@ -95,7 +119,8 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
  * Whether the server asks for mail to this recipient's domain to come slower: 421, or 450 and 451 with an enhanced code of
  * policy (4.7.x, RFC 3463, 3.8), which is how rate limits and greylisting are told, once it knows who the mail is for.
  */
-export function asksForSlowness({ code, replyCode, reply, command }: SmtpFailure): boolean {
+export function asksForSlowness({ stage, code, replyCode, reply, command }: SmtpFailure): boolean {
+  if (stage !== "message") return false;
   // nodemailer's word for a 421 in the middle of a message, if the recipient was sent along with other commands.
   if (replyCode === 421 && code === "ECONNECTION" && command === "CONN") return true;
   if (command === null || !ENVELOPE_COMMANDS.has(command)) return false;
@@ -104,12 +129,13 @@ export function asksForSlowness({ code, replyCode, reply, command }: SmtpFailure
 
 const ENVELOPE_COMMANDS = new Set(["RCPT TO", "DATA"]);
 
-/** Whether the server surely has not taken the message: it said so, or was never reached. */
-export function isSurelyUnsent({ replyCode, neverConnected }: SmtpFailure): boolean {
-  return replyCode !== null || neverConnected;
+/** Whether the server surely has not taken the message: it said so, or was never offered it. */
+function isSurelyUnsent({ stage, replyCode }: SmtpFailure): boolean {
+  return replyCode !== null || stage !== "message";
 }
 
-function holds(rule: Rule, { code, replyCode, command }: SmtpFailure): boolean {
+function holds(rule: Rule, { stage, code, replyCode, command }: SmtpFailure): boolean {
+  if (rule.stages && !rule.stages.includes(stage)) return false;
   if (rule.codes && !rule.codes.includes(code ?? "")) return false;
   if (rule.commands && !rule.commands.includes(command ?? "")) return false;
   return !rule.replies || (replyCode !== null && replyCode >= rule.replies[0] && replyCode <= rule.replies[1]);

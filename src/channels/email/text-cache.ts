@@ -21,7 +21,7 @@ export class TextCache<T> {
     }
     const made = this.make(text);
     // One giant must not drive out everything else.
-    if (text.length > this.charsMax / 16) return made;
+    if (text.length > this.charsMax / 8) return made;
     this.entries.set(text, made);
     this.chars += text.length + ENTRY_CHARS;
     this.shrink();

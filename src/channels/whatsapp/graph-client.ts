@@ -10,8 +10,10 @@ export type GraphReply =
   | { readonly kind: "refused"; readonly error: GraphError; readonly waitMs: number }
   /** The request may have reached the provider; nobody knows what became of it. */
   | { readonly kind: "unanswered" }
-  /** The request did not leave. */
-  | { readonly kind: "unreachable" };
+  /** The request did not leave: nobody is there to take it. */
+  | { readonly kind: "unreachable" }
+  /** It was called off before. */
+  | { readonly kind: "called_off" };
 
 export interface GraphClientOptions {
   /** Without a slash at its end. Where it ends with a version, that one is called. */
@@ -38,7 +40,7 @@ export class GraphClient {
   /** Never rejects. An abort of `signal` is like a time-out. */
   async send(sender: WhatsappSender, message: JsonObject, signal: AbortSignal): Promise<GraphReply> {
     const { timeoutMs } = this.options;
-    if (signal.aborted) return { kind: "unreachable" };
+    if (signal.aborted) return { kind: "called_off" };
     let response: Response;
     try {
       response = await fetch(`${this.root}/${sender.phoneNumberId}/messages`, {
@@ -78,6 +80,8 @@ const BEFORE_THE_REQUEST = new Set([
   "ENETUNREACH",
   "EADDRNOTAVAIL",
   "EMFILE",
+  // A TLS handshake that failed.
+  "EPROTO",
   "CERT_HAS_EXPIRED",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "SELF_SIGNED_CERT_IN_CHAIN",

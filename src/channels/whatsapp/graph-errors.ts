@@ -25,6 +25,7 @@ export interface GraphError {
  * | `lock_account` | fails | pauses: the account is locked |
  * | `refuse_sender` | fails | pauses until its credentials change, for a while at most |
  * | `unknown_fate` | waits for callbacks, then is tried again | |
+ * | `away` | waits until the API as a whole is back, at no cost | |
  */
 export type Consequence =
   | "retry"
@@ -34,7 +35,8 @@ export type Consequence =
   | "fail"
   | "lock_account"
   | "refuse_sender"
-  | "unknown_fate";
+  | "unknown_fate"
+  | "away";
 
 export interface ErrorRule {
   readonly codes: readonly number[];
@@ -55,8 +57,10 @@ export const ERROR_RULES: readonly ErrorRule[] = [
   { codes: [131056], follows: "space_recipient" },
   // "Unknown" hides both a passing fault and a request that never works.
   { codes: [1], follows: "retry", attemptsMax: 4 },
-  // Service down, something went wrong, unavailable, server down, being upgraded.
-  { codes: [2, 131000, 131016, 133004, 131057], follows: "retry" },
+  // Something went wrong with this message, the account is being upgraded.
+  { codes: [131000, 131057], follows: "retry" },
+  // The service is down, unavailable, overloaded: whatever the message.
+  { codes: [2, 131016, 133004], follows: "away" },
   // Media of the header could not be fetched: the address may be wrong, or its server was slow once.
   { codes: [131053], follows: "retry", attemptsMax: 2 },
   // Too many recipients reported or blocked the number.
@@ -100,6 +104,7 @@ const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly
   { from: 408, to: 408, rule: ruleOf({ follows: "retry" }) },
   { from: 429, to: 429, rule: ruleOf({ follows: "slow_number" }) },
   { from: 400, to: 499, rule: ruleOf({ follows: "fail" }) },
+  { from: 500, to: 599, rule: ruleOf({ follows: "away" }) },
 ];
 const OTHERWISE = ruleOf({ follows: "retry" });
 /** A gateway that waited in vain knows no more than we would after a time-out. */

@@ -1,4 +1,4 @@
-import type { Channel } from "../../core/channel.ts";
+import type { Channel, Relay } from "../../core/channel.ts";
 import { chatErrorText } from "../../core/chat-error-text.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { QueuedJob } from "../../core/job.ts";
@@ -54,6 +54,7 @@ export class WhatsappChannel implements Channel {
   private readonly client: GraphClient;
   private readonly pace: NumberPace;
   private readonly spacing: RecipientSpacing;
+  private readonly relay: Relay;
 
   /** Connects to nothing yet. */
   constructor(private readonly options: WhatsappChannelOptions) {
@@ -62,6 +63,12 @@ export class WhatsappChannel implements Channel {
     this.client = new GraphClient({ baseUrl: apiUrl, version: apiVersion, clock, timeoutMs });
     this.pace = new NumberPace(clock);
     this.spacing = new RecipientSpacing(clock);
+    this.relay = { key: apiUrl, name: URL.parse(apiUrl)?.host ?? apiUrl, isOwn: false };
+  }
+
+  /** The API: whatever the number, it is one service. */
+  relayOf(): Relay {
+    return this.relay;
   }
 
   paceMs(tenant: Tenant): number {
@@ -95,7 +102,9 @@ export class WhatsappChannel implements Channel {
       case "unanswered":
         return this.ofUnknownFate();
       case "unreachable":
-        return { kind: "retry", why: "WhatsApp could not be reached" };
+        return { kind: "away", why: "WhatsApp could not be reached" };
+      case "called_off":
+        return { kind: "retry", why: "its turn did not come", isUncounted: true, isUnsent: true };
     }
   }
 
@@ -128,6 +137,9 @@ export class WhatsappChannel implements Channel {
         return this.refuseSender(said, pauseMs, delivery);
       case "unknown_fate":
         return this.ofUnknownFate();
+      case "away":
+        if (pauseMs > 0) this.pace.pause(sender, pauseMs);
+        return { kind: "away", why: `WhatsApp is out of order: ${said}` };
       case "fail":
         return refusal(said);
     }
@@ -156,7 +168,8 @@ export class WhatsappChannel implements Channel {
   private ofUnknownFate(): Outcome {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
-    return { kind: "retry", why, afterMs: limits.ambiguousWaitMs, attemptsMax: limits.ambiguousAttemptsMax };
+    const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = limits;
+    return { kind: "retry", why, afterMs, attemptsMax, isSilence: true };
   }
 }
 

@@ -16,7 +16,13 @@ import type {
   WhatsappCredentials,
 } from "../../../src/core/registry.ts";
 import type { Suppression, SuppressionRecord } from "../../../src/core/suppressions.ts";
-import type { Plan, Tenant, TenantDirectory } from "../../../src/core/tenant.ts";
+import {
+  FREE_QUEUE_SHARE,
+  type Plan,
+  QUEUE_SHARE,
+  type Tenant,
+  type TenantDirectory,
+} from "../../../src/core/tenant.ts";
 import type { AppleSigner, GoogleIssuer } from "../../../src/core/wallet.ts";
 
 const CREATED_AT = "2026-11-21T07:30:00.000Z";
@@ -44,8 +50,8 @@ export class FakeRegistry implements Registry, TenantDirectory {
   /** Rejects look-ups, as an unreachable registry does. */
   failure: Error | null = null;
   private readonly plansByName = new Map<string, Plan>([
-    ["free", { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null }],
-    ["pro", { name: "pro", requestsPerMinute: 1000, deliveriesPerSecond: null }],
+    ["free", { name: "free", requestsPerMinute: 100, deliveriesPerSecond: null, ...FREE_QUEUE_SHARE }],
+    ["pro", { name: "pro", requestsPerMinute: 1000, deliveriesPerSecond: null, ...QUEUE_SHARE }],
   ]);
   private nextKey = 1;
 

@@ -19,6 +19,7 @@ import { FakeDomains } from "./fake-domains.ts";
 import { FakeJournal } from "./fake-journal.ts";
 import { FakeLedger } from "./fake-ledger.ts";
 import { FakeRegistry } from "./fake-registry.ts";
+import { MemoryPayloads } from "./memory-payloads.ts";
 import { NO_WALLET } from "./no-wallet.ts";
 
 /** Signs and reads the links of the tests. */
@@ -57,6 +58,7 @@ const NO_PASSES: PassKitPorts = {
 /** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
 export class Front {
   readonly journal = new FakeJournal();
+  readonly payloads = new MemoryPayloads();
   readonly ledger = new FakeLedger();
   readonly registry = new FakeRegistry();
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
@@ -82,6 +84,7 @@ export class Front {
     const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
     this.server = createServer({
       journal,
+      payloads: this.payloads,
       directory: registry,
       registry,
       domains: new FakeDomains(),

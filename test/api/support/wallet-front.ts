@@ -7,7 +7,7 @@ import { ApiError } from "../../../src/core/errors.ts";
 import type { NewJob } from "../../../src/core/journal.ts";
 import type { Pass, PassBundle } from "../../../src/core/passes.ts";
 import type { PlatformCredentials } from "../../../src/core/platform.ts";
-import type { Tenant } from "../../../src/core/tenant.ts";
+import { QUEUE_SHARE, type Tenant } from "../../../src/core/tenant.ts";
 import { openPglite } from "../../../src/embedded/pglite.ts";
 import type { OpenDatabase } from "../../../src/registry/database.ts";
 import { migrate } from "../../../src/registry/migrate.ts";
@@ -52,7 +52,12 @@ export class WalletFront {
     await migrate(database.db);
     const registry = await openTestRegistry(database);
     const { passes, devices, directory } = registry;
-    await registry.registry.putPlan({ name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null });
+    await registry.registry.putPlan({
+      name: "pro",
+      requestsPerMinute: 1_000_000,
+      deliveriesPerSecond: null,
+      ...QUEUE_SHARE,
+    });
     await registry.registry.createTenant({ id: "acme", name: "Acme", plan: "pro", tokens: 100_000 });
     const { api_key: apiKey } = await registry.registry.createKey("acme");
     const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle> => {

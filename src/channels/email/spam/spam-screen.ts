@@ -1,22 +1,48 @@
+import type { Clock } from "../../../core/clock.ts";
 import { UnavailableError } from "../../../core/errors.ts";
+import { type Health, HealthWatch } from "../../../core/health.ts";
 import type { Outcome } from "../../../core/outcome.ts";
 import type { ScoredMessage, SpamFilter } from "../../../core/spam.ts";
+import type { Telemetry } from "../../../core/telemetry.ts";
 
 export interface SpamScreenOptions {
   readonly filter: SpamFilter;
   /** Above it a message is refused. */
   readonly threshold: number;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
 }
 
-/** Decides by its score whether a message may be handed over. */
+/**
+ * Decides by its score whether a message may be handed over.
+ *
+ * S1. While the filter is away messages wait: they are neither sent unscored nor lost. S2. Meanwhile one message at a time
+ * asks whether it is back; the others hold nobody up while they wait.
+ */
 export class SpamScreen {
-  constructor(private readonly options: SpamScreenOptions) {}
+  private readonly watch: HealthWatch;
 
-  /** Null: it may. While the filter is away the message waits: it is neither sent unscored nor lost. */
+  constructor(private readonly options: SpamScreenOptions) {
+    const { clock, telemetry } = options;
+    const messages = {
+      down: "the spam filter does not answer: mail that it has to score waits",
+      up: "the spam filter answers again",
+    };
+    const common = { clock, telemetry, messages, gauge: "spam_filter_up" };
+    this.watch = new HealthWatch({ ...common, failuresMin: FAILURES_MIN, tryMsMax: TRY_MS_MAX });
+  }
+
+  health(): Health {
+    return this.watch.health;
+  }
+
+  /** Null: it may be handed over. */
   async check(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
+    if (!this.watch.mayTry()) return WAITS;
     const { filter, threshold } = this.options;
     try {
       const { score, rules } = await filter.score(message, signal);
+      this.watch.succeeded();
       if (score <= threshold) return null;
       return {
         kind: "failed",
@@ -25,7 +51,15 @@ export class SpamScreen {
       };
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      return { kind: "retry", why: "the spam filter does not answer", isUncounted: true };
+      // One that was called off says nothing of the filter.
+      if (signal.aborted) this.watch.calledOff();
+      else this.watch.failed(error.message);
+      return WAITS;
     }
   }
 }
+
+/** Failures in a row that are an outage: a single message may be what the filter chokes on. */
+const FAILURES_MIN = 3;
+const TRY_MS_MAX = 5_000;
+const WAITS: Outcome = { kind: "retry", why: "the spam filter does not answer", isUncounted: true, isUnsent: true };

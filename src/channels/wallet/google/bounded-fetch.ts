@@ -18,6 +18,9 @@ export interface Answer {
   readonly text: string;
 }
 
+/** The call did not leave: there was nobody to take it. */
+export class UnreachedError extends TransportError {}
+
 /**
  * One HTTP call that ends in time and takes no more than it should. A redirect is an answer like any other: what is in
  * the headers is for this address alone. Rejects with `TransportError`.
@@ -30,10 +33,20 @@ export async function boundedFetch(call: Call): Promise<Answer> {
     return { status: response.status, headers: response.headers, text: await textOf(response, answerBytesMax) };
   } catch (error) {
     if (error instanceof TransportError) throw error;
+    if (hasNotLeft(error)) throw new UnreachedError("the connection could not be made", { cause: error });
     throw new TransportError(signal.aborted ? "there was no answer in time" : "the connection failed", {
       cause: error,
     });
   }
+}
+
+/** What the system, the resolver and TLS call it when there is no connection to send over. */
+const BEFORE_THE_CALL =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|EPROTO|CERT_HAS_EXPIRED|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_\w+)$/;
+
+function hasNotLeft(error: unknown): boolean {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
+  return typeof code === "string" && BEFORE_THE_CALL.test(code);
 }
 
 async function textOf(response: Response, bytesMax: number): Promise<string> {

@@ -1,11 +1,12 @@
 import type { Clock } from "../../../core/clock.ts";
 import { TransportError } from "../../../core/errors.ts";
+import { type Health, HealthWatch } from "../../../core/health.ts";
 import { type JsonObject, parseJsonObject } from "../../../core/json.ts";
 import { limits } from "../../../core/limits.ts";
 import type { Telemetry } from "../../../core/telemetry.ts";
 import type { GoogleIssuer } from "../../../core/wallet.ts";
 import { AccessTokens } from "./access-tokens.ts";
-import { type Answer, boundedFetch } from "./bounded-fetch.ts";
+import { type Answer, boundedFetch, UnreachedError } from "./bounded-fetch.ts";
 import { type Cause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
@@ -38,6 +39,14 @@ export type GoogleAnswer =
 
 export type Refused = Exclude<GoogleAnswer, { kind: "done" }>;
 
+/** Whether nobody answered. */
+interface Silent {
+  readonly isSilence?: true;
+}
+
+/** `token`: the one that was used. */
+type Tried = GoogleAnswer & Silent & { readonly token?: string };
+
 /** For whom a call is made, and what ends it. */
 export interface Caller {
   readonly issuer: GoogleIssuer;
@@ -45,19 +54,31 @@ export interface Caller {
   readonly signal: AbortSignal;
 }
 
-/** The wallet's REST API: tokens, pace, deadlines and bounds. It repeats nothing but a call whose token had gone bad. */
+/**
+ * The wallet's REST API: tokens, pace, deadlines and bounds. It repeats nothing but a call whose token had gone bad. While
+ * Google is away callers hear so at once: their waiting would take the place of passes that need no Google.
+ */
 export class GoogleApi {
   private readonly tokens: AccessTokens;
   /** By issuer. */
   private readonly paces = new Map<string, IssuerPace>();
 
+  private readonly watch: HealthWatch;
+
   constructor(private readonly options: GoogleApiOptions) {
+    const { clock, telemetry } = options;
     this.tokens = new AccessTokens(options.tokenUrl);
+    const messages = { down: "Google's wallet is away: its passes wait", up: "Google's wallet is back" };
+    this.watch = new HealthWatch({ clock, telemetry, gauge: "google_wallet_up", messages, failuresMin: STRIKES_MAX });
+  }
+
+  health(): Health {
+    return this.watch.health;
   }
 
   /** Never rejects for what Google or the network does. */
   async call(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
-    const answer = await this.tryTwice(caller, call);
+    const answer = this.watch.mayTry() ? await this.tryWatched(caller, call) : AWAY;
     const outcome = answer.kind === "refused" ? answer.cause : answer.kind;
     this.options.telemetry.count("google_calls", { call: `${call.method} ${call.path[0] ?? ""}`, outcome });
     return answer;
@@ -67,7 +88,16 @@ export class GoogleApi {
     this.tokens.close();
   }
 
-  private async tryTwice(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
+  /** An answer of any kind shows that somebody is there: what it is may be this caller's own doing. */
+  private async tryWatched(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
+    const { isSilence, ...answer } = await this.tryTwice(caller, call);
+    if (answer.kind === "unasked" || (isSilence && caller.signal.aborted)) this.watch.calledOff();
+    else if (isSilence) this.watch.failed(answer.kind === "refused" ? answer.said : "");
+    else this.watch.succeeded();
+    return answer;
+  }
+
+  private async tryTwice(caller: Caller, call: GoogleCall): Promise<Tried> {
     const first = await this.try(caller, call);
     if (first.kind !== "refused" || first.cause !== "credentials" || first.token === undefined) return first;
     // It may have been withdrawn before its time.
@@ -75,8 +105,7 @@ export class GoogleApi {
     return this.try(caller, call);
   }
 
-  /** `token`: the one that was used. */
-  private async try({ issuer, urgency, signal }: Caller, call: GoogleCall): Promise<GoogleAnswer & { token?: string }> {
+  private async try({ issuer, urgency, signal }: Caller, call: GoogleCall): Promise<Tried> {
     const granted = await this.tokenOf(issuer, signal);
     if ("kind" in granted) return granted;
     const pace = this.paceOf(issuer);
@@ -86,20 +115,22 @@ export class GoogleApi {
       return { ...this.read(await this.send(call, token, signal)), token };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      return { kind: "refused", cause: "unanswered", said: error.message, afterMs: null };
+      const cause = error instanceof UnreachedError ? "away" : "unanswered";
+      return { kind: "refused", cause, said: error.message, afterMs: null, isSilence: true };
     }
   }
 
-  private async tokenOf(issuer: GoogleIssuer, signal: AbortSignal): Promise<{ token: string } | Refused> {
+  private async tokenOf(issuer: GoogleIssuer, signal: AbortSignal): Promise<{ token: string } | (Refused & Silent)> {
     try {
       const granted = await Promise.race([this.tokens.of(issuer), aborted(signal)]);
       if (granted.kind === "token") return { token: granted.token };
       return { kind: "refused", cause: "credentials", said: quotable(granted.said), afterMs: null };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      this.options.telemetry.log("warn", "no access token for Google's wallet", { error: error.message });
       // Without a token nothing was asked of the wallet.
-      return { kind: "refused", cause: "busy", said: "", afterMs: null };
+      if (signal.aborted) return { kind: "unasked", afterMs: 0 };
+      this.options.telemetry.log("warn", "no access token for Google's wallet", { error: error.message });
+      return { kind: "refused", cause: "away", said: NO_TOKENS, afterMs: null, isSilence: true };
     }
   }
 
@@ -137,6 +168,11 @@ export class GoogleApi {
     return pace;
   }
 }
+
+/** Calls in a row without an answer. */
+const STRIKES_MAX = 3;
+const NO_TOKENS = "its access tokens could not be had";
+const AWAY: Refused = { kind: "refused", cause: "away", said: "", afterMs: null };
 
 /** Rejects once the caller gives up: others wait for the same token, so asking for it goes on. */
 function aborted(signal: AbortSignal): Promise<never> {

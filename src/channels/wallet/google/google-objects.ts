@@ -167,7 +167,7 @@ export class GoogleObjects {
       path: [`${content.kind}Object`],
       body: content.object,
     });
-    if (answer.kind === "refused" && (answer.cause === "unanswered" || answer.cause === "busy")) {
+    if (answer.kind === "refused" && !isDecided(answer)) {
       const text = JSON.stringify(content.object);
       if (text.length <= limits.googleInsertCharsMax) {
         remember(this.inserts, { key: pass.passId, value: text, max: limits.googleInsertsRememberedMax });
@@ -229,7 +229,7 @@ function isThere(answer: GoogleAnswer): boolean {
 
 /** Whether the same call would be refused again. */
 function isDecided(answer: Extract<Refused, { kind: "refused" }>): boolean {
-  return answer.cause !== "busy" && answer.cause !== "unanswered";
+  return answer.cause !== "busy" && answer.cause !== "unanswered" && answer.cause !== "away";
 }
 
 /** What follows from a call that did not do what it should, where nothing else is to be said of it. */
@@ -258,7 +258,9 @@ function outcomeOf(answer: GoogleAnswer): Outcome {
     case "busy":
       return { kind: "retry", why: `Google's wallet did not take the pass yet${said}`, ...after(answer) };
     case "unanswered":
-      return { kind: "retry", why: `Google's wallet could not be reached${said}`, ...after(answer) };
+      return { kind: "retry", why: `Google's wallet did not answer${said}`, ...after(answer), isSilence: true };
+    case "away":
+      return { kind: "away", why: `Google's wallet is out of order or could not be reached${said}` };
   }
 }
 

@@ -14,7 +14,9 @@ export type Cause =
   /** No more notifications to this pass today, or too many calls altogether. */
   | "quota"
   /** The next try may succeed. */
-  | "busy";
+  | "busy"
+  /** The service as a whole is out of order, or cannot be reached. */
+  | "away";
 
 interface Rule {
   readonly cause: Cause;
@@ -37,6 +39,7 @@ const RULES: readonly Rule[] = [
   { cause: "busy", statuses: [425, 425] },
   { cause: "quota", statuses: [429, 429] },
   { cause: "invalid", statuses: [400, 499] },
+  { cause: "away", statuses: [500, 599] },
 ];
 
 export interface Refusal {

@@ -1,5 +1,6 @@
 import { ApiError } from "../../../core/errors.ts";
 import type { GoogleClasses, GoogleClassOwners } from "../../../core/google-classes.ts";
+import type { Health } from "../../../core/health.ts";
 import type { Json } from "../../../core/json.ts";
 import { limits } from "../../../core/limits.ts";
 import type { Outcome } from "../../../core/outcome.ts";
@@ -60,6 +61,11 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     }
     if (answer.kind === "refused" && answer.cause === "missing") return NOT_FOUND;
     throw requestError(answer);
+  }
+
+  /** Whether Google answers. */
+  health(): Health {
+    return this.api.health();
   }
 
   linkOf(pass: Pass, tenant: Tenant): string {

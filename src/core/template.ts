@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../core/json.ts";
+import type { Json, JsonObject } from "./json.ts";
 
 /** How a value is written into what surrounds it. `html` is safe in text and inside quoted attribute values. */
 export type Escape = "html" | "none";
@@ -37,13 +37,16 @@ export class Template {
 
   /**
    * Fills the placeholders. Values are not looked into for further placeholders. A missing variable is empty, objects
-   * and arrays are written as JSON. Throws `RenderTooLargeError` beyond `charsMax`.
+   * and arrays are written as JSON. Throws `RenderTooLargeError` beyond `charsMax`, before it makes more of it than that:
+   * the time is bounded by `charsMax` and the length of the template, whatever the data.
    */
   render(data: JsonObject, escape: Escape, charsMax: number): string {
     let rendered = "";
     for (const segment of this.segments) {
-      rendered += typeof segment === "string" ? segment : write(valueAt(data, segment), escape);
-      if (rendered.length > charsMax) throw new RenderTooLargeError(`longer than ${charsMax} characters`);
+      const room = charsMax - rendered.length;
+      const text = typeof segment === "string" ? segment : write(valueAt(data, segment), escape, room);
+      if (text === null || text.length > room) throw new RenderTooLargeError(`longer than ${charsMax} characters`);
+      rendered += text;
     }
     return rendered;
   }
@@ -104,14 +107,41 @@ function valueAt(data: JsonObject, path: readonly string[]): Json | undefined {
   return value;
 }
 
-function write(value: Json | undefined, escape: Escape): string {
-  const text = asText(value);
-  return escape === "html" ? escapeHtml(text) : text;
+/** Null: it would be longer than `room`. */
+function write(value: Json | undefined, escape: Escape, room: number): string | null {
+  const text = asText(value, room);
+  if (text === null || text.length > room) return null;
+  if (escape === "none") return text;
+  return text.length * ENTITY_CHARS_MAX > room && escapedLength(text) > room ? null : escapeHtml(text);
 }
 
-function asText(value: Json | undefined): string {
+function asText(value: Json | undefined, room: number): string | null {
   if (value === undefined || value === null) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (typeof value !== "object") return String(value);
+  return isLongerThan(value, room) ? null : JSON.stringify(value);
+}
+
+/** Whether the value surely takes more than `chars` characters as JSON. Looks at no more than that many members. */
+function isLongerThan(value: Json, chars: number): boolean {
+  let least = 0;
+  const left: Json[] = [value];
+  for (let next = left.pop(); next !== undefined && least <= chars; next = left.pop()) {
+    if (typeof next === "string") least += next.length + 2;
+    else if (Array.isArray(next)) {
+      // Its brackets and commas; each item has a character at least.
+      least += next.length + 1;
+      if (least + next.length > chars) return true;
+      for (const item of next) left.push(item);
+    } else if (typeof next === "object" && next !== null) {
+      for (const name in next) {
+        least += name.length + 4;
+        if (least > chars) return true;
+        // Guaranteed by the loop to be there.
+        left.push((next as JsonObject)[name] ?? null);
+      }
+    } else least += 1;
+  }
+  return least > chars;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -121,6 +151,20 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': "&quot;",
   "'": "&#39;",
 };
+
+const ENTITY_CHARS_MAX = 6;
+
+function escapedLength(text: string): number {
+  let length = text.length;
+  for (let at = 0; at < text.length; at += 1) length += GROWTH[text.charCodeAt(at)] ?? 0;
+  return length;
+}
+
+/** By the code of a character, how much longer its entity is. */
+const GROWTH: readonly number[] = Array.from(
+  { length: 0x40 },
+  (_, code) => (ENTITIES[String.fromCharCode(code)]?.length ?? 1) - 1,
+);
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");

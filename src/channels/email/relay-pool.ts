@@ -1,0 +1,168 @@
+import type { SmtpServer } from "../../core/smtp-url.ts";
+import type { CompiledMail } from "./compiled-mail.ts";
+import { CALLED_OFF, failureOf, SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
+
+export interface RelayPoolOptions {
+  readonly server: SmtpServer;
+  readonly timeouts: SmtpTimeouts;
+  /** Messages at one time, and so connections. */
+  readonly connectionsMax: number;
+  /** The same until the server has taken a message: one that hangs must not hold more. */
+  readonly unprovenMax: number;
+  /** A connection is about to be opened. */
+  onOpen(): void;
+  onEnd(): void;
+}
+
+/**
+ * The connections to one mail server.
+ *
+ * Invariants:
+ * R1. Messages are handed over one a connection, and no more at one time than the server may have.
+ * R2. A message that waits for its turn has no deadline but its caller's. Turns are taken in the order of arrival.
+ * R3. A message is handed over once, but for a kept connection that the server had closed before it read a word of it.
+ */
+export class RelayPool {
+  /** Open connections that nobody uses, the one that was used last at the end. */
+  private readonly kept: Kept[] = [];
+  private readonly sessions = new Set<SmtpSession>();
+  private readonly waiting = new Set<Waiter>();
+  private turns = 0;
+  private isProven = false;
+  private closed = false;
+
+  constructor(private readonly options: RelayPoolOptions) {}
+
+  /** Whether a message waits or is being handed over. */
+  get isBusy(): boolean {
+    return this.turns + this.waiting.size > 0;
+  }
+
+  /** Resolves to the server's last reply; rejects with `SmtpError`. */
+  async send(mail: CompiledMail, signal: AbortSignal): Promise<string> {
+    await this.turn(signal);
+    let session = this.takeKept();
+    try {
+      const reply = session === null ? null : await sendUnlessStale(session, mail, signal);
+      if (reply !== null) return this.proven(reply);
+      session = this.newSession();
+      await session.open(signal);
+      return this.proven(await session.send(mail, signal));
+    } finally {
+      void this.endTurn(session);
+    }
+  }
+
+  /** Closes the connection that was unused for longest. False: all are in use. */
+  shed(): boolean {
+    const [oldest] = this.kept;
+    oldest?.session.close();
+    return oldest !== undefined;
+  }
+
+  /** Ends every connection and every wait. Safe to repeat. */
+  close(): void {
+    this.closed = true;
+    for (const waiter of this.waiting) waiter.stop();
+    for (const session of this.sessions) session.close();
+  }
+
+  private proven(reply: string): string {
+    this.isProven = true;
+    return reply;
+  }
+
+  private newSession(): SmtpSession {
+    const { server, timeouts, onOpen, onEnd } = this.options;
+    onOpen();
+    const session = new SmtpSession(server, timeouts, () => {
+      this.sessions.delete(session);
+      const at = this.kept.findIndex((each) => each.session === session);
+      if (at !== -1) clearTimeout(this.kept.splice(at, 1)[0]?.timer);
+      onEnd();
+    });
+    this.sessions.add(session);
+    return session;
+  }
+
+  private turn(signal: AbortSignal): Promise<void> {
+    const calledOff = () => new SmtpError(failureOf(CALLED_OFF, "waiting"));
+    if (this.closed || signal.aborted) return Promise.reject(calledOff());
+    if (this.turns < this.turnsMax) {
+      this.turns += 1;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.waiting.delete(waiter);
+        signal.removeEventListener("abort", stop);
+      };
+      const stop = () => {
+        leave();
+        reject(calledOff());
+      };
+      const go = () => {
+        leave();
+        resolve();
+      };
+      const waiter: Waiter = { go, stop };
+      this.waiting.add(waiter);
+      signal.addEventListener("abort", stop, { once: true });
+    });
+  }
+
+  private get turnsMax(): number {
+    const { connectionsMax, unprovenMax } = this.options;
+    return this.isProven ? connectionsMax : Math.min(connectionsMax, unprovenMax);
+  }
+
+  /** The turn is over when its connection is of use again, or gone. */
+  private async endTurn(session: SmtpSession | null): Promise<void> {
+    if (session?.isUnclear) await session.reset().catch(() => {});
+    if (session !== null && !session.isOver) this.keep(session);
+    this.turns -= 1;
+    for (const waiter of this.waiting) {
+      if (this.turns >= this.turnsMax) return;
+      this.turns += 1;
+      waiter.go();
+    }
+  }
+
+  private keep(session: SmtpSession): void {
+    if (this.closed) return session.close();
+    const timer = setTimeout(() => {
+      // Not handed another message while it says goodbye.
+      const at = this.kept.findIndex((each) => each.session === session);
+      this.kept.splice(at, 1);
+      session.quit();
+    }, this.options.timeouts.idleMs);
+    timer.unref();
+    this.kept.push({ session, timer });
+  }
+
+  private takeKept(): SmtpSession | null {
+    const last = this.kept.pop();
+    clearTimeout(last?.timer);
+    return last?.session ?? null;
+  }
+}
+
+interface Kept {
+  readonly session: SmtpSession;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+interface Waiter {
+  readonly go: () => void;
+  readonly stop: () => void;
+}
+
+/** Null: the server had closed the connection. */
+async function sendUnlessStale(session: SmtpSession, mail: CompiledMail, signal: AbortSignal): Promise<string | null> {
+  try {
+    return await session.send(mail, signal);
+  } catch (error) {
+    if (error instanceof SmtpError && error.isStale) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from "./clock.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+/** Whether a part that work waits for can be used, and since when it is so. */
+export interface Health {
+  readonly up: boolean;
+  /** Unix milliseconds; null: nothing is known yet. */
+  readonly sinceMs: number | null;
+}
+
+export interface HealthWatchOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Name of the gauge: 1 while the part is up, 0 while it is down. */
+  readonly gauge: string;
+  /** Log messages at the beginning and at the end of an outage. */
+  readonly messages: { readonly down: string; readonly up: string };
+  /** Failures in a row that make an outage; default 1. */
+  readonly failuresMin?: number;
+  /** Longest wait between two tries while it is down; default 30 s. */
+  readonly tryMsMax?: number;
+}
+
+/**
+ * Watches a part that can be down. Operators are told once when it goes and once when it is back, with a gauge in between.
+ * Meanwhile one try at a time looks whether it is back, ever more seldom; nobody else need wait for its time-out.
+ */
+export class HealthWatch {
+  private state: Health = { up: true, sinceMs: null };
+  private failures = 0;
+  private waitMs = TRY_MS_MIN;
+  /** Monotonic. */
+  private nextTryMs = 0;
+
+  constructor(private readonly options: HealthWatchOptions) {}
+
+  get health(): Health {
+    return this.state;
+  }
+
+  /** Whether to try now. Whoever is told so says what came of it: `succeeded`, `failed` or `calledOff`. */
+  mayTry(): boolean {
+    if (this.state.up) return true;
+    const nowMs = this.options.clock.monotonicMs();
+    if (nowMs < this.nextTryMs) return false;
+    // Nobody else meanwhile, unless nothing is heard of this one.
+    this.nextTryMs = nowMs + UNHEARD_MS;
+    return true;
+  }
+
+  calledOff(): void {
+    this.nextTryMs = this.options.clock.monotonicMs();
+  }
+
+  succeeded(): void {
+    this.failures = 0;
+    if (this.state.up && this.state.sinceMs !== null) return;
+    if (!this.state.up) this.options.telemetry.log("info", this.options.messages.up, { away_ms: this.ageMs() });
+    this.become(true);
+  }
+
+  failed(why: string): void {
+    this.failures += 1;
+    const { clock, tryMsMax = TRY_MS_MAX } = this.options;
+    this.waitMs = this.state.up ? TRY_MS_MIN : Math.min(2 * this.waitMs, tryMsMax);
+    this.nextTryMs = clock.monotonicMs() + this.waitMs;
+    if (!this.state.up || this.failures < (this.options.failuresMin ?? 1)) return;
+    this.options.telemetry.log("error", this.options.messages.down, { error: why });
+    this.become(false);
+  }
+
+  private become(up: boolean): void {
+    const { clock, telemetry, gauge } = this.options;
+    this.state = { up, sinceMs: clock.nowMs() };
+    telemetry.gauge(gauge, up ? 1 : 0);
+  }
+
+  private ageMs(): number {
+    return Math.max(0, this.options.clock.nowMs() - (this.state.sinceMs ?? 0));
+  }
+}
+
+const TRY_MS_MIN = 1_000;
+const TRY_MS_MAX = 30_000;
+/** Longer than any try takes. */
+const UNHEARD_MS = 60_000;

@@ -1,0 +1,108 @@
+import { Cluster, type Redis } from "ioredis";
+import { ConfigurationError } from "../core/errors.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import { bounds } from "./bounds.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
+import { META_KEY } from "./keys.ts";
+import migrateLua from "./migrate.lua" with { type: "text" };
+import { Script } from "./script.ts";
+
+/**
+ * How the queue is written. A process that does not know the format of a queue does not touch it: it would read less than
+ * there is, and write what others cannot read. 1 had no marker; its leases expired, its records left by the bucket, and
+ * payloads of failed jobs stayed.
+ */
+export const QUEUE_FORMAT = 2;
+
+/** What is done about a queue of an older format: `refuse` leaves it alone, because other processes may be using it. */
+export type FormatMode = "migrate" | "refuse";
+
+const script = new Script(migrateLua, "run");
+const FORMAT = "format";
+
+/** What all processes of a queue must agree on. */
+export class Meta {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  read(): Promise<Record<string, string>> {
+    return this.connection.hgetall(META_KEY).catch(fail);
+  }
+
+  async claim(field: string, value: string): Promise<string> {
+    await this.connection.hsetnx(META_KEY, field, value).catch(fail);
+    return (await this.connection.hget(META_KEY, field).catch(fail)) ?? value;
+  }
+
+  async set(field: string, value: string): Promise<void> {
+    await this.connection.hset(META_KEY, field, value).catch(fail);
+  }
+
+  /** What the queue is written in; an empty one will be written in this release's format. */
+  async format(): Promise<number> {
+    return Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
+  }
+
+  async openFormat(mode: FormatMode): Promise<void> {
+    const format = await this.format();
+    if (format === QUEUE_FORMAT) {
+      await this.claim(FORMAT, String(QUEUE_FORMAT));
+      return;
+    }
+    if (format !== 1) {
+      throw new ConfigurationError(
+        `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. Start a release that reads it.`,
+      );
+    }
+    if (mode === "refuse") {
+      throw new ConfigurationError(
+        `REDIS_URL: the queue has format 1, this release reads ${QUEUE_FORMAT}. Stop all processes of the former release and run npm start -- migrate.`,
+      );
+    }
+    await this.migrate();
+  }
+
+  /** An empty queue gets this release's format. */
+  private async formatOfUnmarked(): Promise<number> {
+    for await (const keys of this.keys()) if (keys.length > 0) return 1;
+    return QUEUE_FORMAT;
+  }
+
+  /** In pieces, each safe to repeat: what is interrupted begins anew. The marker comes last. */
+  private async migrate(): Promise<void> {
+    this.telemetry.log("info", "bringing the queue into this release's format", { from: 1, to: QUEUE_FORMAT });
+    const prefixes = new Set<string>();
+    for await (const keys of this.keys()) {
+      for (const key of keys) {
+        const prefix = key.slice(0, key.indexOf("}") + 1);
+        if (!prefixes.has(prefix)) await script.run(this.connection, [prefix], [bounds.leaveTogetherMax]);
+        prefixes.add(prefix);
+        const name = key.slice(prefix.length);
+        if (/^:(failed|repeated):/.test(name)) await this.connection.unlink(key).catch(fail);
+        if (name.startsWith(":jobs:")) await script.run(this.connection, [prefix, key], [bounds.leaveTogetherMax]);
+      }
+    }
+    for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);
+    await this.connection.hset(META_KEY, FORMAT, QUEUE_FORMAT).catch(fail);
+    this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
+  }
+
+  /** All keys of all shards, some at a time. */
+  private async *keys(): AsyncGenerator<readonly string[]> {
+    const nodes: readonly Redis[] =
+      this.connection instanceof Cluster ? this.connection.nodes("master") : [this.connection];
+    for (const node of nodes) {
+      for (let cursor = "0", begun = false; cursor !== "0" || !begun; begun = true) {
+        const [next, keys] = await node.scan(cursor, "MATCH", "wb:{s*", "COUNT", 1000).catch(fail);
+        cursor = next;
+        yield keys;
+      }
+    }
+  }
+}
+
+function fail(error: unknown): never {
+  throw redisFailure(error);
+}

@@ -1,0 +1,126 @@
+import { afterEach, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { startFlood } from "../support/flood.ts";
+import type { LoadTenant } from "../support/load.ts";
+import { recordProof } from "../support/proof.ts";
+import type { ScriptedRelay } from "../support/scripted-relay.ts";
+import { type SteadyResult, sendSteadily } from "../support/steady-sender.ts";
+import type { Waybill } from "../support/waybill.ts";
+import { FaultWorld, mebibytes, residentBytes, sizeOf } from "./fault-world.ts";
+
+const SECONDS = sizeOf("FLOOD_SECONDS", 8);
+const MEBIBYTE = 1024 * 1024;
+/** On two cores that the flood itself shares. Without a flood it is a millisecond, and with one it was seconds. */
+const ACCEPT_MS_P50_MAX = 400;
+const HAND_OVER_MS_MAX = 5_000;
+
+let world = new FaultWorld();
+
+afterEach(async () => {
+  await world.undo.run();
+  world = new FaultWorld();
+}, 30_000);
+
+interface Neighbourhood {
+  readonly waybill: Waybill;
+  readonly relay: ScriptedRelay;
+  readonly neighbour: LoadTenant;
+  /** Ten requests a minute are all that it may. */
+  readonly limited: LoadTenant;
+  /** It may as much as the neighbour. */
+  readonly hostile: LoadTenant;
+  readonly alone: SteadyResult;
+}
+
+const load = (neighbour: LoadTenant) => ({ tenants: [neighbour], perSecond: 10, patienceMs: 10_000 });
+
+async function neighbourhood(): Promise<Neighbourhood> {
+  const relay = await world.relay();
+  const wanted = [{ id: "neighbour" }, { id: "limited", plan: "limited" as const }, { id: "hostile" }];
+  const { home, tenants } = await world.seededHome(wanted);
+  const waybill = await world.start(home, { SMTP_URL: relay.url() });
+  const [neighbour, limited, hostile] = tenants;
+  if (neighbour === undefined || limited === undefined || hostile === undefined) throw new Error("three tenants");
+  const alone = await sendSteadily(waybill, relay, { ...load(neighbour), name: "alone", seconds: 3 });
+  return { waybill, relay, neighbour, limited, hostile, alone };
+}
+
+function record(fault: string, { alone }: Neighbourhood, beside: SteadyResult, note = ""): void {
+  recordProof({
+    fault,
+    accepted: beside.accepted,
+    lost: beside.missing,
+    neighbourMs: beside.handOverMs.max,
+    neighbourRatio: beside.handOverMs.p99 / alone.handOverMs.p99,
+    note: `a neighbour is accepted in ${beside.acceptMs.p50} ms (p50), alone ${alone.acceptMs.p50} ms${note}`,
+  });
+}
+
+function expectUndisturbed(beside: SteadyResult): void {
+  expect(beside.accepted).toBe(beside.asked);
+  expect(beside.missing).toBe(0);
+  expect(beside.acceptMs.p50).toBeLessThan(ACCEPT_MS_P50_MAX);
+  expect(beside.handOverMs.max).toBeLessThan(HAND_OVER_MS_MAX);
+}
+
+test("a limited tenant's flood of large bodies does not slow another tenant", async () => {
+  const here = await neighbourhood();
+  const { waybill, relay, neighbour, limited } = here;
+  const flood = world.undo.add(
+    await startFlood({
+      url: `${waybill.url}/v1/send/email`,
+      apiKeys: [limited.apiKey],
+      content: "text",
+      bytes: 8 * MEBIBYTE,
+      rate: { connections: sizeOf("FLOOD_CONNECTIONS", 50), pauseMs: 200 },
+    }),
+    (one) => one.stop(),
+  );
+  const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+  const statuses = await flood.stop();
+  record("a limited tenant's flood of 8 MiB bodies, 50 at a time", here, beside, `; flood ${JSON.stringify(statuses)}`);
+  expectUndisturbed(beside);
+}, 90_000);
+
+test("bodies that are small to send and dear to read do not slow another tenant", async () => {
+  const here = await neighbourhood();
+  const { waybill, relay, neighbour, hostile } = here;
+  const flood = world.undo.add(
+    await startFlood({
+      url: `${waybill.url}/v1/send/email`,
+      apiKeys: [hostile.apiKey],
+      content: "objects",
+      bytes: 10 * MEBIBYTE,
+      rate: { perSecond: 3 },
+    }),
+    (one) => one.stop(),
+  );
+  const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+  const statuses = await flood.stop();
+  record("three requests a second of 10 MiB of {}", here, beside, `; flood ${JSON.stringify(statuses)}`);
+  expectUndisturbed(beside);
+}, 90_000);
+
+test("bodies that never end fill no memory, and nobody notices them", async () => {
+  const here = await neighbourhood();
+  const { waybill, relay, neighbour, limited } = here;
+  const beforeBytes = await residentBytes(waybill.pid);
+  const bodies = sizeOf("SLOW_BODIES", 40);
+  const part = Buffer.alloc(9 * MEBIBYTE, "x");
+  const { hostname, port } = new URL(waybill.url);
+  for (let i = 0; i < bodies; i += 1) {
+    const socket = world.undo.add(connect(Number(port), hostname), (one) => one.destroy());
+    // The server may want no more of it.
+    socket.on("error", () => {});
+    socket.write(
+      `POST /v1/send/email HTTP/1.1\r\nHost: ${hostname}\r\nX-API-Key: ${limited.apiKey}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${10 * MEBIBYTE}\r\n\r\n{"data":"`,
+    );
+    socket.write(part);
+  }
+  const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+  const grownBytes = (await residentBytes(waybill.pid)) - beforeBytes;
+  record(`${bodies} bodies of 10 MiB that never end`, here, beside, `; memory grew by ${mebibytes(grownBytes)} MiB`);
+  expectUndisturbed(beside);
+  expect(mebibytes(grownBytes)).toBeLessThan(200);
+}, 90_000);

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { FENCED, type Lease, type PullResult } from "../../src/core/journal.ts";
+import { PULL } from "./journal-pulls.ts";
+import { accept, first, journal, pullOne, redis, world } from "./journal-world.ts";
+
+const HOUR_MS = 3_600_000;
+
+async function pull(lease: Lease, shardTimeMs: number | null): Promise<PullResult> {
+  const result = await journal.pull(lease, { ...PULL, shardTimeMs });
+  if (result === FENCED) throw new Error("fenced");
+  return result;
+}
+
+/**
+ * A step of Redis' clock, as a script sees it: its time and the shard's move together, and the owner's reckoning does not.
+ */
+async function step(prefix: string, ms: number): Promise<void> {
+  await redis.client.incrby(`${prefix}:skew`, ms);
+}
+
+async function parkedFor(delayMs: number) {
+  const around = await world();
+  await accept(around.tenant);
+  const job = first(await pullOne(around.lease, "acme"));
+  const reckonedMs = (await pull(around.lease, null)).shardTimeMs;
+  await journal.settle(around.lease, [{ kind: "retry", job, delayMs, status: "running" }]);
+  return { ...around, reckonedMs };
+}
+
+test("a clock that is set back delays no retry", async () => {
+  const { lease, prefix, reckonedMs } = await parkedFor(10_000);
+  await step(prefix, -HOUR_MS);
+  const result = await pull(lease, reckonedMs);
+  expect(result.nextDueMs).toBeLessThanOrEqual(11_000);
+  expect(result.nextDueMs).toBeGreaterThan(5_000);
+  expect(await pull(lease, reckonedMs + 12_000)).toMatchObject({ ready: [{ tenantId: "acme" }] });
+});
+
+test("a clock that is set forward hastens none", async () => {
+  const { lease, prefix, reckonedMs } = await parkedFor(10_000);
+  await step(prefix, HOUR_MS);
+  const result = await pull(lease, reckonedMs);
+  expect(result.ready).toEqual([]);
+  expect(result.nextDueMs).toBeGreaterThan(5_000);
+  expect(Math.abs(result.shardTimeMs - reckonedMs)).toBeLessThan(1);
+});
+
+test("what calls take moves no time, and an owner who knows nothing yet takes it as it is", async () => {
+  const { lease, prefix } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await pull(lease, shardTimeMs - 700);
+  expect(await redis.client.get(`${prefix}:skew`)).toBeNull();
+  expect(Math.abs(shardTimeMs - Date.now())).toBeLessThan(2_000);
+});

@@ -1,0 +1,194 @@
+import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/core/journal.ts";
+import { limits } from "../../src/core/limits.ts";
+import type { JobBooks, JobTruth } from "./job-books.ts";
+import type { JournalState } from "./memory-journal-state.ts";
+import type { Watch } from "./promises.ts";
+import type { SimClock } from "./sim-clock.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+const MIB = 1024 * 1024;
+/** What one pull may bring, and all pulls that a process has under way. */
+const PULL_BYTES_MAX = MIB;
+const PULLS_BYTES_MAX = 8 * MIB;
+/** What a tenant's messages that wait in a process may hold, and what a pull that was allowed may bring on top. */
+const TENANT_BYTES_MAX = 8 * MIB + PULL_BYTES_MAX;
+const PROCESS_BYTES_MAX = 128 * MIB + PULLS_BYTES_MAX;
+/** By which an owner's reckoning may differ from the shard's time before that follows it. */
+const TIME_SLACK_MS = 1_000;
+const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
+
+export interface QueueBooksParts {
+  readonly clock: SimClock;
+  readonly watch: Watch;
+  readonly jobs: JobBooks;
+  readonly state: JournalState;
+  /** Nothing but a step of the journal's clock can delay a retry by more than this; null: anything can. */
+  readonly lateMs: number | null;
+  /** A pull is never late on its way. */
+  readonly isPullPrompt: boolean;
+}
+
+/** A process, and the lease under which it acts. */
+interface Owner {
+  readonly process: SimProcess;
+  readonly token: string;
+}
+
+interface Waiting {
+  readonly tenantId: string;
+  readonly bytes: number;
+  readonly token: string;
+}
+
+interface Due {
+  /** What the journal has noted, by the shard's time. */
+  readonly laterMs: number;
+  readonly atMs: number;
+  /** The lease under which it was parked. */
+  readonly token: string;
+  /** Steps of the journal's clock before it was. */
+  readonly steps: number;
+}
+
+/** Bytes and times of the queue: what is read, what waits in a process, what is lent, what is due. */
+export class QueueBooks {
+  /** How often the journal's clock was set. */
+  clockSteps = 0;
+  /** Of each process: messages that it has read and not begun to deliver. */
+  private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
+  private readonly pulling = new Map<SimProcess, number>();
+  private readonly due = new Map<string, Due>();
+
+  constructor(private readonly parts: QueueBooksParts) {}
+
+  asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
+    const { watch } = this.parts;
+    watch.demand(bytesMax <= PULL_BYTES_MAX, "bytes", () => `a pull of ${bytesMax} bytes`);
+    const isBounded = boxes.every((box) => box.bytesMax <= PULL_BYTES_MAX);
+    watch.demand(isBounded, "bytes", () => "a tenant may bring more than a pull");
+    const all = (this.pulling.get(process) ?? 0) + bytesMax;
+    this.pulling.set(process, all);
+    watch.demand(all <= PULLS_BYTES_MAX, "bytes", () => `${process.name} pulls ${all} bytes at one time`);
+  }
+
+  answered(process: SimProcess, { bytesMax }: PullRequest): void {
+    this.pulling.set(process, (this.pulling.get(process) ?? 0) - bytesMax);
+  }
+
+  /** What the journal hands out. */
+  pulled(lease: Lease, request: PullRequest, result: PullResult): void {
+    const jobs = result.boxes.flatMap((box) => box.jobs);
+    let bytes = 0;
+    for (const { jobId, payload } of jobs) {
+      bytes += payload.length;
+      this.checkDue(lease, jobId);
+    }
+    const isBounded = bytes <= request.bytesMax || jobs.length === 1;
+    this.parts.watch.demand(isBounded, "bytes", () => `a reply of ${bytes} bytes of payloads`);
+  }
+
+  heardPull(process: SimProcess, lease: Lease, { boxes }: PullResult): void {
+    const waiting = this.waitingIn(process);
+    for (const { tenantId, jobId, payload } of boxes.flatMap(({ jobs }) => jobs)) {
+      waiting.set(jobId, { tenantId, bytes: payload.length, token: lease.token });
+    }
+    this.checkWaiting(process, waiting);
+  }
+
+  /** The message is in the provider's hands, or needs none. */
+  begun(process: SimProcess, jobId: string): void {
+    this.waiting.get(process)?.delete(jobId);
+  }
+
+  /** The relay was away: the message waits in the process again. */
+  waitsAgain(process: SimProcess, { jobId, tenant, bytes }: JobTruth, token: string): void {
+    this.waitingIn(process).set(jobId, { tenantId: tenant.tenantId, bytes, token });
+  }
+
+  /** The journal has taken what became of them. */
+  settled(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): void {
+    for (const settlement of settlements) {
+      const { jobId } = settlement.job;
+      const truth = this.parts.jobs.jobs.get(jobId);
+      if (settlement.kind === "start" || truth === undefined) continue;
+      this.begun(process, jobId);
+      this.noteParked(truth, settlement, { process, token: lease.token });
+    }
+  }
+
+  /** What tenants have unfinished is what is counted for them. */
+  compareShares(shard: number, tenantIds: Iterable<string>): void {
+    const { load } = this.parts.state.look(shard);
+    for (const tenantId of tenantIds) this.parts.jobs.shares.compare(tenantId, load.get(tenantId) ?? NOTHING);
+  }
+
+  /** Costs more than a step. */
+  audit(): void {
+    const { clock, lateMs, watch, state, jobs } = this.parts;
+    if (lateMs === null) return;
+    for (const [jobId, { atMs }] of this.due) {
+      const shard = jobs.jobs.get(jobId)?.tenant.shard;
+      // Back in its tenant's queue it waits for those before it.
+      const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
+      const isInTime = !isParked || clock.nowMs <= atMs + TIME_SLACK_MS + lateMs;
+      watch.demand(isInTime, "onTime", () => `${jobId} was due ${clock.nowMs - atMs} ms ago`);
+    }
+  }
+
+  forget(): void {
+    this.due.clear();
+  }
+
+  /** Another owner knows nothing of the steps before its time, so only its own messages are held to theirs. */
+  private checkDue({ token }: Lease, jobId: string): void {
+    const due = this.due.get(jobId);
+    this.due.delete(jobId);
+    if (due === undefined || due.token !== token || !this.parts.isPullPrompt) return;
+    const earlyMs = due.atMs - this.parts.clock.nowMs;
+    // A step that is too small to tell from a slow call goes unnoticed.
+    const slackMs = TIME_SLACK_MS * (this.clockSteps - due.steps) + 5;
+    this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
+  }
+
+  private checkWaiting(process: SimProcess, waiting: Map<string, Waiting>): void {
+    const { watch, state, jobs } = this.parts;
+    const byTenant = new Map<string, number>();
+    let all = 0;
+    for (const [jobId, { tenantId, bytes, token }] of waiting) {
+      const shard = jobs.jobs.get(jobId)?.tenant.shard;
+      if (shard === undefined || state.holder(shard, "dispatcher") !== token) {
+        waiting.delete(jobId);
+        continue;
+      }
+      all += bytes;
+      byTenant.set(tenantId, (byTenant.get(tenantId) ?? 0) + bytes);
+    }
+    watch.demand(all <= PROCESS_BYTES_MAX, "bytes", () => `${process.name} holds ${all} bytes of payloads`);
+    for (const [tenantId, bytes] of byTenant) {
+      watch.demand(bytes <= TENANT_BYTES_MAX, "bytes", () => `${bytes} bytes of ${tenantId} wait in ${process.name}`);
+    }
+  }
+
+  /** A settlement that was there before parks nothing anew. */
+  private noteParked(truth: JobTruth, settlement: Settlement, { process, token }: Owner): void {
+    const { clock, state } = this.parts;
+    const { later, parked } = state.look(truth.tenant.shard);
+    const laterMs = later.get(truth.jobId);
+    if (laterMs === undefined) this.due.delete(truth.jobId);
+    if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
+    if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
+    const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
+    const atMs = clock.nowMs + waitMs;
+    this.due.set(truth.jobId, { laterMs, atMs, token, steps: this.clockSteps });
+    if (parked.get(truth.jobId)?.lentUnder === token) {
+      const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
+      truth.lent = { token, untilMs: clock.nowMs + forMs };
+    }
+  }
+
+  private waitingIn(process: SimProcess): Map<string, Waiting> {
+    const waiting = this.waiting.get(process) ?? new Map<string, Waiting>();
+    this.waiting.set(process, waiting);
+    return waiting;
+  }
+}

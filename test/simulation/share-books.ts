@@ -1,0 +1,58 @@
+import type { QueueQuota } from "../../src/core/journal.ts";
+import type { JobTruth } from "./job-books.ts";
+import type { Watch } from "./promises.ts";
+
+/** What a tenant has unfinished. */
+export interface Share {
+  readonly jobs: number;
+  readonly bytes: number;
+}
+
+const NOTHING: Share = { jobs: 0, bytes: 0 };
+
+/** What of the queue each tenant has, by the unfinished jobs that there are. */
+export class ShareBooks {
+  private readonly shares = new Map<string, Share>();
+
+  constructor(private readonly watch: Watch) {}
+
+  shareOf(tenantId: string): Share {
+    return this.shares.get(tenantId) ?? NOTHING;
+  }
+
+  begun(truth: JobTruth, quota: QueueQuota | undefined): void {
+    this.add(truth, 1);
+    if (quota === undefined) return;
+    const { tenantId } = truth.tenant;
+    const { jobs, bytes } = this.shareOf(tenantId);
+    const isWithin = jobs <= quota.jobs && bytes <= quota.bytes;
+    this.watch.demand(isWithin, "share", () => `${tenantId} has ${jobs} jobs of ${bytes} bytes`);
+  }
+
+  ended(truth: JobTruth): void {
+    this.add(truth, -1);
+  }
+
+  /** The journal went back in time: these are the unfinished jobs that it has. */
+  recount(unfinished: readonly JobTruth[]): void {
+    this.shares.clear();
+    for (const truth of unfinished) this.add(truth, 1);
+  }
+
+  /** Compares what the journal counts for a tenant with what it has. */
+  compare(tenantId: string, counted: Share): void {
+    const { jobs, bytes } = this.shareOf(tenantId);
+    const isExact = counted.jobs === jobs && counted.bytes === bytes;
+    const detail = () => `${tenantId}: ${counted.jobs} jobs of ${counted.bytes} bytes for ${jobs} of ${bytes}`;
+    this.watch.demand(isExact, "share", detail);
+  }
+
+  get tenants(): Iterable<string> {
+    return this.shares.keys();
+  }
+
+  private add({ tenant: { tenantId }, bytes }: JobTruth, by: 1 | -1): void {
+    const share = this.shareOf(tenantId);
+    this.shares.set(tenantId, { jobs: share.jobs + by, bytes: share.bytes + by * bytes });
+  }
+}

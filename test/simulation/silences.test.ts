@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import { limits } from "../../src/core/limits.ts";
+import { JOURNAL_LINES } from "./network.ts";
+import { Story } from "./story.ts";
+
+/* Stories of silence, half-open connections and clocks: nothing is lost by them, and nothing goes out twice. */
+
+const ONCE = { status: "success", handOvers: 1, ledger: ["sent"] } as const;
+const LEASE_MS = limits.leaseTtlMs;
+const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+describe("a silence of the journal sends nothing twice", () => {
+  for (const processes of [1, 2]) {
+    test(`that is longer than a lease, with twenty messages in flight and ${processes} processes`, () => {
+      const story = new Story({ processes, slots: 32 });
+      story.slow("acme", 4_000);
+      const jobs = story.acceptMany(20);
+      story.until("all are in flight", () => story.world.provider.callsUnderWay >= 15);
+      const term = story.termOf();
+      story.world.network.silence(story.world.journalServer, null, 1.2 * LEASE_MS);
+      story.advance(3 * LEASE_MS);
+      expect(story.termOf()).toBe(term);
+      story.end();
+      for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    });
+  }
+
+  test("and nobody takes over from an owner that all have heard nothing of, but it dies", () => {
+    const story = new Story({ processes: 2 });
+    story.slow("acme", 2_000);
+    const jobId = story.accept();
+    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
+    story.world.network.silence(story.world.journalServer, null, 2 * LEASE_MS);
+    story.crash(story.ownerOf());
+    story.until("it is delivered again", () => story.fateOf(jobId).status === "success");
+    expect(story.fateOf(jobId).handOvers).toBe(2);
+    story.end();
+  });
+});
+
+describe("a half-open connection", () => {
+  for (const line of JOURNAL_LINES) {
+    test(`(${line}) delays what goes by it, until it is replaced, and costs no lease`, () => {
+      const story = new Story({ processes: 2 });
+      const term = story.termOf();
+      for (const { process } of [story.house(0), story.house(1)]) {
+        story.world.network.breakHalf(story.world.journalServer, process, { line, forMs: 7_000 });
+      }
+      const jobs = story.acceptMany(20);
+      story.advance(16_000);
+      for (const jobId of jobs) expect(story.fateOf(jobId)).toMatchObject({ status: "success", handOvers: 1 });
+      expect(story.termOf()).toBe(term);
+      story.end();
+    });
+  }
+});
+
+describe("clocks", () => {
+  test("a message that an API an hour, or a year, ahead has named is told once, is found, and leaves the journal", () => {
+    for (const aheadMs of [HOUR_MS, YEAR_MS]) {
+      const story = new Story();
+      story.house(0).process.skewMs = aheadMs;
+      const house = story.house(0);
+      let jobId = "";
+      const request = {
+        tenant: story.tenant("acme"),
+        body: { to_address: "ann@example.com", html: "<p>Hello</p>" },
+        idempotencyKey: null,
+      };
+      void house.send(request).then((result) => {
+        if (result?.kind === "accepted") jobId = result.jobId;
+      });
+      story.until("it is accepted", () => jobId !== "");
+      story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+      story.report(jobId, "delivered");
+      const next = story.accept();
+      story.advance(limits.jobKeptMs + 60_000);
+      expect([story.isInJournal(jobId), story.isInJournal(next)]).toEqual([false, false]);
+      story.end();
+      expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+    }
+  }, 30_000);
+
+  for (const byMs of [-HOUR_MS, HOUR_MS]) {
+    test(`a step of the journal's clock by ${byMs / 60_000} minutes moves no retry`, () => {
+      const story = new Story();
+      story.plotProvider({ kind: "retry", why: "busy", afterMs: 30_000 });
+      const jobId = story.accept();
+      story.until("it waits for its next try", () => story.isParked(jobId));
+      const parkedMs = story.nowMs;
+      story.advance(5_000);
+      story.world.stepJournalClock(byMs);
+      story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+      expect(story.nowMs - parkedMs).toBeGreaterThanOrEqual(29_000);
+      expect(story.nowMs - parkedMs).toBeLessThan(33_000);
+      story.end();
+      expect(story.fateOf(jobId)).toEqual(ONCE);
+    });
+
+    test(`nor ends one by ${byMs / 60_000} minutes a lease`, () => {
+      const story = new Story({ processes: 2 });
+      const term = story.termOf();
+      story.world.stepJournalClock(byMs);
+      story.advance(3 * LEASE_MS);
+      expect(story.termOf()).toBe(term);
+      story.end();
+    });
+  }
+});

@@ -1,0 +1,32 @@
+import type { Clock } from "../../src/core/clock.ts";
+
+/** The machine's clock, which a test can set forward: what is due by then is called soon. */
+export class ManualClock implements Clock {
+  private aheadMs = 0;
+
+  nowMs(): number {
+    return Date.now() + this.aheadMs;
+  }
+
+  monotonicMs(): number {
+    return performance.now() + this.aheadMs;
+  }
+
+  setTimer(delayMs: number, run: () => void) {
+    const atMs = this.monotonicMs() + delayMs;
+    // Looks more often than it has to: the clock may have been set forward.
+    const timer = setInterval(
+      () => {
+        if (this.monotonicMs() < atMs) return;
+        clearInterval(timer);
+        run();
+      },
+      Math.min(delayMs, 5),
+    );
+    return { cancel: () => clearInterval(timer) };
+  }
+
+  forward(ms: number): void {
+    this.aheadMs += ms;
+  }
+}

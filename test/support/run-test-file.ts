@@ -1,0 +1,92 @@
+import { join } from "node:path";
+
+export interface FileResult {
+  readonly file: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly seconds: number;
+  /** Shown when something failed. */
+  readonly output: string;
+}
+
+/** Of one test or hook: enough on a busy machine too. */
+const TEST_TIMEOUT_MS = 30_000;
+const FILE_LIMIT_MS = 5 * 60_000;
+const ROOT = join(import.meta.dir, "../..");
+const running = new Set<Bun.Subprocess>();
+
+/** Whoever runs files and is told to end takes them along. */
+export function endTestFilesOnSignal(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      for (const child of running) end(child);
+      process.exit(1);
+    });
+  }
+}
+
+/** Runs a test file in a process of its own, for so long at most. */
+export async function runTestFile(
+  file: string,
+  environment: Readonly<Record<string, string>> = {},
+  limitMs = FILE_LIMIT_MS,
+): Promise<FileResult> {
+  const startedMs = performance.now();
+  const child = Bun.spawn([process.execPath, "test", `--timeout=${TEST_TIMEOUT_MS}`, `./${file}`], {
+    cwd: ROOT,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    // The closing lines are read below: no colours in them.
+    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, ...environment },
+    // A process group of its own, so that a file which hangs is ended together with the servers that it started.
+    detached: true,
+  });
+  running.add(child);
+  let timedOut = false;
+  const limit = setTimeout(() => {
+    timedOut = true;
+    end(child);
+  }, limitMs);
+  const output = readUntilExit(child);
+  const exitCode = await child.exited;
+  clearTimeout(limit);
+  // Whatever the file left running in its group ends with it.
+  end(child);
+  running.delete(child);
+  const text = (await output) + (timedOut ? `\nended after ${limitMs / 60_000} minutes\n` : "");
+  const passed = countOf(text, "pass");
+  const failed = countOf(text, "fail");
+  // A file that crashes, hangs or holds no test has failed, even where no test of it has.
+  const crashed = failed === 0 && (exitCode !== 0 || passed + countOf(text, "skip") === 0);
+  return { file, passed, failed: crashed ? 1 : failed, seconds: (performance.now() - startedMs) / 1000, output: text };
+}
+
+/** Standard output and error, in the order in which they came. */
+async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {
+  const chunks: string[] = [];
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) chunks.push(decoder.decode(bytes, { stream: true }));
+  };
+  await Promise.race([
+    Promise.all([read(child.stdout), read(child.stderr)]),
+    // A server in a session of its own can keep the pipes open after the test is over.
+    child.exited.then(() => Bun.sleep(1_000)),
+  ]);
+  return chunks.join("");
+}
+
+/** The number in bun test's closing line ` 12 pass`. */
+function countOf(output: string, word: string): number {
+  const matches = Array.from(output.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm")));
+  return Number(matches.at(-1)?.[1] ?? 0);
+}
+
+function end(child: Bun.Subprocess): void {
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // Its group is gone already.
+  }
+}

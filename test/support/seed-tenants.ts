@@ -1,0 +1,117 @@
+import { join } from "node:path";
+import { openPglite } from "../../src/embedded/pglite.ts";
+import { apiKeyHash, apiKeyPrefix, newApiKey } from "../../src/registry/api-key.ts";
+import { connectPostgres } from "../../src/registry/connect-postgres.ts";
+import { emailCredentialsPlace, emailCredentialsText } from "../../src/registry/email-credentials.ts";
+import { migrate } from "../../src/registry/migrate.ts";
+import { credentials, domains, keys, plans, tenants } from "../../src/registry/schema.ts";
+import { tenantShard } from "../../src/registry/tenant-shard.ts";
+import { Vault } from "../../src/registry/vault.ts";
+import { machineRandom } from "../registry/machine.ts";
+import { MASTER_KEY, openTestRegistry } from "../registry/open-test-registry.ts";
+import type { LoadTenant } from "./load.ts";
+
+/** For `MASTER_KEY` of the processes that run on a seeded registry. */
+export const SEED_MASTER_KEY = Buffer.from(MASTER_KEY).toString("base64");
+
+export interface SeedTenant {
+  readonly id: string;
+  /** Default `load`: it sends as fast as it can. `limited`: ten requests a minute. */
+  readonly plan?: "load" | "limited";
+  /** The tenant's own mail server; absent: the platform's. Used with `PROVIDERS=live` alone. */
+  readonly smtpUrl?: string;
+}
+
+export interface SeedPlace {
+  /** A folder for PGlite, or the URL of a PostgreSQL server. */
+  readonly home?: string;
+  readonly databaseUrl?: string;
+  readonly shards?: number;
+}
+
+const ROWS_PER_INSERT = 500;
+const LIMITED_REQUESTS_PER_MINUTE = 10;
+
+/**
+ * Writes tenants with their keys into a registry that no process has open: thousands of them in a second, and with mail
+ * servers of their own that count as verified. Through the API each takes several calls, and a name server.
+ */
+export async function seedTenants(
+  { home = "", databaseUrl, shards = 16 }: SeedPlace,
+  wanted: readonly SeedTenant[],
+): Promise<readonly LoadTenant[]> {
+  const database =
+    databaseUrl === undefined ? await openPglite(join(home, "postgres")) : await connectPostgres(databaseUrl);
+  const { db } = database;
+  try {
+    await migrate(db);
+    // It writes the row that every registry has.
+    await (await openTestRegistry(database, { shards })).stop();
+    const seeded = wanted.map((tenant) => ({ ...tenant, apiKey: newApiKey(machineRandom) }));
+    const createdAt = new Date();
+    await db
+      .insert(plans)
+      .values([
+        { name: "load", requestsPerMinute: 1_000_000, deliveriesPerSecond: null },
+        { name: "limited", requestsPerMinute: LIMITED_REQUESTS_PER_MINUTE, deliveriesPerSecond: null },
+      ])
+      .onConflictDoNothing();
+    const vault = new Vault([MASTER_KEY], machineRandom);
+    for (let from = 0; from < seeded.length; from += ROWS_PER_INSERT) {
+      const part = seeded.slice(from, from + ROWS_PER_INSERT);
+      await db.insert(tenants).values(part.map((tenant) => tenantRow(tenant, shards, createdAt)));
+      await db.insert(keys).values(part.map((tenant) => keyRow(tenant, createdAt)));
+      const own = part.filter(({ smtpUrl }) => smtpUrl !== undefined);
+      if (own.length === 0) continue;
+      await db.insert(domains).values(own.map((tenant) => domainRow(tenant, vault, createdAt)));
+      await db.insert(credentials).values(own.map((tenant) => credentialRow(tenant, vault)));
+    }
+    return seeded.map(({ id, apiKey }) => ({ id, apiKey }));
+  } finally {
+    await database.close();
+  }
+}
+
+function tenantRow({ id, plan = "load", smtpUrl }: SeedTenant, shards: number, createdAt: Date) {
+  return {
+    id,
+    name: id,
+    plan,
+    channels: ["email" as const],
+    permissions: ["allow_raw_html" as const],
+    allowCustom: smtpUrl === undefined ? [] : ["email" as const],
+    tokens: 0,
+    shard: tenantShard(id, shards),
+    version: 1,
+    createdAt,
+  };
+}
+
+function keyRow({ id, apiKey }: SeedTenant & { readonly apiKey: string }, createdAt: Date) {
+  return { id: `key-${id}`, tenantId: id, hash: apiKeyHash(apiKey), prefix: apiKeyPrefix(apiKey), createdAt };
+}
+
+const domainNameOf = (id: string) => `${id}.example.test`;
+
+function domainRow({ id }: SeedTenant, vault: Vault, createdAt: Date) {
+  return {
+    domain: domainNameOf(id),
+    tenantId: id,
+    // Its own mail server alone is verified: no DKIM key of ours is ever used.
+    relayEnabled: false,
+    smtpEnabled: true,
+    relayStatus: "pending" as const,
+    smtpStatus: "verified" as const,
+    selector: "wbseed",
+    privateKey: vault.seal({ tenantId: id, kind: "dkim", field: domainNameOf(id) }, "none"),
+    publicKey: "none",
+    returnPathHost: `bounce.${domainNameOf(id)}`,
+    createdAt,
+    findings: { all: [] },
+  };
+}
+
+function credentialRow({ id, smtpUrl = "" }: SeedTenant, vault: Vault) {
+  const text = emailCredentialsText({ from_address: `mail@${domainNameOf(id)}`, smtp_url: smtpUrl });
+  return { tenantId: id, kind: "email", sealed: vault.seal(emailCredentialsPlace(id), text) };
+}
