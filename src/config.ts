@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { generatedSecret } from "./config/generated-secret.ts";
-import { SETTINGS, type Setting } from "./config/settings.ts";
+import type { Setting } from "./config/setting.ts";
+import { SETTINGS } from "./config/settings.ts";
 import { ConfigurationError } from "./core/errors.ts";
 
 type ValueOf<S extends Setting<unknown>> =

@@ -18,10 +18,8 @@ export interface ReadinessState {
 export interface ReadinessOptions {
   /** Without these the process is not ready. */
   readonly needed: readonly ReadinessProbe[];
-  /** Without these it is, and some work waits. */
-  readonly wanted?: readonly ReadinessProbe[];
-  /** Relays and providers that are away, as the dispatcher knows them; it logs and measures them itself. */
-  readonly relays?: () => readonly AwayPart[];
+  /** What else is away, while work goes on: relays, the spam filter. They log and measure themselves. */
+  readonly beside?: () => readonly AwayPart[];
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -69,18 +67,12 @@ export class Readiness {
   }
 
   private async ask(): Promise<ReadinessState> {
-    const { needed, wanted = [], relays } = this.options;
-    const [failing, missed] = await Promise.all([this.partsAway(needed), this.partsAway(wanted)]);
-    const down = [...failing, ...missed];
+    const { needed, beside } = this.options;
+    const down = (await Promise.all(needed.map((probe) => this.askOne(probe)))).flat();
     // While the process stops, its stores are closed one by one: nothing of that is an outage.
-    if (!this.stopped.signal.aborted) this.note([...needed, ...wanted], down);
+    if (!this.stopped.signal.aborted) this.note(down);
     const parts = down.map(({ part }) => ({ part, sinceMs: this.away.get(part) ?? this.options.clock.nowMs() }));
-    return { failing: failing.map(({ part }) => part), away: [...parts, ...(relays?.() ?? [])] };
-  }
-
-  private async partsAway(probes: readonly ReadinessProbe[]): Promise<readonly PartAway[]> {
-    const found = await Promise.all(probes.map((probe) => this.askOne(probe)));
-    return found.flat();
+    return { failing: down.map(({ part }) => part), away: [...parts, ...(beside?.() ?? [])] };
   }
 
   private async askOne(probe: ReadinessProbe): Promise<readonly PartAway[]> {
@@ -98,7 +90,7 @@ export class Readiness {
   }
 
   /** Says what has changed since the last look. */
-  private note(probes: readonly ReadinessProbe[], down: readonly PartAway[]): void {
+  private note(down: readonly PartAway[]): void {
     const { clock, telemetry } = this.options;
     const now = new Set(down.map(({ part }) => part));
     for (const { part, why } of down) {
@@ -107,7 +99,7 @@ export class Readiness {
       this.away.set(part, clock.nowMs());
       telemetry.log("warn", "a part is away", { part, error: why });
     }
-    for (const { name } of probes) {
+    for (const { name } of this.options.needed) {
       if (!down.some(({ part }) => part === name || part.startsWith(`${name} `))) {
         telemetry.gauge("part_up", 1, { part: name });
       }

@@ -28,7 +28,8 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
   const answer = async (request: Request): Promise<Response> => {
     const exchange = new Exchange(request, ports.jobIds);
     const work = known.get(new URL(request.url).pathname);
-    if (work === undefined) return exchange.json(404, { error: "there is nothing at this address: the API is elsewhere" });
+    if (work === undefined)
+      return exchange.json(404, { error: "there is nothing at this address: the API is elsewhere" });
     if (request.method !== "GET" && request.method !== "HEAD") {
       return exchange.json(405, { error: `it takes GET, not ${request.method.slice(0, 20)}` }, { allow: "GET, HEAD" });
     }

@@ -1,9 +1,18 @@
 import type { Config } from "../config.ts";
+import type { Telemetry } from "../core/telemetry.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
 import { hasEmbeddedStore, openDatabase, openLedger } from "../house/stores.ts";
+import type { RedisAddress } from "../journal/connection.ts";
+import { RedisInspection } from "../journal/redis-inspection.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { processTelemetry } from "./process-telemetry.ts";
 
-/** Brings both databases to the current schema. Safe to repeat; servers by URL may be in use meanwhile. */
+const REDIS_MS = 10_000;
+
+/**
+ * Brings both databases to the current schema, and the queue to the current format. Safe to repeat. Servers by URL may be
+ * in use meanwhile, but for the queue when its format changes: no process of the former release may be at work then.
+ */
 export async function migrate(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;
   try {
@@ -11,8 +20,21 @@ export async function migrate(config: Config): Promise<number> {
     console.log("PostgreSQL has the current schema.");
     await (await openLedger(config, systemClock, "migrate")).close();
     console.log("ClickHouse has the current schema.");
+    if (config.redis !== null) {
+      await migrateQueue(config.redis, processTelemetry(config));
+      console.log("The queue has the current format.");
+    }
   } finally {
     lock?.release();
   }
   return 0;
+}
+
+async function migrateQueue(address: RedisAddress, telemetry: Telemetry): Promise<void> {
+  const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: REDIS_MS });
+  try {
+    await inspection.meta.openFormat("migrate");
+  } finally {
+    await inspection.close();
+  }
 }

@@ -51,7 +51,11 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(config: Config, { url, serviceUrl, clickhouseUrl, demoKey }: House, isTokenGiven: boolean): string {
+function firstScreen(
+  config: Config,
+  { url, serviceUrl, clickhouseUrl, demoKey }: House,
+  isTokenGiven: boolean,
+): string {
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);

@@ -2,8 +2,8 @@ import type { Config } from "../config.ts";
 import { ConfigurationError } from "../core/errors.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { RedisInspection } from "../journal/redis-inspection.ts";
-import { requireSealedKeys } from "../registry/open-registry.ts";
 import { requireSchema } from "../registry/migrate.ts";
+import { requireSealedKeys } from "../registry/open-registry.ts";
 import { noteMasterKey, readIdentity } from "../registry/registry-identity.ts";
 import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -31,10 +31,17 @@ export async function adoptStores(config: Config, telemetry: Telemetry): Promise
     await database.close();
   }
   if (!usesLedger(config)) {
-    throw new ConfigurationError("CLICKHOUSE_URL is unset and ROLES has no event store: run it with those of the recorder.");
+    throw new ConfigurationError(
+      "CLICKHOUSE_URL is unset and ROLES has no event store: run it with those of the recorder.",
+    );
   }
   const ledger = await openLedger(config, systemClock, "leave");
-  const eventStore = await ledger.identity().finally(() => ledger.close());
+  let eventStore: string;
+  try {
+    eventStore = await ledger.identity();
+  } finally {
+    await ledger.close();
+  }
   return await note(config, telemetry, { registry, event_store: eventStore, master_key: keyId });
 }
 
@@ -48,10 +55,10 @@ async function note(
     const { address } = redis;
     const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: WITHIN_MS });
     try {
-      const before = await inspection.meta();
+      const before = await inspection.meta.read();
       const lines: string[] = [];
       for (const [what, id] of Object.entries(belongings)) {
-        await inspection.setMeta(what, id);
+        await inspection.meta.set(what, id);
         const name = what.replace("_", " ");
         if (before[what] === id) lines.push(`${name}: ${id}, as before`);
         else lines.push(`${name}: ${id} from now on (was: ${before[what] ?? "none"})`);

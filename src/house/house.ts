@@ -5,7 +5,7 @@ import { UnavailableError } from "../core/errors.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import { JobIds } from "../core/ids.ts";
 import type { LedgerWriter } from "../core/ledger.ts";
-import type { DeliveryReport } from "../core/report.ts";
+import type { DeliveryReport, ReadinessProbe } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
 import { FolderLock } from "../embedded/folder-lock.ts";
@@ -23,6 +23,7 @@ import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+import { AwayParts } from "./away-parts.ts";
 import { createDemoTenant } from "./demo-tenant.ts";
 import { startListener, startReadiness } from "./listener.ts";
 import { openDomains } from "./open-domains.ts";
@@ -34,7 +35,6 @@ import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
 import { hasEmbeddedStore, openDatabase, openLedger, openRedis, openToAnalysts, usesLedger } from "./stores.ts";
-import { WaitingParts } from "./waiting-parts.ts";
 
 export interface HouseOptions {
   readonly config: Config;
@@ -93,22 +93,19 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   shutdown.add("history", "reports", () => reports.stop());
 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
-  const analysts = openToAnalysts(config, telemetry);
-  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  const clickhouseUrl = startAnalysts(options, shutdown);
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   const payloads = await openPayloads(options, shutdown, registry);
   payloads.startSweep({ directory, journal, ledger: ledger.reader });
-  const waiting = new WaitingParts();
-  startMailLog(options, shutdown, { reports, waiting });
-  const providers = await startProviders({ config, telemetry, reports, registry, waiting }, shutdown);
+  const away = new AwayParts(clock);
+  startMailLog(options, shutdown, { reports, away });
+  const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   const jobIds = new JobIds(clock, random);
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
-  const ledgerProbe = stores.ledger === null ? [] : [stores.ledger.reader];
-  const needed = [journal.probe, registry.probe, ...ledgerProbe];
-  const listener = await startListener({ config, shutdown, clock }, {
+  const listener = await startListener(config, shutdown, {
     journal,
     payloads: payloads.store,
     directory,
@@ -123,7 +120,12 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     passKit: openPassKit({ config, registry, jobIds, telemetry }),
     wallet,
     metricsText: () => metricsText(telemetry, wallet),
-    readiness: startReadiness(shutdown, { needed, relays: () => waiting.away(), clock, telemetry }),
+    readiness: startReadiness(shutdown, {
+      needed: neededParts(stores, registry),
+      beside: () => away.list(),
+      clock,
+      telemetry,
+    }),
     sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
@@ -142,10 +144,22 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const { bundles } = wallet;
   const open = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
   const channels = open.map((channel) => payloads.stored.over(channel));
-  if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels, waiting });
-  const clickhouseUrl = analysts?.url ?? null;
-  const stop = (graceMs: number) => shutdown.run(graceMs);
-  return { url, serviceUrl: listener, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop };
+  const delivering = { journal, directory, suppressions, owner, channels, away };
+  if (channels.length > 0) startDispatcher(options, shutdown, delivering);
+  const demoKey = demo?.apiKey ?? null;
+  return { url, serviceUrl: listener, clickhouseUrl, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
+}
+
+/** Without these nothing is done here. Only a process that has an event store needs one. */
+function neededParts({ journal, ledger }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
+  return [journal.probe, registry.probe, ...(ledger === null ? [] : [ledger.reader])];
+}
+
+/** Answers where analysts' tools find the ledger of this process, or null. */
+function startAnalysts({ config, telemetry }: HouseOptions, shutdown: Shutdown): string | null {
+  const analysts = openToAnalysts(config, telemetry);
+  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  return analysts?.url ?? null;
 }
 
 /** What goes on with the time is measured first. */
@@ -157,7 +171,7 @@ function metricsText(telemetry: ProcessTelemetry, wallet: OpenWallet): Promise<s
 async function startRegistry(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { database: { db }, journal }: Pick<Awaited<ReturnType<typeof openStores>>, "database" | "journal">,
+  { database: { db }, journal }: Pick<Stores, "database" | "journal">,
 ): Promise<OpenRegistry> {
   const vault = new Vault(config.masterKeys, systemRandom);
   const common = { clock: systemClock, random: systemRandom, telemetry };
@@ -194,13 +208,13 @@ function startPassSweep(
 function startMailLog(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { reports, waiting }: { readonly reports: DeliveryReports; readonly waiting: WaitingParts },
+  { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
 ): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
   const onReport = (report: DeliveryReport) => reports.take(report);
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
-  waiting.watch("mail log", () => mailLog.health());
+  away.addPart("mail log", () => mailLog.health());
   // Before the reports: those that they give up must not count as taken.
   shutdown.add("work", "mail log", () => mailLog.stop());
 }
@@ -211,13 +225,13 @@ interface Delivering {
   readonly suppressions: SuppressionList;
   readonly owner: string;
   readonly channels: readonly Channel[];
-  readonly waiting: WaitingParts;
+  readonly away: AwayParts;
 }
 
 function startDispatcher(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, suppressions, owner, channels, waiting }: Delivering,
+  { journal, directory, suppressions, owner, channels, away }: Delivering,
 ): void {
   const dispatcher = new Dispatcher({
     journal,
@@ -231,7 +245,7 @@ function startDispatcher(
     telemetry,
   });
   dispatcher.start();
-  waiting.add(() => dispatcher.away().map(({ relay, sinceMs }) => ({ part: `relay ${relay}`, sinceMs })));
+  away.addRelays(dispatcher);
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 
@@ -246,6 +260,8 @@ const NO_LEDGER = {
   },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no ledger")) },
 };
+
+type Stores = Awaited<ReturnType<typeof openStores>>;
 
 async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {
   const { config, telemetry } = options;

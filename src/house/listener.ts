@@ -3,23 +3,17 @@ import { Readiness } from "../api/readiness.ts";
 import { createServer } from "../api/server.ts";
 import { type ServiceServer, type ServiceServerPorts, serveService } from "../api/service-server.ts";
 import type { Config } from "../config.ts";
-import { type Clock, sleep } from "../core/clock.ts";
+import { sleep } from "../core/clock.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { PassKit } from "./open-pass-kit.ts";
 import type { Shutdown } from "./shutdown.ts";
 
-export interface ListenerOptions {
-  readonly config: Config;
-  readonly shutdown: Shutdown;
-  readonly clock: Clock;
-}
-
 /** Where this process listens: every role has `/health`, `/ready` and `/metrics`, the role `api` all the rest, too. */
 export async function startListener(
-  options: ListenerOptions,
+  config: Config,
+  shutdown: Shutdown,
   ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: PassKit },
 ): Promise<string> {
-  const { config, shutdown, clock } = options;
   const draining = new AbortController();
   if (!config.roles.includes("api")) {
     const server = startService(config, { ...ports, whenDraining: draining.signal });
@@ -30,10 +24,10 @@ export async function startListener(
   }
   const server = createServer({ ...ports, whenDraining: draining.signal });
   shutdown.add("work", "api", async () => {
-    const drainedFromMs = clock.monotonicMs();
+    const drainedFromMs = ports.clock.monotonicMs();
     draining.abort();
     // Load balancers hear of it from `/ready`, and send requests here until they have.
-    await sleep(clock, shutdown.graceMs);
+    await sleep(ports.clock, shutdown.graceMs);
     await server.stop();
     // Whatever the last requests made due.
     await ports.passKit.stop(drainedFromMs);

@@ -18,9 +18,9 @@ import { systemRandom } from "../runtime/system-random.ts";
 import { joinedMailbox } from "../sandbox/joined-mailbox.ts";
 import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import { type ApplePush, platformApple, startApplePush } from "./apple.ts";
+import type { AwayParts } from "./away-parts.ts";
 import { platformGoogle, startGoogle } from "./google.ts";
 import type { Shutdown } from "./shutdown.ts";
-import type { WaitingParts } from "./waiting-parts.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
 
 /** What stands between this process and the world that messages go to. */
@@ -49,16 +49,17 @@ export interface ProvidersPorts {
   readonly telemetry: Telemetry;
   readonly reports: DeliveryReports;
   readonly registry: Pick<OpenRegistry, "googleClasses">;
-  readonly waiting: WaitingParts;
+  readonly away: AwayParts;
 }
 
 /** Starts the sandboxes that stand in for what the configuration does not name. */
 export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown): Promise<Providers> {
-  const { config, telemetry, registry } = ports;
+  const { config, telemetry, registry, away } = ports;
   const apple = await platformApple(config);
   const platform = { whatsapp: platformWhatsapp(config), apple, google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about what became of a pass.
   const google = await startGoogle({ config, telemetry, platform, classOwners: registry.googleClasses }, shutdown);
+  away.addPart("Google wallet", () => google.wallet.health());
   const common = { platform, google: google.wallet };
   if (!config.roles.includes("dispatcher")) {
     return { ...common, mailbox: sandboxOf(config, [google.mailbox]), openChannels: () => [] };
@@ -100,14 +101,14 @@ async function startSmtp({ config, telemetry, reports }: ProvidersPorts, shutdow
 function openEmail(
   smtpUrl: string,
   { publicUrl, links }: Surroundings,
-  { config, telemetry, waiting }: Pick<ProvidersPorts, "config" | "telemetry" | "waiting">,
+  { config, telemetry, away }: Pick<ProvidersPorts, "config" | "telemetry" | "away">,
   shutdown: Shutdown,
 ): EmailChannel {
   const ownRelays = config.providers === "live";
   const filter = spamFilterFor(config.spamFilter);
   const spam =
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
-  if (spam !== null) waiting.watch("spam filter", () => spam.health());
+  if (spam !== null) away.addPart("spam filter", () => spam.health());
   const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
   const email = new EmailChannel({ ...common, ownRelays, spam });
   shutdown.add("providers", "e-mail connections", () => email.close());

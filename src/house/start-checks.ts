@@ -47,7 +47,8 @@ export async function checkStart(options: StartChecks): Promise<{ stop(): void }
   const inspection = await RedisInspection.open({ ...options, address: redis, withinMs: REDIS_START_MS });
   try {
     if (config.redis !== null) await requireFitness(inspection, config, telemetry);
-    await inspection.openFormat(config.redis === null ? "migrate" : "refuse");
+    // Other processes may be at work on a shared queue; on our own there is nobody else.
+    await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
     const queue = new QueueBelongings(inspection, config, telemetry);
     await queue.requireMasterKey(masterKey);
     await queue.require("registry", (await readIdentity(db)).registry);
@@ -102,18 +103,18 @@ class QueueBelongings {
   ) {}
 
   async require(what: Belonging, id: string): Promise<void> {
-    const owned = await this.inspection.claimMeta(what, id);
+    const owned = await this.inspection.meta.claim(what, id);
     if (owned === id) return;
     if (this.config.redis !== null) throw foreignStore(what, this.config);
-    await this.inspection.setMeta(what, id);
+    await this.inspection.meta.set(what, id);
     this.telemetry.log("warn", "the queue belongs to another store from now on", { store: what, was: owned, is: id });
   }
 
   async requireMasterKey(first: string): Promise<void> {
-    const noted = await this.inspection.claimMeta("master_key", first);
+    const noted = await this.inspection.meta.claim("master_key", first);
     if (noted === first) return;
     if (!masterKeyIds(this.config).includes(noted)) throw foreignKey(noted, "The queue in Redis");
-    await this.inspection.setMeta("master_key", first);
+    await this.inspection.meta.set("master_key", first);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { ConfigurationError } from "../core/errors.ts";
-import { QUEUE_FORMAT, type QueueMeta } from "../journal/format.ts";
+import { QUEUE_FORMAT } from "../journal/format.ts";
 import { RedisInspection } from "../journal/redis-inspection.ts";
 import { requireSchema } from "../registry/migrate.ts";
 import { readIdentity } from "../registry/registry-identity.ts";
@@ -18,7 +18,7 @@ const WITHIN_MS = 4_000;
  */
 export class StoreChecks {
   private readonly telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });
-  private meta: QueueMeta | null = null;
+  private meta: Readonly<Record<string, string>> | null = null;
   private registry: string | null = null;
   private eventStore: string | null = null;
 
@@ -32,8 +32,9 @@ export class StoreChecks {
     try {
       const { problems, warnings, summary } = fitnessOf(await inspection.servers(), address.kind === "cluster");
       if (problems.length > 0) throw new ConfigurationError(...problems);
-      this.meta = await inspection.meta();
-      requireKnownFormat(this.meta["format"]);
+      const format = await inspection.meta.format();
+      if (format !== QUEUE_FORMAT) throw new ConfigurationError(formatProblem(format));
+      this.meta = await inspection.meta.read();
       return [`answers (${summary})`, ...warnings.map((warning) => `warning: ${warning}`)].join("\n");
     } finally {
       await inspection.close();
@@ -70,7 +71,8 @@ export class StoreChecks {
   /** Whether what answered above is one installation's. After the others. */
   async together(): Promise<string> {
     const { meta, config } = this;
-    if (meta === null) return config.redis === null ? "the queue is this folder's own" : "not known: Redis did not tell";
+    if (meta === null)
+      return config.redis === null ? "the queue is this folder's own" : "not known: Redis did not tell";
     const { master_key: key, registry, event_store: eventStore } = meta;
     const problems: string[] = [];
     if (key !== undefined && !masterKeyIds(config).includes(key)) {
@@ -83,7 +85,8 @@ export class StoreChecks {
       problems.push(...foreignStore("event_store", config).problems);
     }
     if (problems.length > 0) throw new ConfigurationError(...problems);
-    if (registry === undefined) return "the queue is new, and will belong to the stores of the process that starts first";
+    if (registry === undefined)
+      return "the queue is new, and will belong to the stores of the process that starts first";
     return `the queue belongs to these stores${this.privateOnes()}`;
   }
 
@@ -96,13 +99,12 @@ export class StoreChecks {
   }
 }
 
-function missing(program: string): never {
-  throw new Error(`${program} is not installed`);
+function formatProblem(format: number): string {
+  const remedy =
+    format < QUEUE_FORMAT ? "stop its processes and run `waybill migrate`" : "start a release that reads it";
+  return `the queue has format ${format}, and this release reads ${QUEUE_FORMAT}: ${remedy}.`;
 }
 
-function requireKnownFormat(format: string | undefined): void {
-  if (format === undefined || Number(format) === QUEUE_FORMAT) return;
-  throw new ConfigurationError(
-    `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. Start a release that reads it.`,
-  );
+function missing(program: string): never {
+  throw new Error(`${program} is not installed`);
 }

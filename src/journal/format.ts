@@ -20,9 +20,6 @@ export type FormatMode = "migrate" | "refuse";
 const script = new Script(migrateLua, "run");
 const FORMAT = "format";
 
-/** What is agreed on, by field: the format, and which stores and master key the queue belongs to. */
-export type QueueMeta = Readonly<Record<string, string>>;
-
 /** What all processes of a queue must agree on. */
 export class Meta {
   constructor(
@@ -30,7 +27,7 @@ export class Meta {
     private readonly telemetry: Telemetry,
   ) {}
 
-  read(): Promise<QueueMeta> {
+  read(): Promise<Record<string, string>> {
     return this.connection.hgetall(META_KEY).catch(fail);
   }
 
@@ -43,8 +40,13 @@ export class Meta {
     await this.connection.hset(META_KEY, field, value).catch(fail);
   }
 
+  /** What the queue is written in; an empty one will be written in this release's format. */
+  async format(): Promise<number> {
+    return Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
+  }
+
   async openFormat(mode: FormatMode): Promise<void> {
-    const format = Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
+    const format = await this.format();
     if (format === QUEUE_FORMAT) {
       await this.claim(FORMAT, String(QUEUE_FORMAT));
       return;
@@ -83,7 +85,7 @@ export class Meta {
       }
     }
     for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);
-    await this.set(FORMAT, String(QUEUE_FORMAT));
+    await this.connection.hset(META_KEY, FORMAT, QUEUE_FORMAT).catch(fail);
     this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
   }
 

@@ -3,7 +3,7 @@ import { type Clock, sleep } from "../core/clock.ts";
 import { ConfigurationError, UnavailableError } from "../core/errors.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { type FormatMode, Meta, type QueueMeta } from "./format.ts";
+import { Meta } from "./format.ts";
 
 /** What one Redis server says about itself. Null: it does not say. */
 export interface RedisFacts {
@@ -29,13 +29,14 @@ export interface RedisInspectionOptions {
 
 /** A short look at Redis before anything works on it: what kind of server it is, and whose queue it holds. */
 export class RedisInspection {
-  private readonly agreed: Meta;
+  /** What the queue there says about itself. */
+  readonly meta: Meta;
 
   private constructor(
     private readonly connection: RedisConnection,
     telemetry: Telemetry,
   ) {
-    this.agreed = new Meta(connection, telemetry);
+    this.meta = new Meta(connection, telemetry);
   }
 
   /** Rejects with `UnavailableError` where nothing answers. */
@@ -67,23 +68,6 @@ export class RedisInspection {
     }
   }
 
-  meta(): Promise<QueueMeta> {
-    return this.agreed.read();
-  }
-
-  claimMeta(field: string, value: string): Promise<string> {
-    return this.agreed.claim(field, value);
-  }
-
-  setMeta(field: string, value: string): Promise<void> {
-    return this.agreed.set(field, value);
-  }
-
-  /** As `Meta.openFormat`. */
-  openFormat(mode: FormatMode): Promise<void> {
-    return this.agreed.openFormat(mode);
-  }
-
   close(): Promise<void> {
     this.connection.disconnect();
     return Promise.resolve();
@@ -99,14 +83,21 @@ function isNoCluster(message: string): boolean {
 }
 
 function notAnswered(lastError: string): UnavailableError {
-  return new UnavailableError(`no Redis answers at the address in REDIS_URL${lastError === "" ? "" : ` (${lastError})`}`);
+  return new UnavailableError(
+    `no Redis answers at the address in REDIS_URL${lastError === "" ? "" : ` (${lastError})`}`,
+  );
 }
 
 async function factsOf(node: Redis): Promise<RedisFacts> {
   // One call for each section: servers before 7 take a single name.
   const sections = ["server", "persistence", "memory", "replication", "cluster"] as const;
   const texts = await Promise.all(sections.map((section) => node.info(section)));
-  const info = new Map(texts.join("\n").split(/\r?\n/).map((line) => pairOf(line)));
+  const info = new Map(
+    texts
+      .join("\n")
+      .split(/\r?\n/)
+      .map((line) => pairOf(line)),
+  );
   return {
     place: placeOf(node),
     version: info.get("redis_version") ?? null,

@@ -67,7 +67,7 @@ export interface RedisJournalOptions {
 export class RedisJournal implements Journal, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
     name: "redis",
-    check: () => probeRedis(this.front),
+    check: () => probeRedis(this.front, this.options.clock),
   };
 
   /** Messages that people wrote to the numbers that are sent from. */
@@ -99,7 +99,12 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     this.owner = connector.connect();
     this.subscriber = connector.connect();
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
-    this.acceptor = new Acceptor(this.front, clock, shardsPerCall, new Replicas(this.front, options.replicasAcked ?? 0));
+    this.acceptor = new Acceptor(
+      this.front,
+      clock,
+      shardsPerCall,
+      new Replicas(this.front, options.replicasAcked ?? 0),
+    );
     this.observer = new Observer(this.owner, clock, shardsPerCall);
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.references = new References(this.owner, this.front, clock);

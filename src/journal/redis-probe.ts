@@ -1,4 +1,5 @@
 import { Cluster, type Redis } from "ioredis";
+import { type Clock, sleep } from "../core/clock.ts";
 import { PartsAwayError } from "../core/report.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 
@@ -10,18 +11,18 @@ const NAME = "redis";
  * Rejects while Redis does not answer. In a cluster each master is asked: with one away, its share of the tenants can
  * do nothing while the others work.
  */
-export async function probeRedis(connection: RedisConnection): Promise<void> {
-  if (connection instanceof Cluster) return probeCluster(connection);
+export async function probeRedis(connection: RedisConnection, clock: Clock): Promise<void> {
+  if (connection instanceof Cluster) return probeCluster(connection, clock);
   await connection.ping().catch((error: unknown) => Promise.reject(redisFailure(error)));
 }
 
-async function probeCluster(cluster: Cluster): Promise<void> {
+async function probeCluster(cluster: Cluster, clock: Clock): Promise<void> {
   const nodes = new Map(cluster.nodes("all").map((node) => [`${node.options.host}:${node.options.port}`, node]));
-  const masters = await mastersOf([...nodes.values()]);
+  const masters = await mastersOf([...nodes.values()], clock);
   const checked = await Promise.all(
     masters.map(async (place) => {
       const node = nodes.get(place);
-      return node !== undefined && (await answers(node)) ? [] : [`${NAME} ${place}`];
+      return node !== undefined && (await answers(node, clock)) ? [] : [`${NAME} ${place}`];
     }),
   );
   const away = checked.flat();
@@ -29,14 +30,19 @@ async function probeCluster(cluster: Cluster): Promise<void> {
   if (masters.length === 0) throw new Error("no node of the cluster says who its masters are");
 }
 
-async function answers(node: Redis): Promise<boolean> {
-  return (await within(node.ping().then(() => true))) ?? false;
+async function answers(node: Redis, clock: Clock): Promise<boolean> {
+  return (
+    (await within(
+      clock,
+      node.ping().then(() => true),
+    )) ?? false
+  );
 }
 
 /** `host:port` of each master that owns slots, as the first node that answers knows them. */
-async function mastersOf(nodes: readonly Redis[]): Promise<readonly string[]> {
+async function mastersOf(nodes: readonly Redis[], clock: Clock): Promise<readonly string[]> {
   const asked = nodes.map(async (node) => {
-    const reply = await within(node.cluster("SLOTS") as Promise<unknown>);
+    const reply = await within(clock, node.cluster("SLOTS") as Promise<unknown>);
     if (!Array.isArray(reply)) throw new Error("no answer");
     return reply.map((range) => masterOfRange(range, node.options.host ?? ""));
   });
@@ -49,12 +55,12 @@ function masterOfRange(range: unknown, teller: string): string {
   return `${typeof host === "string" && host !== "" ? host : teller}:${String(port)}`;
 }
 
-async function within<T>(asked: Promise<T>): Promise<T | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), NODE_TIMEOUT_MS);
+async function within<T>(clock: Clock, asked: Promise<T>): Promise<T | null> {
+  const answered = new AbortController();
+  const late = sleep(clock, NODE_TIMEOUT_MS, answered.signal).then(() => null);
   try {
     return await Promise.race([asked.catch(() => null), late]);
   } finally {
-    clearTimeout(timer);
+    answered.abort();
   }
 }

@@ -251,7 +251,7 @@ test("the configuration is frozen through and through", () => {
 
 test("the documentation's table has a row for every setting", () => {
   const rows = configTable().split("\n");
-  expect(rows).toContain("| `PORT` | `3000` | port of the HTTP listener; `0` takes a free one |");
+  expect(rows).toContain("| `PORT` | `3000` | port of the HTTP listener, which every role has; `0` takes a free one |");
   expect(rows).toContain(
     "| `OPERATOR_TOKEN` | generated, in `WAYBILL_HOME/operator-token` | bearer token of `/dash/api` |",
   );

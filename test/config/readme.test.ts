@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { SETTINGS, type Setting } from "../../src/config/settings.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
 import { configTable, withoutEffect } from "../../src/config.ts";
 
 test("the README lists every setting as the program reads it", async () => {

@@ -45,7 +45,13 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
   beforeAll(async () => {
     const settings = ["--min-replicas-to-write", MIN_REPLICAS];
     [cluster, postgres, sink] = await Promise.all([startRedisCluster(3, settings), createPostgres(), startSmtpSink()]);
-    urls = { ...SHARED, REDIS_URL: cluster.url, DATABASE_URL: postgres.url, SMTP_URL: sink.url, REDIS_REPLICAS_ACKED: ACKED };
+    urls = {
+      ...SHARED,
+      REDIS_URL: cluster.url,
+      DATABASE_URL: postgres.url,
+      SMTP_URL: sink.url,
+      REDIS_REPLICAS_ACKED: ACKED,
+    };
     const home = await newHome();
     expect((await runCommand(["migrate"], { ...SHARED, DATABASE_URL: postgres.url, WAYBILL_HOME: home })).code).toBe(0);
     front = await start("api,recorder");
@@ -54,12 +60,9 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
   }, 90_000);
 
   afterAll(async () => {
-    for (const waybill of processes) await waybill.kill();
-    for (const home of homes) await home.remove();
-    await sink.stop();
-    await cluster.stop();
-    await postgres.remove();
-  }, 30_000);
+    await Promise.all(processes.map((waybill) => waybill.kill()));
+    await Promise.all([...homes.map((home) => home.remove()), sink.stop(), cluster.stop(), postgres.remove()]);
+  }, 60_000);
 
   async function newHome(): Promise<string> {
     const home = await temporaryHome();
@@ -80,22 +83,26 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
     expect(code).toBe(0);
   }, 20_000);
 
-  test(`nothing that is answered with 202 is sent twice or lost while ${KILLS} of its masters are killed`, async () => {
-    const all: Accepted[] = [];
-    const rows: string[] = [];
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      const victim = (await cluster.masters())[kill % 3];
-      if (victim === undefined) throw new Error("the cluster has no such master");
-      const round = await load(victim);
-      all.push(...round.accepted);
-      rows.push(`${round.accepted.length} accepted, ${round.refused} refused, away for ${round.awayMs} ms`);
-    }
-    const lost = await missingAfter(all);
-    const twice = [...sink.received.values()].filter((times) => times > 1).length;
-    for (const row of rows) process.stderr.write(`${row}\n`);
-    process.stderr.write(`${KILLS} kills, ${all.length} accepted, ${lost.length} lost, ${twice} sent twice\n`);
-    expect(lost.length).toBe(0);
-  }, 60_000 + KILLS * 60_000);
+  test(
+    `nothing that is answered with 202 is sent twice or lost while ${KILLS} of its masters are killed`,
+    async () => {
+      const all: Accepted[] = [];
+      const rows: string[] = [];
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        const victim = (await cluster.masters())[kill % 3];
+        if (victim === undefined) throw new Error("the cluster has no such master");
+        const round = await load(victim);
+        all.push(...round.accepted);
+        rows.push(`${round.accepted.length} accepted, ${round.refused} refused, away for ${round.awayMs} ms`);
+      }
+      const lost = await missingAfter(all);
+      const twice = [...sink.received.values()].filter((times) => times > 1).length;
+      for (const row of rows) process.stderr.write(`${row}\n`);
+      process.stderr.write(`${KILLS} kills, ${all.length} accepted, ${lost.length} lost, ${twice} sent twice\n`);
+      expect(lost.length).toBe(0);
+    },
+    60_000 + KILLS * 60_000,
+  );
 
   /** Sends until enough is accepted on either side of the kill. */
   async function load(victim: ClusterNode) {
@@ -150,7 +157,11 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
     return await eventually(
       "what is accepted is sent and recorded, or gone",
       async () => {
-        const sent = new Map(await Promise.all(tenants.map(async (one) => [one.id, await readAllEvents(front, one)] as const)));
+        const reading = tenants.map(async (tenant) => [tenant.id, await readAllEvents(front, tenant)] as const);
+        // While a node comes back, and on a busy machine, some reads have no answer in time.
+        const read = await Promise.all(reading).catch(() => null);
+        if (read === null) return null;
+        const sent = new Map(read);
         const missing = all.filter(({ tenant, jobId }) => !sent.get(tenant.id)?.byJob.get(jobId)?.includes("sent"));
         if (missing.length === 0) return missing;
         const isSettled = missing.length === before;

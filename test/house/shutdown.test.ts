@@ -15,7 +15,7 @@ test("an insert in progress gets the time that a quick drain has left over, and 
   shutdown.add("clients", "journal", () => new Promise(() => {}));
   shutdown.add("stores", "clickhouse", () => order.push("closed"));
   const startedAtMs = performance.now();
-  await shutdown.run();
+  await shutdown.run(0);
   expect(order).toEqual(["drained", "inserted", "closed"]);
   expect(telemetry.lines).toEqual([
     "debug: stopped",

@@ -55,7 +55,14 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
   async function dispatcher(redis: RedisServer, changes: Readonly<Record<string, string>> = {}) {
     const WAYBILL_HOME = await newHome();
     const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
-    return { WAYBILL_HOME, ...urls, MASTER_KEY, OPERATOR_TOKEN: "operator-token-of-the-test", ROLES: "dispatcher", ...changes };
+    return {
+      WAYBILL_HOME,
+      ...urls,
+      MASTER_KEY,
+      OPERATOR_TOKEN: "operator-token-of-the-test",
+      ROLES: "dispatcher",
+      ...changes,
+    };
   }
 
   async function start(environment: Readonly<Record<string, string>>): Promise<void> {

@@ -87,7 +87,9 @@ async function isWhole(nodes: readonly ClusterNode[], count: number): Promise<bo
     const info = String(await client.call("CLUSTER", "INFO"));
     const replication = await client.info("replication");
     const isMaster = replication.includes("role:master");
-    const isLinked = isMaster ? /slave0:.*state=online/.test(replication) : replication.includes("master_link_status:up");
+    const isLinked = isMaster
+      ? /slave0:.*state=online/.test(replication)
+      : replication.includes("master_link_status:up");
     return { isOk: info.includes("cluster_state:ok") && isLinked, isMaster };
   });
   const seen = await Promise.all(looks).catch(() => []);
@@ -144,8 +146,8 @@ async function startNode(folder: string, settings: readonly string[]): Promise<C
       server.kill("SIGKILL");
       await server.exited;
     },
-    pause: () => void server.kill("SIGSTOP"),
-    resume: () => void server.kill("SIGCONT"),
+    pause: () => server.kill("SIGSTOP"),
+    resume: () => server.kill("SIGCONT"),
     async restart() {
       server = spawn();
       await eventually("a node answers again", isUp);

@@ -68,8 +68,7 @@ export async function startWaybill(
   });
   const screen = await readScreen(server.stdout);
   const url = /(?:API|Service) +(http:\S+)/.exec(screen)?.[1];
-  if (url === undefined)
-    throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
+  if (url === undefined) throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
   const token = environment["OPERATOR_TOKEN"] ?? (await readFile(join(home, "operator-token"), "utf8")).trim();
   const call = async (path: string, init: RequestInit, body: unknown): Promise<Answer> => {
     const headers = new Headers(init.headers);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Balancer } from "../support/balancer.ts";
 import { startChdb } from "../support/chdb-ledger.ts";
 import { serveClickHouse } from "../support/clickhouse-http.ts";
-import { Balancer } from "../support/balancer.ts";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildOf, commitOf, type FormerBuild, hasDrainGrace, queueFormatOf } from "../support/former-build.ts";

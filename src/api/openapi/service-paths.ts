@@ -30,7 +30,10 @@ export const servicePaths: JsonObject = {
         "200": answer({
           description: "All are that it cannot do without. What else is away is listed.",
           schema: "Ready",
-          example: { status: "ready", away: [{ part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" }] },
+          example: {
+            status: "ready",
+            away: [{ part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" }],
+          },
         }),
         "503": answer({
           description: "At least one is down, or the process is stopping.",

@@ -1,0 +1,36 @@
+import type { Dispatcher } from "../actors/dispatcher.ts";
+import type { AwayPart } from "../api/readiness.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Health } from "../core/health.ts";
+
+/** The parts that are away while work goes on, for `/ready`. Each of them logs and measures itself. */
+export class AwayParts {
+  private readonly sources: (() => readonly AwayPart[])[] = [];
+
+  constructor(private readonly clock: Clock) {}
+
+  list(): readonly AwayPart[] {
+    return this.sources.flatMap((source) => source());
+  }
+
+  addPart(part: string, health: () => Health): void {
+    this.sources.push(() => {
+      const { up, sinceMs } = health();
+      return up ? [] : [{ part, sinceMs: sinceMs ?? this.clock.nowMs() }];
+    });
+  }
+
+  /** Tenants' own relays are counted and not named: strangers can read it. */
+  addRelays(dispatcher: Pick<Dispatcher, "away">): void {
+    this.sources.push(() => {
+      const away = dispatcher.away();
+      const own = away.filter(({ isOwn }) => isOwn);
+      const shared = away.filter(({ isOwn }) => !isOwn);
+      const sinceMs = (forMs: number) => this.clock.nowMs() - forMs;
+      const named = shared.map((relay) => ({ part: `relay ${relay.relay}`, sinceMs: sinceMs(relay.sinceMs) }));
+      if (own.length === 0) return named;
+      const longest = Math.max(...own.map((relay) => relay.sinceMs));
+      return [...named, { part: `relays of tenants' own: ${own.length}`, sinceMs: sinceMs(longest) }];
+    });
+  }
+}
