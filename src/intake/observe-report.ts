@@ -22,8 +22,7 @@ export async function observeReport(
   const tenant = await directory.byId(tenantId);
   if (tenant === null) return "unknown";
   const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
-  const observe = (known: JobRecord | null) =>
-    journal.observe(tenant, { jobId, type, result, suppress, known });
+  const observe = (known: JobRecord | null) => journal.observe(tenant, { jobId, type, result, suppress, known });
   const answer = await observe(null);
   if (answer !== "unknown") return answer;
   const known = await ledger.job(tenantId, jobId);

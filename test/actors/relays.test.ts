@@ -178,7 +178,13 @@ test("a tenant's own relay that is away concerns nobody else", async () => {
 
 test("a job is given up when its relay has been away for as long as the plan says", async () => {
   const world = new RelayWorld(() => REFUSES);
-  const plan = { name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE, holdMs: 2 * HOUR_MS };
+  const plan = {
+    name: "pro",
+    requestsPerMinute: 1_000_000,
+    deliveriesPerSecond: null,
+    ...QUEUE_SHARE,
+    holdMs: 2 * HOUR_MS,
+  };
   const tenant = world.tenant("acme", null, { plan });
   const old = world.accept(tenant, 300);
   const dispatcher = world.start();
@@ -202,7 +208,13 @@ test("a job is given up when its relay has been away for as long as the plan say
 test("an outage of a few minutes gives up no job, however old it is", async () => {
   let isUp = false;
   const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
-  const plan = { name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE, holdMs: 2 * HOUR_MS };
+  const plan = {
+    name: "pro",
+    requestsPerMinute: 1_000_000,
+    deliveriesPerSecond: null,
+    ...QUEUE_SHARE,
+    holdMs: 2 * HOUR_MS,
+  };
   const tenant = world.tenant("acme", null, { plan });
   const old = world.accept(tenant, 3);
   await world.advance(5 * HOUR_MS);

@@ -136,7 +136,13 @@ describe("an outage of a relay", () => {
   }
 
   test("that is longer than the plan holds a message fails it then, and not before", () => {
-    const plan = { name: "short", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE, holdMs: 10 * MINUTE_MS };
+    const plan = {
+      name: "short",
+      requestsPerMinute: 1_000_000,
+      deliveriesPerSecond: null,
+      ...QUEUE_SHARE,
+      holdMs: 10 * MINUTE_MS,
+    };
     const story = new Story({ tenants: tenantsLike(["acme"], { plan }) });
     story.trouble("acme", "away", 60 * MINUTE_MS);
     const jobs = story.acceptMany(10);
