@@ -36,9 +36,9 @@ test.each<[what: string, html: string, x: Json]>([
 ])("%s is refused before it is made", (_, html, x) => {
   const payload = letter(html, x);
   const startMs = performance.now();
-  for (let i = 0; i < 20; i += 1) expect(compose(payload)).toBe(TOO_LARGE);
-  // Twenty of them: made in full, each takes as long as this or runs out of memory.
-  expect(performance.now() - startMs).toBeLessThan(1_000);
+  for (let i = 0; i < 5; i += 1) expect(compose(payload)).toBe(TOO_LARGE);
+  // Made in full, five of the first kind take more than twice as long on an idle machine.
+  expect(performance.now() - startMs).toBeLessThan(2_000);
   expect(isTooLarge(payload)).toBe(true);
 });
 
