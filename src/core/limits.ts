@@ -52,8 +52,6 @@ export const limits = {
   commitWaitMs: 5_000,
   /** How long an accept whose effect is unknown is repeated before the caller hears of it. */
   acceptRetryMs: 5_000,
-  /** How long a try of an accept can be on its way and still be known for one that was repeated. */
-  acceptLateMsMax: 10 * 60_000,
 
   // Leases.
   leaseTtlMs: 10_000,
@@ -67,7 +65,6 @@ export const limits = {
   /** A tenant's deliveries under way on a channel. */
   tenantWindowMax: 64,
   pullEntriesPerBoxMax: 64,
-  pullBytesPerBoxMax: 1024 * 1024,
   pullBoxesMax: 64,
   pullDueMax: 256,
   pullReadyMax: 256,
@@ -109,10 +106,6 @@ export const limits = {
   /** How long a job waits for its retries, all of them together. */
   retryWaitedMsMax: 24 * 60 * 60 * 1000,
   attemptsMax: 12,
-  /** A failed job's payload is kept this long for the operator's retry. */
-  failedKeptMs: 7 * 24 * 60 * 60 * 1000,
-  /** A larger payload is not kept: failures must not fill the journal. */
-  failedBytesMax: 64 * 1024,
 
   // Wallet.
   /** Passes that a process works on at one time. */
@@ -228,10 +221,6 @@ export const limits = {
   recordBytesMax: 8 * 1024 * 1024,
   /** How long a job stays readable in Redis once it is final and in the ledger. */
   jobKeptMs: 15 * 60 * 1000,
-  /** A bucket of job records gets its jobs within this time, but for stragglers, which keep it from expiring. */
-  bucketFilledMs: 10_000,
-  /** Not before this age does a bucket expire. */
-  bucketClosesMs: 30_000,
 
   /** How long a provider's report waits for our own note that the message was handed over. */
   reportHoldMs: 5_000,
@@ -337,7 +326,6 @@ assert(
   "a chat message ends by its own time-out",
 );
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
-assert(limits.bucketFilledMs < limits.bucketClosesMs, "no bucket expires that still gets jobs without notice");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
 assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");
