@@ -20,7 +20,8 @@ import { type LatencySummary, round, summarise } from "./latency.ts";
 
 const SHARDS = 16;
 const TARGET = { database: "bench", cluster: null } as const;
-const LEASE_MS = 600_000;
+/** No pull here comes to as much. */
+const PULL_BYTES = 64 * 1024 * 1024;
 
 export interface RecorderReport {
   readonly visibility: readonly { readonly perSecond: number; readonly events: number; readonly ms: LatencySummary }[];
@@ -104,7 +105,7 @@ class EndingJobs {
   static async queue(journal: Journal): Promise<EndingJobs> {
     const role: LeaseRole = "dispatcher";
     const leases = await Promise.all(
-      Array.from({ length: SHARDS }, (_, shard) => journal.acquire(shard, role, "bench", LEASE_MS)),
+      Array.from({ length: SHARDS }, (_, shard) => journal.acquire(shard, role, "bench", null)),
     );
     return new EndingJobs(
       journal,
@@ -140,8 +141,10 @@ class EndingJobs {
     );
     const box = { tenantId: tenant.tenantId, channel: "email" } as const;
     const pulled = await this.journal.pull(lease, {
-      boxes: [{ box, after: null, entriesMax: count }],
+      boxes: [{ box, after: null, entriesMax: count, bytesMax: PULL_BYTES }],
       survey: false,
+      bytesMax: PULL_BYTES,
+      shardTimeMs: null,
     });
     if (pulled === FENCED) throw new Error("the shard is lost");
     await this.journal.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent));

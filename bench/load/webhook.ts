@@ -14,6 +14,8 @@ import { type LatencySummary, summarise } from "./latency.ts";
 
 const TENANTS = 20;
 const CONNECTIONS = 16;
+/** No pull here comes to as much. */
+const PULL_BYTES = 64 * 1024 * 1024;
 const SECRET = "webhook-secret-of-the-benchmark";
 
 export interface WebhookVariant {
@@ -52,7 +54,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   const leases = new Map<number, Lease>();
   for (const { shard } of tenants) {
     if (leases.has(shard)) continue;
-    const lease = await journal.acquire(shard, "dispatcher", "bench", 3_600_000);
+    const lease = await journal.acquire(shard, "dispatcher", "bench", null);
     if (lease !== null) leases.set(shard, lease);
   }
   return {
@@ -100,7 +102,8 @@ async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling
   const box = { tenantId: tenant.tenantId, channel: "whatsapp" } as const;
   const jobs: HandedOver[] = [];
   for (let after: string | null = null; ; ) {
-    const pulled = await journal.pull(lease, { boxes: [{ box, after, entriesMax: 256 }], survey: false });
+    const boxes = [{ box, after, entriesMax: 256, bytesMax: PULL_BYTES }];
+    const pulled = await journal.pull(lease, { boxes, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
     const mail = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
     if (mail.length === 0) return jobs;
     after = mail.at(-1)?.entryId ?? null;

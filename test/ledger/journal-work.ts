@@ -7,7 +7,6 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 
 const PER_MINUTE = 1_000_000;
-const LEASE_MS = 60_000;
 const jobIds = new JobIds(systemClock, systemRandom);
 
 /** Accepts, pulls and settles e-mails of one tenant, every third of which fails, and answers their ids. */
@@ -18,7 +17,7 @@ export async function sendJobs(journal: Journal, tenant: TenantRef, count: numbe
       return journal.accept(tenant, PER_MINUTE, { ...work, template: "welcome", idempotency: null });
     }),
   );
-  const lease = await journal.acquire(tenant.shard, "dispatcher", "test", LEASE_MS);
+  const lease = await journal.acquire(tenant.shard, "dispatcher", "test", null);
   if (lease === null) throw new Error("the lease is taken");
   let after: string | null = null;
   for (let settled = 0; settled < count; ) {
@@ -43,7 +42,9 @@ async function pullSome(
   { tenantId, after }: { readonly tenantId: string; readonly after: string | null },
 ): Promise<readonly QueuedJob[]> {
   const box = { tenantId, channel: "email" } as const;
-  const pulled = await journal.pull(lease, { boxes: [{ box, after, entriesMax: 64 }], survey: false });
+  const bytesMax = 1024 * 1024;
+  const boxes = [{ box, after, entriesMax: 64, bytesMax }];
+  const pulled = await journal.pull(lease, { boxes, survey: false, bytesMax, shardTimeMs: null });
   if (pulled === FENCED) throw new Error("fenced");
   const jobs = pulled.boxes[0]?.jobs ?? [];
   expect(jobs.length).toBeGreaterThan(0);
