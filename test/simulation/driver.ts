@@ -39,7 +39,9 @@ export class Driver {
     const { world } = this;
     world.heal();
     // A step of the journal's clock while nobody owns a shard moves what is due there by as much.
-    const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + world.clockStepsMs;
+    const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
+    const stepsMs = Math.max(...shards.map((shard) => world.queue.unnoticedStepsMs(shard)));
+    const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
     this.stepWhile(() => {
       const isLate = world.clock.nowMs > settleByMs;
       world.watch.demand(!isLate, "everyJobEnds", () => whatIsLeft(world));

@@ -28,6 +28,15 @@ export interface QueueBooksParts {
   readonly isPullPrompt: boolean;
 }
 
+/** What the journal's clock was set by, as a shard's owners see it. */
+interface ShardSteps {
+  /** The lease under which the last pull came. */
+  token: string | null;
+  /** Since that pull. */
+  pendingMs: number;
+  unnoticedMs: number;
+}
+
 /** A process, and the lease under which it acts. */
 interface Owner {
   readonly process: SimProcess;
@@ -53,13 +62,25 @@ interface Due {
 /** Bytes and times of the queue: what is read, what waits in a process, what is lent, what is due. */
 export class QueueBooks {
   /** How often the journal's clock was set. */
-  clockSteps = 0;
+  private clockSteps = 0;
+  private readonly steps = new Map<number, ShardSteps>();
   /** Of each process: messages that it has read and not begun to deliver. */
   private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
   private readonly pulling = new Map<SimProcess, number>();
   private readonly due = new Map<string, Due>();
 
   constructor(private readonly parts: QueueBooksParts) {}
+
+  /** The journal's clock is set. */
+  clockStepped(byMs: number): void {
+    this.clockSteps += 1;
+    for (const steps of this.steps.values()) steps.pendingMs += Math.abs(byMs);
+  }
+
+  /** Steps of the journal's clock that no owner of the shard could notice, because each had yet to come or was gone. */
+  unnoticedStepsMs(shard: number): number {
+    return this.stepsOf(shard).unnoticedMs;
+  }
 
   asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
     const { watch } = this.parts;
@@ -77,6 +98,10 @@ export class QueueBooks {
 
   /** What the journal hands out. */
   pulled(lease: Lease, request: PullRequest, result: PullResult): void {
+    const steps = this.stepsOf(lease.shard);
+    if (steps.token !== lease.token) steps.unnoticedMs += steps.pendingMs;
+    steps.pendingMs = 0;
+    steps.token = lease.token;
     const jobs = result.boxes.flatMap((box) => box.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
@@ -184,6 +209,12 @@ export class QueueBooks {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
     }
+  }
+
+  private stepsOf(shard: number): ShardSteps {
+    const steps = this.steps.get(shard) ?? { token: null, pendingMs: 0, unnoticedMs: 0 };
+    this.steps.set(shard, steps);
+    return steps;
   }
 
   private waitingIn(process: SimProcess): Map<string, Waiting> {
