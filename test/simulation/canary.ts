@@ -346,8 +346,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a step of the journal's clock moves what is due",
     file: `${JOURNAL}-pull.ts`,
-    find: "const agreedMs = isLate ||",
-    replace: "const agreedMs = isLate || reckoned !== 0 ||",
+    find: "const agreedMs = Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs",
+    replace: "const agreedMs = reckoned !== 0",
   },
   {
     name: "what has ended stays in the journal",

@@ -32,6 +32,8 @@ export interface QueueBooksParts {
 interface ShardSteps {
   /** The lease under which the last pull came. */
   token: string | null;
+  /** The latest time that its owner reckoned with. */
+  reckonedMs: number;
   /** Since that pull. */
   pendingMs: number;
   unnoticedMs: number;
@@ -98,10 +100,7 @@ export class QueueBooks {
 
   /** What the journal hands out. */
   pulled(lease: Lease, request: PullRequest, result: PullResult): void {
-    const steps = this.stepsOf(lease.shard);
-    if (steps.token !== lease.token) steps.unnoticedMs += steps.pendingMs;
-    steps.pendingMs = 0;
-    steps.token = lease.token;
+    this.noticeSteps(lease, request.shardTimeMs);
     const jobs = result.boxes.flatMap((box) => box.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
@@ -211,8 +210,19 @@ export class QueueBooks {
     }
   }
 
+  /** A pull that reckons with a time of its own notices the steps before it; one that comes late does not. */
+  private noticeSteps({ shard, token }: Lease, reckonedMs: number | null): void {
+    const steps = this.stepsOf(shard);
+    const isNew = steps.token !== token || reckonedMs === null;
+    if (!isNew && reckonedMs < steps.reckonedMs) return;
+    if (isNew) steps.unnoticedMs += steps.pendingMs;
+    steps.pendingMs = 0;
+    steps.token = token;
+    steps.reckonedMs = isNew ? 0 : reckonedMs;
+  }
+
   private stepsOf(shard: number): ShardSteps {
-    const steps = this.steps.get(shard) ?? { token: null, pendingMs: 0, unnoticedMs: 0 };
+    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0 };
     this.steps.set(shard, steps);
     return steps;
   }
