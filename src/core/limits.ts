@@ -67,6 +67,8 @@ export const limits = {
   pullEntriesPerBoxMax: 64,
   pullBoxesMax: 64,
   pullDueMax: 256,
+  /** How far a shard's time may be from its owner's reckoning: more than a call takes, less than any retry's wait. */
+  shardTimeSlackMs: 1_000,
   pullReadyMax: 256,
   /** An actor asks for more when it has fewer entries than this waiting for a slot. */
   refillEntries: 48,
@@ -219,6 +221,10 @@ export const limits = {
   recordRetryMs: 250,
   recordRetryMsMax: 5_000,
   recordBytesMax: 8 * 1024 * 1024,
+  /** Finished jobs that are noted together, and leave Redis together. */
+  leaveTogetherMax: 64,
+  /** Jobs that a call of `record` lets leave at least, as far as their time has come: a backlog shrinks on idle calls. */
+  leaveJobsMin: 512,
   /** How long a job stays readable in Redis once it is final and in the ledger. */
   jobKeptMs: 15 * 60 * 1000,
 
