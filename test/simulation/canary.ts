@@ -346,7 +346,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a step of the journal's clock moves what is due",
     file: `${JOURNAL}-pull.ts`,
-    find: "const agreedMs = Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs",
+    find: "const agreedMs = Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs",
     replace: "const agreedMs = reckoned !== 0",
   },
   {
