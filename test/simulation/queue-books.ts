@@ -37,6 +37,8 @@ interface ShardSteps {
   /** Since that pull. */
   pendingMs: number;
   unnoticedMs: number;
+  /** By which messages were moved that were parked before a pull came. */
+  movedMs: number;
 }
 
 /** A process, and the lease under which it acts. */
@@ -57,6 +59,8 @@ interface Due {
   readonly atMs: number;
   /** The lease under which it was parked. */
   readonly token: string;
+  /** A step of the journal's clock has moved it. */
+  readonly isMoved: boolean;
   /** Steps of the journal's clock before it was. */
   readonly steps: number;
 }
@@ -82,6 +86,12 @@ export class QueueBooks {
   /** Steps of the journal's clock that no owner of the shard could notice, because each had yet to come or was gone. */
   unnoticedStepsMs(shard: number): number {
     return this.stepsOf(shard).unnoticedMs;
+  }
+
+  /** By how much steps of the journal's clock may have moved what is due in the shard. */
+  movedMs(shard: number): number {
+    const { unnoticedMs, movedMs } = this.stepsOf(shard);
+    return unnoticedMs + movedMs;
   }
 
   asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
@@ -150,7 +160,8 @@ export class QueueBooks {
   audit(): void {
     const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
-    for (const [jobId, { atMs }] of this.due) {
+    for (const [jobId, { atMs, isMoved }] of this.due) {
+      if (isMoved) continue;
       const shard = jobs.jobs.get(jobId)?.tenant.shard;
       // Back in its tenant's queue it waits for those before it.
       const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
@@ -167,7 +178,7 @@ export class QueueBooks {
   private checkDue({ token }: Lease, jobId: string): void {
     const due = this.due.get(jobId);
     this.due.delete(jobId);
-    if (due === undefined || due.token !== token || !this.parts.isPullPrompt) return;
+    if (due === undefined || due.isMoved || due.token !== token || !this.parts.isPullPrompt) return;
     const earlyMs = due.atMs - this.parts.clock.nowMs;
     // A step that is too small to tell from a slow call goes unnoticed.
     const slackMs = TIME_SLACK_MS * (this.clockSteps - due.steps) + 5;
@@ -201,9 +212,13 @@ export class QueueBooks {
     if (laterMs === undefined) this.due.delete(truth.jobId);
     if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
     if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
+    // Between a step of the clock and the owner's next pull nobody knows of the step: it moves what is parked then.
+    const steps = this.stepsOf(truth.tenant.shard);
+    steps.movedMs += steps.pendingMs;
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
-    this.due.set(truth.jobId, { laterMs, atMs, token, steps: this.clockSteps });
+    const isMoved = steps.pendingMs > 0;
+    this.due.set(truth.jobId, { laterMs, atMs, token, isMoved, steps: this.clockSteps });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
@@ -222,7 +237,7 @@ export class QueueBooks {
   }
 
   private stepsOf(shard: number): ShardSteps {
-    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0 };
+    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0, movedMs: 0 };
     this.steps.set(shard, steps);
     return steps;
   }
