@@ -20,7 +20,8 @@ import { type LatencySummary, round, summarise } from "./latency.ts";
 
 const SHARDS = 16;
 const TARGET = { database: "bench", cluster: null } as const;
-const PULL_BYTES = 4 * 1024 * 1024;
+/** No pull here comes to as much. */
+const PULL_BYTES = 64 * 1024 * 1024;
 
 export interface RecorderReport {
   readonly visibility: readonly { readonly perSecond: number; readonly events: number; readonly ms: LatencySummary }[];
@@ -42,12 +43,12 @@ export async function measureRecorder(options: {
   await journal.start();
   const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateLedger(watched, TARGET);
-  const writer = new ClickHouseLedgerWriter(watched, TARGET, systemClock);
+  const writer = new ClickHouseLedgerWriter(watched, TARGET);
   let isAway = false;
   const ledger: Pick<ClickHouseLedgerWriter, "write"> = {
-    async write(token, rows, attempt) {
+    async write(token, rows) {
       if (isAway) throw new UnavailableError("away");
-      return writer.write(token, rows, attempt);
+      await writer.write(token, rows);
     },
   };
   const recorder = new Recorder({ journal, ledger, ...ports, owner: "bench", shards: SHARDS });

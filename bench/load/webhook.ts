@@ -12,10 +12,10 @@ import { noTelemetry } from "./bench-world.ts";
 import { cpuMsOf } from "./child.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
 
-const PULL_BYTES = 4 * 1024 * 1024;
-
 const TENANTS = 20;
 const CONNECTIONS = 16;
+/** No pull here comes to as much. */
+const PULL_BYTES = 64 * 1024 * 1024;
 const SECRET = "webhook-secret-of-the-benchmark";
 
 export interface WebhookVariant {
@@ -102,12 +102,8 @@ async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling
   const box = { tenantId: tenant.tenantId, channel: "whatsapp" } as const;
   const jobs: HandedOver[] = [];
   for (let after: string | null = null; ; ) {
-    const pulled = await journal.pull(lease, {
-      boxes: [{ box, after, entriesMax: 256, bytesMax: PULL_BYTES }],
-      survey: false,
-      bytesMax: PULL_BYTES,
-      shardTimeMs: null,
-    });
+    const boxes = [{ box, after, entriesMax: 256, bytesMax: PULL_BYTES }];
+    const pulled = await journal.pull(lease, { boxes, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
     const mail = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
     if (mail.length === 0) return jobs;
     after = mail.at(-1)?.entryId ?? null;

@@ -56,8 +56,6 @@ export const limits = {
   commitWaitMs: 5_000,
   /** How long an accept whose effect is unknown is repeated before the caller hears of it. */
   acceptRetryMs: 5_000,
-  /** How long a try of an accept can be on its way and still be known for one that was repeated. */
-  acceptLateMsMax: 10 * 60_000,
 
   // Leases.
   leaseTtlMs: 10_000,
@@ -71,9 +69,10 @@ export const limits = {
   /** A tenant's deliveries under way on a channel. */
   tenantWindowMax: 64,
   pullEntriesPerBoxMax: 64,
-  pullBytesPerBoxMax: 1024 * 1024,
   pullBoxesMax: 64,
   pullDueMax: 256,
+  /** How far a shard's time may be from its owner's reckoning: more than a call takes, less than any retry's wait. */
+  shardTimeSlackMs: 1_000,
   pullReadyMax: 256,
   /** An actor asks for more when it has fewer entries than this waiting for a slot. */
   refillEntries: 48,
@@ -113,10 +112,6 @@ export const limits = {
   /** How long a job waits for its retries, all of them together. */
   retryWaitedMsMax: 24 * 60 * 60 * 1000,
   attemptsMax: 12,
-  /** A failed job's payload is kept this long for the operator's retry. */
-  failedKeptMs: 7 * 24 * 60 * 60 * 1000,
-  /** A larger payload is not kept: failures must not fill the journal. */
-  failedBytesMax: 64 * 1024,
 
   // Wallet.
   /** Passes that a process works on at one time. */
@@ -230,12 +225,12 @@ export const limits = {
   recordRetryMs: 250,
   recordRetryMsMax: 5_000,
   recordBytesMax: 8 * 1024 * 1024,
+  /** Finished jobs that are noted together, and leave Redis together. */
+  leaveTogetherMax: 64,
+  /** Jobs that a call of `record` lets leave at least, as far as their time has come: a backlog shrinks on idle calls. */
+  leaveJobsMin: 512,
   /** How long a job stays readable in Redis once it is final and in the ledger. */
   jobKeptMs: 15 * 60 * 1000,
-  /** A bucket of job records gets its jobs within this time, but for stragglers, which keep it from expiring. */
-  bucketFilledMs: 10_000,
-  /** Not before this age does a bucket expire. */
-  bucketClosesMs: 30_000,
 
   // What the chat provider calls back with.
   /** Three megabytes are the most that it sends in one call. */
@@ -334,7 +329,6 @@ assert(
   "a chat message ends by its own time-out",
 );
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
-assert(limits.bucketFilledMs < limits.bucketClosesMs, "no bucket expires that still gets jobs without notice");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
 assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");

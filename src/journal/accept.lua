@@ -66,7 +66,7 @@ end
 -- What the call's tenants and jobs are by now: one read of each kind, and of records one a bucket.
 local function read_shard(prefix, groups)
   local tenants, buckets, from = {}, {}, at
-  local shard = { rates = {}, loads = {}, known = {}, writes = {}, ready = {} }
+  local shard = { rates = {}, loads = {}, known = {}, buckets = {}, all_buckets = buckets, ready = {} }
   for _ = 1, groups do
     local tenant, items = ARGV[from], tonumber(ARGV[from + 4])
     if not shard.loads[tenant] then
@@ -75,12 +75,16 @@ local function read_shard(prefix, groups)
     end
     from = from + 5 + 2 * items
     for item = from - 2 * items, from - 2, 2 do
-      local job = ARGV[item]:sub(1, 36)
-      if job ~= '' then
-        local key = bucket_key(prefix, job)
-        local bucket = buckets[key] or { fields = {}, jobs = {} }
-        buckets[key] = bucket
-        bucket.fields[#bucket.fields + 1], bucket.jobs[#bucket.jobs + 1] = bucket_field(job), job
+      local entry = ARGV[item]
+      if entry ~= '' then
+        local key, field = bucket_key(prefix, entry), entry:sub(13, 36)
+        local bucket = buckets[key]
+        if not bucket then
+          bucket = { fields = {}, items = {}, writes = {} }
+          buckets[key] = bucket
+        end
+        local n = #bucket.fields + 1
+        bucket.fields[n], bucket.items[n], shard.buckets[item] = field, item, bucket
       end
     end
   end
@@ -92,23 +96,24 @@ local function read_shard(prefix, groups)
   end
   for key, bucket in pairs(buckets) do
     for i, record in ipairs(call('HMGET', key, unpack(bucket.fields))) do
-      if record then shard.known[bucket.jobs[i]] = true end
+      if record then shard.known[bucket.items[i]] = true end
     end
   end
   return shard
 end
 
 -- Adds the job to its box, and to what is written once a call.
-local function enqueue(prefix, shard, tenant, entry)
-  local job, channel = entry:sub(1, 36), entry:sub(38, 38)
-  local box, key = tenant .. '/' .. channel, bucket_key(prefix, job)
+local function enqueue(prefix, shard, tenant, item)
+  local entry = ARGV[item]
+  local channel, writes = entry:sub(38, 38), shard.buckets[item].writes
+  local box = tenant .. '/' .. channel
   shard.entry = next_entry(shard.entry)
   local id = entry_id(shard.entry)
   call('XADD', prefix .. ':box:' .. box, id, 'p', entry)
-  local fields = shard.writes[key] or {}
-  shard.writes[key], shard.known[job], shard.ready[box] = fields, true, true
-  fields[#fields + 1] = bucket_field(job)
-  fields[#fields + 1] = tenant .. ' ' .. channel .. (entry:find('^%d+q', 39) and 'q' or 'p') .. '0 ' .. id
+  shard.ready[box] = true
+  local n = #writes
+  writes[n + 1] = entry:sub(13, 36)
+  writes[n + 2] = tenant .. ' ' .. channel .. (entry:sub(40, 40) == 'q' and 'q' or 'p') .. '0 ' .. id
 end
 
 for k = 1, #KEYS do
@@ -129,9 +134,8 @@ for k = 1, #KEYS do
 
     for item = at, at + 2 * items - 2, 2 do
       local entry, idem = ARGV[item], ARGV[item + 1]
-      local job = entry:sub(1, 36)
       local answer
-      if shard.known[job] then
+      if shard.known[item] then
         answer = 'a' .. math.max(0, limit - window.total)
       elseif is_counted and window.total >= limit then
         answer = 'l0 ' .. seconds_until_room(window, window_key)
@@ -155,9 +159,9 @@ for k = 1, #KEYS do
           answer = 'q' .. remaining .. ' bytes'
         else
           answer = 'a' .. remaining
-          enqueue(prefix, shard, tenant, entry)
+          enqueue(prefix, shard, tenant, item)
           load.jobs, load.bytes, loaded[tenant] = load.jobs + 1, load.bytes + bytes, true
-          if idem_key then call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ttl) end
+          if idem_key then call('SET', idem_key, entry:sub(1, 36) .. ' ' .. fingerprint, 'PX', idem_ttl) end
         end
       end
       out[#out + 1] = answer
@@ -165,7 +169,9 @@ for k = 1, #KEYS do
     at = at + 2 * items
   end
 
-  for bucket, fields in pairs(shard.writes) do call('HSET', bucket, unpack(fields)) end
+  for key, bucket in pairs(shard.all_buckets) do
+    if #bucket.writes > 0 then call('HSET', key, unpack(bucket.writes)) end
+  end
   local rates, loads, ready = {}, {}, {}
   for tenant, window in pairs(windows) do
     if window.changed then

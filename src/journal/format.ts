@@ -1,7 +1,7 @@
 import { Cluster, type Redis } from "ioredis";
 import { ConfigurationError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
-import { bounds } from "./bounds.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { META_KEY } from "./keys.ts";
 import migrateLua from "./migrate.lua" with { type: "text" };
@@ -77,11 +77,11 @@ export class Meta {
     for await (const keys of this.keys()) {
       for (const key of keys) {
         const prefix = key.slice(0, key.indexOf("}") + 1);
-        if (!prefixes.has(prefix)) await script.run(this.connection, [prefix], [bounds.leaveTogetherMax]);
+        if (!prefixes.has(prefix)) await script.run(this.connection, [prefix], [limits.leaveTogetherMax]);
         prefixes.add(prefix);
         const name = key.slice(prefix.length);
         if (/^:(failed|repeated):/.test(name)) await this.connection.unlink(key).catch(fail);
-        if (name.startsWith(":jobs:")) await script.run(this.connection, [prefix, key], [bounds.leaveTogetherMax]);
+        if (name.startsWith(":jobs:")) await script.run(this.connection, [prefix, key], [limits.leaveTogetherMax]);
       }
     }
     for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);

@@ -34,7 +34,7 @@ export class RedisLeases {
 
   private async look(role: LeaseRole, shard: number): Promise<LeaseState | null> {
     const [token, renewals] = await this.connection.hmget(`${shardPrefix(shard)}:lease:${role}`, "token", "renewals");
-    return token == null ? null : { token, renewals: Number(renewals ?? 0) };
+    return typeof token !== "string" ? null : { token, renewals: Number(renewals ?? 0) };
   }
 
   async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {

@@ -137,8 +137,10 @@ local function quarantine(prefix, said, what, where, why, text)
   said[#said + 1] = where
 end
 
-local ENTRY = '^' .. ('[%x-]'):rep(36) .. ' [ewp]%d+%+?%d*q? [^\n]*\n'
-local function is_entry(text) return type(text) == 'string' and text:find(ENTRY) ~= nil end
+-- A job id is 36 characters, the ninth of them a dash.
+local function is_entry(text)
+  return type(text) == 'string' and text:byte(9) == 45 and text:find('^ [ewp]%d+%+?%d*q? [^\n]*\n', 37) ~= nil
+end
 local function is_box(text) return type(text) == 'string' and text:find('^[^/]+/[ewp]$') ~= nil end
 local function is_record(text) return text:find('^%S+ [ewp][pqrsfx]%d+%+?%d*') ~= nil end
 

@@ -18,12 +18,16 @@ local later, parked, ready_key = prefix .. ':later', prefix .. ':parked', prefix
 local due_max, ready_max, bytes_max = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local said = {}
 
--- A step of Redis' clock is not one of the shard's time. What calls take is none either; a call that comes late reckons
--- with a time that has passed.
+-- A step of Redis' clock is not one of the shard's time. What calls take is none either. A call that comes late reckons with
+-- a time that has passed: it is answered as of the last pull and agrees on nothing, least of all on a step that it hides.
 local time, agreed = shard_clock(prefix)
 local reckoned, slack = tonumber(ARGV[3]), tonumber(ARGV[4])
-if reckoned and reckoned >= agreed - slack and math.abs(time - reckoned) > slack then time = reckoned end
-redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', time - now_ms(), time))
+if reckoned and reckoned < agreed - slack then
+  time = agreed
+else
+  if reckoned and math.abs(time - reckoned) > slack then time = reckoned end
+  redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', time - now_ms(), time))
+end
 
 if ARGV[2] == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 

@@ -1,7 +1,6 @@
 import type { QueuedJob } from "../core/job.ts";
 import { FENCED, type Fenced, type Lease, type Mailbox, type PullRequest, type PullResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
-import { bounds } from "./bounds.ts";
 import { decodeBox, decodeEntry, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
@@ -63,7 +62,7 @@ function encodeRequest(lease: Lease, { boxes, survey, shardTimeMs, bytesMax }: P
     lease.token,
     survey ? 1 : 0,
     shardTimeMs === null ? "" : Math.round(shardTimeMs),
-    bounds.shardTimeSlackMs,
+    limits.shardTimeSlackMs,
     limits.pullDueMax,
     limits.pullReadyMax,
     bytesMax,

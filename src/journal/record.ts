@@ -1,7 +1,6 @@
 import { FENCED, type Fenced, type Lease, type RecordBatch } from "../core/journal.ts";
 import type { LedgerRow } from "../core/ledger.ts";
 import { limits } from "../core/limits.ts";
-import { bounds } from "./bounds.ts";
 import { decodeRow } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
@@ -72,7 +71,7 @@ function encodeCall(lease: Lease, done: RecordBatch | null): ScriptArgument[] {
     limits.recordEntriesMax,
     limits.recordBytesMax,
     limits.jobKeptMs,
-    bounds.leaveJobsMin,
+    limits.leaveJobsMin,
     first,
     last,
     rows.reduce((latest, { eventId }) => Math.max(latest, eventId), 0),
@@ -84,8 +83,8 @@ function encodeCall(lease: Lease, done: RecordBatch | null): ScriptArgument[] {
 function endedTogether(rows: readonly LedgerRow[]): string[] {
   const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
   const texts = [];
-  for (let at = 0; at < ended.length; at += bounds.leaveTogetherMax) {
-    texts.push(ended.slice(at, at + bounds.leaveTogetherMax).join(" "));
+  for (let at = 0; at < ended.length; at += limits.leaveTogetherMax) {
+    texts.push(ended.slice(at, at + limits.leaveTogetherMax).join(" "));
   }
   return texts;
 }

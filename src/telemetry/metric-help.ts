@@ -1,6 +1,9 @@
 /** What each metric says, in one sentence for whoever reads `/metrics`. */
 export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
-  ["deliveries", "Deliveries that ended, by channel and outcome; an outcome of retry is tried again."],
+  [
+    "deliveries",
+    "Deliveries that ended, by channel and outcome; an outcome of retry is tried again, one of away too, at no attempt's cost.",
+  ],
   ["delivery_seconds", "Time that a provider took for a delivery, in seconds."],
   ["chat_provider_errors", "Errors of the chat provider, by code and by what followed from them."],
   ["chat_numbers_paused", "Times that a phone number was stopped by the chat provider, by why."],
@@ -9,6 +12,9 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["passes_undone", "Passes that were stored and paid for a job that never was, and were undone."],
   ["shards_held", "Shards that this process holds for a role."],
   ["leases_lost", "Leases that were lost before their work was over."],
+  ["leases_in_doubt", "Leases that got no answer for too long to start anything, and were confirmed again, by role."],
+  ["relay_open", "Relays that are away, so that their jobs wait; tenants' own are counted together as own."],
+  ["jobs_held", "Jobs in this process that wait for a relay that is away, by channel."],
   ["lease_terms_failed", "Lease terms whose work ended with an error of ours."],
   ["lease_calls_failed", "Lease calls that got no answer or an error."],
   ["journal_calls_failed", "Journal calls that failed and were repeated, by call."],

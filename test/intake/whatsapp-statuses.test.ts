@@ -9,6 +9,7 @@ import { limits } from "../../src/core/limits.ts";
 import { WhatsappStatuses } from "../../src/intake/whatsapp-statuses.ts";
 import { readWhatsappWebhook } from "../../src/intake/whatsapp-webhook.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
+import { PULL, ROOM } from "../journal/journal-pulls.ts";
 import { accept, jobIds, journal, redis, world } from "../journal/journal-world.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -80,12 +81,8 @@ async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStat
 /** Takes the jobs out of the box and notes that they were handed over. */
 async function handOver(jobs: readonly Sent[]): Promise<void> {
   const box = { tenantId: "acme", channel: "whatsapp" } as const;
-  const pulled = await journal.pull(here.lease, {
-    boxes: [{ box, after: null, entriesMax: 1_000, bytesMax: 1 << 20 }],
-    survey: false,
-    bytesMax: 1 << 20,
-    shardTimeMs: null,
-  });
+  const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
+  const pulled = await journal.pull(here.lease, { ...PULL, boxes });
   if (pulled === FENCED) throw new Error("fenced");
   const settlements = jobs.map(({ jobId, wamid }) => {
     const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { JobIds } from "../../src/core/ids.ts";
 import type { JobRecord } from "../../src/core/job.ts";
 import { limits } from "../../src/core/limits.ts";
-import { bounds } from "../../src/journal/bounds.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import {
@@ -75,7 +74,7 @@ test("what was noted while the clock was a year ahead leaves when it is right ag
 
 test("finished jobs leave as fast as they come, and what has piled up goes with calls that record nothing", async () => {
   const { tenant, lease, recorder, prefix } = await world();
-  const count = 4 * bounds.leaveJobsMin;
+  const count = 4 * limits.leaveJobsMin;
   const ids = Array.from({ length: count }, () => jobIds.next());
   await Promise.all(ids.map((jobId) => accept(tenant, { jobId })));
   for (let settled = 0; settled < count; ) {

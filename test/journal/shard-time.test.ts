@@ -53,3 +53,13 @@ test("a pull that comes late sets no time back", async () => {
   expect((await pull(lease, shardTimeMs + 10_000)).shardTimeMs).toBeGreaterThanOrEqual(shardTimeMs + HOUR_MS);
   expect((await redis.client.get(`${prefix}:skew`))?.startsWith("0 ")).toBe(false);
 });
+
+test("a pull that comes late behind a step of the clock does not make the step the shard's time", async () => {
+  const { lease, prefix, reckonedMs } = await parkedFor(10_000);
+  await pull(lease, reckonedMs + 3_000);
+  await stepClock(prefix, HOUR_MS);
+  expect((await pull(lease, reckonedMs)).ready).toEqual([]);
+  const result = await pull(lease, reckonedMs + 5_000);
+  expect(result.ready).toEqual([]);
+  expect(Math.abs(result.shardTimeMs - reckonedMs - 5_000)).toBeLessThan(1_001);
+});

@@ -42,12 +42,9 @@ async function pullSome(
   { tenantId, after }: { readonly tenantId: string; readonly after: string | null },
 ): Promise<readonly QueuedJob[]> {
   const box = { tenantId, channel: "email" } as const;
-  const pulled = await journal.pull(lease, {
-    boxes: [{ box, after, entriesMax: 64, bytesMax: 1 << 20 }],
-    survey: false,
-    bytesMax: 1 << 20,
-    shardTimeMs: null,
-  });
+  const bytesMax = 1024 * 1024;
+  const boxes = [{ box, after, entriesMax: 64, bytesMax }];
+  const pulled = await journal.pull(lease, { boxes, survey: false, bytesMax, shardTimeMs: null });
   if (pulled === FENCED) throw new Error("fenced");
   const jobs = pulled.boxes[0]?.jobs ?? [];
   expect(jobs.length).toBeGreaterThan(0);

@@ -328,7 +328,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a message is held for ever",
     file: `${ACTORS}/channel-slots.ts`,
-    find: "        waiter.reviewHeld(lane);\n",
+    find: "        if (isReview) waiter.reviewHeld(lane);\n",
     replace: "",
   },
   {
@@ -346,8 +346,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a step of the journal's clock moves what is due",
     file: `${JOURNAL}-pull.ts`,
-    find: "if (Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs) return timeMs;",
-    replace: "if (reckoned !== 0) return timeMs;",
+    find: "const agreedMs = Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs",
+    replace: "const agreedMs = reckoned !== 0",
   },
   {
     name: "what has ended stays in the journal",

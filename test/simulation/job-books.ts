@@ -22,7 +22,7 @@ export interface JobTruth {
   readonly told: Set<EventType>;
   /** Of its payload. */
   readonly bytes: number;
-  /** When it was accepted, and how far the journal's clock had been set until then, in either direction. */
+  /** When it was accepted, and how far the journal's clock had been set until then while nobody owned its shard. */
   readonly acceptedMs: number;
   readonly stepsMs: number;
   /** The term in which its process heard that the provider has it. */
@@ -61,8 +61,8 @@ export interface JobBooksOptions {
   readonly isClockSound: boolean;
   /** Every process knows how late it is, so how old a job is. */
   readonly isAgeKnown: boolean;
-  /** How far the journal's clock has been set so far, all steps together. */
-  clockStepsMs(): number;
+  /** How far the journal's clock has been set while nobody owned the shard. */
+  unnoticedStepsMs(shard: number): number;
   /** A job is in the journal. */
   landed(truth: JobTruth): void;
   ended(truth: JobTruth): void;
@@ -108,7 +108,7 @@ export class JobBooks {
       told: new Set(),
       bytes: job.stored?.bytes ?? Buffer.byteLength(job.payload),
       acceptedMs: this.clock.nowMs,
-      stepsMs: this.options.clockStepsMs(),
+      stepsMs: this.options.unnoticedStepsMs(tenant.shard),
       answeredIn: hasLeftEarly ? null : (known?.answeredIn ?? null),
       lent: null,
       handOvers: known?.handOvers ?? 0,
@@ -169,9 +169,10 @@ export class JobBooks {
     }
   }
 
-  /** A step of the journal's clock can let what has ended leave before its time. */
-  private hasLeftEarly({ status, stepsMs }: JobTruth): boolean {
-    return isFinal(status) && this.options.clockStepsMs() - stepsMs >= limits.jobKeptMs - LEAVE_SLACK_MS;
+  /** A step of the journal's clock while nobody owned the shard can let what has ended leave before its time. */
+  private hasLeftEarly({ status, stepsMs, tenant }: JobTruth): boolean {
+    const steppedMs = this.options.unnoticedStepsMs(tenant.shard) - stepsMs;
+    return isFinal(status) && steppedMs >= limits.jobKeptMs - LEAVE_SLACK_MS;
   }
 
   /** What the journal does not remember, it does not count either. */

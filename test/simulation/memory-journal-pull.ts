@@ -1,6 +1,5 @@
 import type { MailboxPull, PullRequest, PullResult } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
-import { bounds } from "../../src/journal/bounds.ts";
 import {
   type BoxEntry,
   boxOf,
@@ -39,9 +38,9 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
 function agree(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
   const timeMs = shardTimeMs(shard, nowMs);
   const reckoned = reckonedMs === null ? timeMs : Math.round(reckonedMs);
-  // A call that comes late reckons with a time that has passed.
-  const isLate = reckoned < (shard.agreedMs ?? timeMs) - bounds.shardTimeSlackMs;
-  const agreedMs = isLate || Math.abs(timeMs - reckoned) <= bounds.shardTimeSlackMs ? timeMs : reckoned;
+  // A call that comes late reckons with a time that has passed, and agrees on nothing.
+  if (shard.agreedMs !== null && reckoned < shard.agreedMs - limits.shardTimeSlackMs) return shard.agreedMs;
+  const agreedMs = Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs ? timeMs : reckoned;
   shard.skewMs = agreedMs - nowMs;
   shard.agreedMs = agreedMs;
   return agreedMs;

@@ -1,7 +1,6 @@
 import { isFinal } from "../../src/core/job.ts";
 import type { RecordBatch } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
-import { bounds } from "../../src/journal/bounds.ts";
 import { agreedTimeMs, isBeyond, type OutboxEntry, type ShardState } from "./memory-journal-shard.ts";
 
 export interface Recording {
@@ -16,7 +15,7 @@ export function record(shard: ShardState, { shardNumber, done, nowMs }: Recordin
   const timeMs = agreedTimeMs(shard, nowMs);
   const isConfirmed = done !== null && done.token === tokenOfMark();
   const ended = isConfirmed ? removeMarked(shard, done, timeMs) : 0;
-  letLeave(shard, timeMs, Math.max(bounds.leaveJobsMin, 2 * ended));
+  letLeave(shard, timeMs, Math.max(limits.leaveJobsMin, 2 * ended));
   const entries = shard.mark === null ? markNext(shard) : markedEntries(shard);
   const token = tokenOfMark();
   if (token === null) return null;
@@ -39,8 +38,8 @@ function removeMarked(shard: ShardState, { rows }: RecordBatch, timeMs: number):
 }
 
 function append(shard: ShardState, jobs: readonly string[], timeMs: number): void {
-  for (let at = 0; at < jobs.length; at += bounds.leaveTogetherMax) {
-    shard.leaving.push({ sinceMs: timeMs, jobs: jobs.slice(at, at + bounds.leaveTogetherMax) });
+  for (let at = 0; at < jobs.length; at += limits.leaveTogetherMax) {
+    shard.leaving.push({ sinceMs: timeMs, jobs: jobs.slice(at, at + limits.leaveTogetherMax) });
   }
 }
 

@@ -13,7 +13,7 @@ import type { JournalState } from "./memory-journal-state.ts";
 import type { Network } from "./network.ts";
 import type { Watch } from "./promises.ts";
 import type { QueueBooks } from "./queue-books.ts";
-import type { Relays, RelayState } from "./relays.ts";
+import type { RelayState, Relays } from "./relays.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Trace } from "./trace.ts";

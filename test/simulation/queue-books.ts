@@ -28,6 +28,19 @@ export interface QueueBooksParts {
   readonly isPullPrompt: boolean;
 }
 
+/** What the journal's clock was set by, as a shard's owners see it. */
+interface ShardSteps {
+  /** The lease under which the last pull came. */
+  token: string | null;
+  /** The latest time that its owner reckoned with. */
+  reckonedMs: number;
+  /** Since that pull. */
+  pendingMs: number;
+  unnoticedMs: number;
+  /** By which messages were moved that were parked before a pull came. */
+  movedMs: number;
+}
+
 /** A process, and the lease under which it acts. */
 interface Owner {
   readonly process: SimProcess;
@@ -46,6 +59,8 @@ interface Due {
   readonly atMs: number;
   /** The lease under which it was parked. */
   readonly token: string;
+  /** A step of the journal's clock has moved it. */
+  readonly isMoved: boolean;
   /** Steps of the journal's clock before it was. */
   readonly steps: number;
 }
@@ -53,13 +68,31 @@ interface Due {
 /** Bytes and times of the queue: what is read, what waits in a process, what is lent, what is due. */
 export class QueueBooks {
   /** How often the journal's clock was set. */
-  clockSteps = 0;
+  private clockSteps = 0;
+  private readonly steps = new Map<number, ShardSteps>();
   /** Of each process: messages that it has read and not begun to deliver. */
   private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
   private readonly pulling = new Map<SimProcess, number>();
   private readonly due = new Map<string, Due>();
 
   constructor(private readonly parts: QueueBooksParts) {}
+
+  /** The journal's clock is set. */
+  clockStepped(byMs: number): void {
+    this.clockSteps += 1;
+    for (const steps of this.steps.values()) steps.pendingMs += Math.abs(byMs);
+  }
+
+  /** Steps of the journal's clock that no owner of the shard could notice, because each had yet to come or was gone. */
+  unnoticedStepsMs(shard: number): number {
+    return this.stepsOf(shard).unnoticedMs;
+  }
+
+  /** By how much steps of the journal's clock may have moved what is due in the shard. */
+  movedMs(shard: number): number {
+    const { unnoticedMs, movedMs } = this.stepsOf(shard);
+    return unnoticedMs + movedMs;
+  }
 
   asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
     const { watch } = this.parts;
@@ -77,6 +110,7 @@ export class QueueBooks {
 
   /** What the journal hands out. */
   pulled(lease: Lease, request: PullRequest, result: PullResult): void {
+    this.noticeSteps(lease, request.shardTimeMs);
     const jobs = result.boxes.flatMap((box) => box.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
@@ -126,7 +160,8 @@ export class QueueBooks {
   audit(): void {
     const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
-    for (const [jobId, { atMs }] of this.due) {
+    for (const [jobId, { atMs, isMoved }] of this.due) {
+      if (isMoved) continue;
       const shard = jobs.jobs.get(jobId)?.tenant.shard;
       // Back in its tenant's queue it waits for those before it.
       const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
@@ -143,7 +178,7 @@ export class QueueBooks {
   private checkDue({ token }: Lease, jobId: string): void {
     const due = this.due.get(jobId);
     this.due.delete(jobId);
-    if (due === undefined || due.token !== token || !this.parts.isPullPrompt) return;
+    if (due === undefined || due.isMoved || due.token !== token || !this.parts.isPullPrompt) return;
     const earlyMs = due.atMs - this.parts.clock.nowMs;
     // A step that is too small to tell from a slow call goes unnoticed.
     const slackMs = TIME_SLACK_MS * (this.clockSteps - due.steps) + 5;
@@ -177,13 +212,34 @@ export class QueueBooks {
     if (laterMs === undefined) this.due.delete(truth.jobId);
     if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
     if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
+    // Between a step of the clock and the owner's next pull nobody knows of the step: it moves what is parked then.
+    const steps = this.stepsOf(truth.tenant.shard);
+    steps.movedMs += steps.pendingMs;
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
-    this.due.set(truth.jobId, { laterMs, atMs, token, steps: this.clockSteps });
+    const isMoved = steps.pendingMs > 0;
+    this.due.set(truth.jobId, { laterMs, atMs, token, isMoved, steps: this.clockSteps });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
     }
+  }
+
+  /** A pull that reckons with a time of its own notices the steps before it; one that comes late does not. */
+  private noticeSteps({ shard, token }: Lease, reckonedMs: number | null): void {
+    const steps = this.stepsOf(shard);
+    const isNew = steps.token !== token || reckonedMs === null;
+    if (!isNew && reckonedMs < steps.reckonedMs) return;
+    if (isNew) steps.unnoticedMs += steps.pendingMs;
+    steps.pendingMs = 0;
+    steps.token = token;
+    steps.reckonedMs = isNew ? 0 : reckonedMs;
+  }
+
+  private stepsOf(shard: number): ShardSteps {
+    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0, movedMs: 0 };
+    this.steps.set(shard, steps);
+    return steps;
   }
 
   private waitingIn(process: SimProcess): Map<string, Waiting> {

@@ -63,7 +63,7 @@ export function drawOptions(dice: Dice, steps: number | null): RunOptions {
     hasRelays: hasNeighbours || dice.chance(weather.isCalm ? 0.3 : 0.5),
     relays,
     healthy,
-    heavy: new Set(dice.chance(0.3) && !weather.isCalm ? others.filter(() => dice.chance(0.3)) : []),
+    heavy: new Set(dice.chance(0.25) && !weather.isCalm ? others.filter(() => dice.chance(0.6)) : []),
     callsBack: dice.chance(0.5),
     waitsForLeave: dice.chance(1 / 24),
   };

@@ -5,11 +5,11 @@ import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessBooks } from "./fairness-books.ts";
 import { JobBooks, type JobTruth } from "./job-books.ts";
-import { Outages } from "./outages.ts";
 import { LeaseBooks } from "./lease-books.ts";
 import { Load } from "./load.ts";
 import { type JournalSnapshot, JournalState } from "./memory-journal-state.ts";
 import { JOURNAL_LINES, Network, type Server } from "./network.ts";
+import { Outages } from "./outages.ts";
 import { Watch } from "./promises.ts";
 import { Provider } from "./provider.ts";
 import { QueueBooks } from "./queue-books.ts";
@@ -78,8 +78,6 @@ export class World {
   readonly leaving = new Set<SimHouse>();
   /** Reports on their way, with the process that has taken each, if any. */
   private readonly reports = new Set<{ house: SimHouse | null }>();
-  /** All steps of the journal's clock together, whatever their direction. */
-  clockStepsMs = 0;
   private births = 0;
   private journalSkewMs = 0;
 
@@ -99,8 +97,8 @@ export class World {
     const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
     const landed = (truth: JobTruth) => this.waits.accepted(truth);
     const ended = ({ jobId }: JobTruth) => this.waits.handedOver(jobId);
-    const clockStepsMs = () => this.clockStepsMs;
-    this.jobs = new JobBooks(this.clock, watch, { read, isClockSound, isAgeKnown, clockStepsMs, landed, ended });
+    const unnoticedStepsMs = (shard: number) => this.queue.unnoticedStepsMs(shard);
+    this.jobs = new JobBooks(this.clock, watch, { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended });
     const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
     this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
@@ -258,8 +256,7 @@ export class World {
 
   stepJournalClock(byMs: number): void {
     this.journalSkewMs += byMs;
-    this.queue.clockSteps += 1;
-    this.clockStepsMs += Math.abs(byMs);
+    this.queue.clockStepped(byMs);
     this.counts.clockSteps += 1;
   }
 
