@@ -203,6 +203,8 @@ describe("a recorder", () => {
     expect(scene.journal.waiting()).toBe(0);
     const ids = scene.ledger.rows.filter(({ tenantId }) => tenantId === "t0").map(({ eventId }) => eventId);
     expect(ids).toEqual(scene.appended.map(({ eventId }) => eventId));
+    // Nor did the ledger have to say so.
+    expect(scene.telemetry.lines.filter((line) => line.startsWith("error"))).toEqual([]);
     await stopped(scene, second);
   });
 
