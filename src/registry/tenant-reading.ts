@@ -22,7 +22,7 @@ import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./whatsapp-c
  * A row that is larger is read alone.
  */
 const PIECE_ROWS_MAX = 500;
-const PIECE_BYTES_MAX = 256 * 1024;
+const PIECE_BYTES_MAX = 128 * 1024;
 
 type TenantRow = typeof tenants.$inferSelect;
 

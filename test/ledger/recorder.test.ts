@@ -179,13 +179,19 @@ describe("a recorder", () => {
   test("writes a batch once although its predecessor wrote it and the ledger has forgotten its token", async () => {
     const scene = new Scene(1);
     scene.ledger.tokensMax = 1;
-    const { recorder: first, process } = scene.mortal();
-    first.start();
-    scene.append(0, 150);
+    const { way, process } = lossy(scene.journal, scene.clock, scene.random, scene.weather);
     // It dies with its second batch written, and not yet taken from the outbox.
-    while (scene.ledger.writes < 2) await scene.clock.advance(1);
-    await scene.clock.advance(CALM.delayMsMax);
-    process.dead = true;
+    const dying: LedgerWriter = {
+      async write(token, rows, attempt) {
+        const outcome = await scene.ledger.write(token, rows, attempt);
+        process.dead ||= scene.ledger.writes === 2;
+        return process.dead ? new Promise(() => {}) : outcome;
+      },
+    };
+    scene.recorder(way, dying).start();
+    scene.append(0, 150);
+    await scene.clock.advance(5_000);
+    expect([process.dead, scene.journal.waiting()]).toEqual([true, 50]);
     // Other shards' inserts, of hours.
     for (let n = 0; n < 10; n += 1) {
       await write(scene, `other-${n}`, [ledgerRow(n, { tenantId: "elsewhere" })]);
@@ -197,6 +203,8 @@ describe("a recorder", () => {
     expect(scene.journal.waiting()).toBe(0);
     const ids = scene.ledger.rows.filter(({ tenantId }) => tenantId === "t0").map(({ eventId }) => eventId);
     expect(ids).toEqual(scene.appended.map(({ eventId }) => eventId));
+    // Nor did the ledger have to say so.
+    expect(scene.telemetry.lines.filter((line) => line.startsWith("error"))).toEqual([]);
     await stopped(scene, second);
   });
 
