@@ -79,7 +79,11 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
   }
 
   async function start(port: number, root?: string): Promise<Waybill> {
-    const waybill = await startWaybill(await newHome(), { ...urls, PORT: String(port) }, root === undefined ? {} : { root });
+    const waybill = await startWaybill(
+      await newHome(),
+      { ...urls, PORT: String(port) },
+      root === undefined ? {} : { root },
+    );
     processes.push(waybill);
     return waybill;
   }
