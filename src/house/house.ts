@@ -76,8 +76,8 @@ export async function startHouse(options: HouseOptions): Promise<House> {
 
 async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> {
   const { config, telemetry, version } = options;
-  const clock = systemClock;
-  const random = systemRandom;
+  const [clock, random] = [systemClock, systemRandom];
+  const machine = { clock, random, jobIds: new JobIds(clock, random), telemetry };
   const owner = crypto.randomUUID();
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
@@ -102,9 +102,9 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
-  const jobIds = new JobIds(clock, random);
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
+  const needed = neededParts(stores, registry);
   const listener = await startListener(config, shutdown, {
     journal,
     payloads: payloads.store,
@@ -113,19 +113,11 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     domains: openDomains(config, registry.domains, directory),
     ledger: ledger.reader,
     exports: ledger.exports,
-    clock,
-    random,
-    jobIds,
-    telemetry,
-    passKit: openPassKit({ config, registry, jobIds, telemetry }),
+    ...machine,
+    passKit: openPassKit({ config, registry, ...machine }),
     wallet,
     metricsText: () => metricsText(telemetry, wallet),
-    readiness: startReadiness(shutdown, {
-      needed: neededParts(stores, registry),
-      beside: () => away.list(),
-      clock,
-      telemetry,
-    }),
+    readiness: startReadiness(shutdown, { needed, beside: () => away.list(), clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
@@ -133,10 +125,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports, links, clock, telemetry }),
-    dashboard: DASHBOARD_PAGES,
-    operatorToken: config.operatorToken,
-    ...(config.publicUrl === null ? {} : { publicUrl: config.publicUrl }),
-    version,
+    ...configured(config, version),
   });
   const url = config.roles.includes("api") ? listener : null;
   // The links in messages lead to the API, so it has to be known where that listens.
@@ -148,6 +137,11 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   if (channels.length > 0) startDispatcher(options, shutdown, delivering);
   const demoKey = demo?.apiKey ?? null;
   return { url, serviceUrl: listener, clickhouseUrl, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
+}
+
+/** What the API says as it was told. */
+function configured({ operatorToken, publicUrl }: Config, version: string) {
+  return { dashboard: DASHBOARD_PAGES, operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** Without these nothing is done here. Only a process that has an event store needs one. */

@@ -116,7 +116,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     await expectRefusal(await dispatcher(redis), "which is not in MASTER_KEY");
     await start(await dispatcher(redis, { MASTER_KEY: `${MASTER_KEY},${OTHER_KEY}` }));
     expect(await redis.client.hget(META, "master_key")).toBe(before);
-  }, 30_000);
+  }, 90_000);
 
   test("refuse a registry whose schema is not the current one", async () => {
     const redis = await newRedis();
@@ -159,7 +159,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     expect(adopted.code).toBe(0);
     await start(other);
     expect((await runCommand(["serve"], recorder)).code).toBe(2);
-  }, 60_000);
+  }, 180_000);
 });
 
 test("a master key that is gone from beside its data is not made anew", async () => {

@@ -108,9 +108,8 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
           backend.isOut = true;
           await eventually("nothing is under way there", () => backend.underWay === 0);
         }
-        const askedAtMs = performance.now();
+        // Whatever has not stopped after ten seconds ends itself, with code 1.
         expect(await old.stop("SIGTERM")).toBe(0);
-        expect(performance.now() - askedAtMs).toBeLessThan(11_000);
         const next = await start(ports[i] ?? 0);
         expect(next.url).toBe(old.url);
         backend.isOut = false;
