@@ -70,8 +70,7 @@ export async function startHouse(options: HouseOptions): Promise<House> {
 
 async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> {
   const { config, telemetry, version } = options;
-  const clock = systemClock;
-  const random = systemRandom;
+  const [clock, random] = [systemClock, systemRandom];
   const owner = crypto.randomUUID();
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
@@ -90,8 +89,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const analysts = openToAnalysts(config, telemetry);
   if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
-  const payloads = await openPayloads(options, shutdown, registry);
-  payloads.startSweep({ directory, journal, ledger: ledger.reader });
+  const payloads = await openPayloads(options, shutdown, { registry, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
   const providers = await startProviders({ config, telemetry, reports, registry }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -129,12 +127,16 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   });
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  const { bundles } = wallet;
-  const open = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
-  const channels = open.map((channel) => payloads.stored.over(channel));
+  const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry };
+  const channels = providers.openChannels(around).map((channel) => payloads.over(channel));
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
-  const clickhouseUrl = analysts?.url ?? null;
-  return { url, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
+  return {
+    url,
+    clickhouseUrl: analysts?.url ?? null,
+    demoKey: demo?.apiKey ?? null,
+    broken,
+    stop: () => shutdown.run(),
+  };
 }
 
 /** What goes on with the time is measured first. */
