@@ -70,7 +70,8 @@ export async function startHouse(options: HouseOptions): Promise<House> {
 
 async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> {
   const { config, telemetry, version } = options;
-  const [clock, random] = [systemClock, systemRandom];
+  const clock = systemClock;
+  const random = systemRandom;
   const owner = crypto.randomUUID();
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
@@ -86,8 +87,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   shutdown.add("history", "reports", () => reports.stop());
 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
-  const analysts = openToAnalysts(config, telemetry);
-  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  const clickhouseUrl = startAnalysts(options, shutdown);
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
   const payloads = await openPayloads(options, shutdown, { registry, journal, ledger: ledger.reader });
   startMailLog(options, shutdown, reports);
@@ -130,13 +130,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry };
   const channels = providers.openChannels(around).map((channel) => payloads.over(channel));
   if (channels.length > 0) startDispatcher(options, shutdown, { journal, directory, suppressions, owner, channels });
-  return {
-    url,
-    clickhouseUrl: analysts?.url ?? null,
-    demoKey: demo?.apiKey ?? null,
-    broken,
-    stop: () => shutdown.run(),
-  };
+  return { url, clickhouseUrl, demoKey: demo?.apiKey ?? null, broken, stop: () => shutdown.run() };
 }
 
 /** What goes on with the time is measured first. */
@@ -168,6 +162,14 @@ function startRecorder(
   const recorder = new Recorder({ ...common, ...ports });
   recorder.start();
   shutdown.add("history", "recorder", () => recorder.stop());
+}
+
+/** Answers where analysts' tools find the ledger of this process, or null where they do not. */
+function startAnalysts({ config, telemetry }: HouseOptions, shutdown: Shutdown): string | null {
+  const analysts = openToAnalysts(config, telemetry);
+  if (analysts === null) return null;
+  shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  return analysts.url;
 }
 
 /** Answers where the API listens, or null where this process does not play that role. */
