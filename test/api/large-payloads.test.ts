@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { nameOfPayload } from "../../src/api/payload-name.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
-import { nameOfPayload, QUEUED_PAYLOAD_BYTES_MAX } from "../../src/core/payload-store.ts";
+import { QUEUED_PAYLOAD_BYTES_MAX } from "../../src/core/payload-store.ts";
 import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { Front } from "./support/front.ts";
 
