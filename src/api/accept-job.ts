@@ -1,8 +1,9 @@
 import { ApiError, isOutage, TransportError, UnavailableError } from "../core/errors.ts";
 import type { AcceptResult, NewJob } from "../core/journal.ts";
-import { nameOfPayload, type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../core/payload-store.ts";
+import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../core/payload-store.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { FrontDoor } from "./front-door.ts";
+import { nameOfPayload } from "./payload-name.ts";
 
 export interface Accepting {
   readonly tenant: Tenant;

@@ -11,6 +11,8 @@ export class Exchange {
   readonly requestId: string;
   /** Who sent it, once that is known. */
   caller: Caller = "stranger";
+  /** How long it says that its body is; null: it does not say. Undefined: nobody has looked. */
+  declaredBytes: number | null | undefined = undefined;
   /** The room that its body takes in memory. */
   bodyHold: BodyHold | null = null;
   /** The tenant's rate window, once the request has been counted. */

@@ -55,7 +55,7 @@ export class RequestBodies {
    */
   async bytes(exchange: Exchange, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
     const { request } = exchange;
-    const declared = declaredLength(request);
+    const declared = declaredLength(exchange);
     if (declared !== null && declared > bytesMax) throw tooLarge(bytesMax);
     try {
       // Nothing to share out; and it is a good deal faster than a stream.
@@ -105,17 +105,19 @@ export class RequestBodies {
 }
 
 /** Whether the body needs room: it is long, or does not say how long it is. */
-export function isLargeBody(request: Request): boolean {
-  const declared = declaredLength(request);
-  return declared === null ? request.headers.has("transfer-encoding") : declared > SMALL_BODY_BYTES;
+export function isLargeBody(exchange: Exchange): boolean {
+  const declared = declaredLength(exchange);
+  return declared === null ? exchange.request.headers.has("transfer-encoding") : declared > SMALL_BODY_BYTES;
 }
 
-/** Null: the request does not say how long its body is. */
-function declaredLength({ headers }: Request): number | null {
-  const length = headers.get("content-length");
-  if (length === null || headers.has("transfer-encoding")) return null;
-  const bytes = Number(length);
-  return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : null;
+/** Null: the request does not say how long its body is. The server refuses one that says so and sends it in chunks. */
+function declaredLength(exchange: Exchange): number | null {
+  if (exchange.declaredBytes === undefined) {
+    const length = exchange.request.headers.get("content-length");
+    const bytes = length === null ? Number.NaN : Number(length);
+    exchange.declaredBytes = Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : null;
+  }
+  return exchange.declaredBytes;
 }
 
 /** In steps, so that a body that grows asks a few times only. */

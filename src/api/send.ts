@@ -28,7 +28,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const tenant = await door.authenticate(exchange);
   door.refuseOverLimit(exchange, tenant);
   door.refuseFullQueue(exchange, tenant);
-  const isCounted = isLargeBody(exchange.request);
+  const isCounted = isLargeBody(exchange);
   if (isCounted) await door.admit(exchange, tenant);
   let send: Send;
   let acceptance: Acceptance;

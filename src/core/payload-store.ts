@@ -1,5 +1,3 @@
-import type { StoredPayload } from "./job.ts";
-
 /** UTF-8 bytes. A longer payload waits outside the queue, which is in memory and read in pieces. */
 export const QUEUED_PAYLOAD_BYTES_MAX = 256 * 1024;
 
@@ -21,9 +19,4 @@ export interface PayloadStore {
   remove(ref: PayloadRef): Promise<void>;
   /** All that are there, in pieces; what comes or goes in between may be among them or not. */
   all(): AsyncIterable<readonly PayloadRef[]>;
-}
-
-/** Names the payload by what is in it. */
-export function nameOfPayload(payload: Uint8Array): StoredPayload {
-  return { sha256: new Bun.CryptoHasher("sha256").update(payload).digest("hex"), bytes: payload.length };
 }

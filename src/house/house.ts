@@ -95,8 +95,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
   const clickhouseUrl = startAnalysts(options, shutdown);
   startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
-  const payloads = await openPayloads(options, shutdown, registry);
-  payloads.startSweep({ directory, journal, ledger: ledger.reader });
+  const payloads = await openPayloads(options, shutdown, { registry, journal, ledger: ledger.reader });
   const away = new AwayParts(clock);
   startMailLog(options, shutdown, { reports, away });
   const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
@@ -130,9 +129,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const url = config.roles.includes("api") ? listener : null;
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  const { bundles } = wallet;
-  const open = providers.openChannels({ bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry });
-  const channels = open.map((channel) => payloads.stored.over(channel));
+  const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry };
+  const channels = providers.openChannels(around).map((channel) => payloads.over(channel));
   const delivering = { journal, directory, suppressions, owner, channels, away };
   if (channels.length > 0) startDispatcher(options, shutdown, delivering);
   const demoKey = demo?.apiKey ?? null;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Config } from "../config.ts";
+import type { Channel } from "../core/channel.ts";
 import type { PayloadStore } from "../core/payload-store.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { PayloadFiles } from "../embedded/payload-files.ts";
@@ -12,30 +13,32 @@ import { StoredPayloads } from "./stored-payloads.ts";
 
 export interface Payloads {
   readonly store: PayloadStore;
-  /** Fetches them for the channels. */
-  readonly stored: StoredPayloads;
-  /** Removes those whose job has ended, in processes that can read the ledger. */
-  startSweep(ports: Pick<PayloadSweepPorts, "directory" | "journal" | "ledger">): void;
+  /** The channel, which fetches its jobs' large payloads. */
+  over(channel: Channel): Channel;
 }
 
-/** Where large payloads wait: beside the registry's rows, or in the data folder where the registry is embedded. */
+interface PayloadsPorts extends Pick<PayloadSweepPorts, "journal" | "ledger"> {
+  readonly registry: Pick<OpenRegistry, "payloads" | "directory">;
+}
+
+/**
+ * Large payloads wait beside the registry's rows, or in the data folder where the registry is embedded. Processes that can
+ * read the ledger sweep them.
+ */
 export async function openPayloads(
   { config, telemetry }: { readonly config: Config; readonly telemetry: Telemetry },
   shutdown: Shutdown,
-  registry: Pick<OpenRegistry, "payloads">,
+  { registry, ...ports }: PayloadsPorts,
 ): Promise<Payloads> {
   const store = config.databaseUrl === null ? await openFiles(config.home, shutdown) : registry.payloads;
-  const common = { clock: systemClock, telemetry };
-  return {
-    store,
-    stored: new StoredPayloads({ store, room: new PayloadRoom(systemClock), telemetry }),
-    startSweep: (ports) => {
-      if (!config.roles.includes("api")) return;
-      const sweep = new PayloadSweep({ ...ports, ...common, payloads: store });
-      sweep.start();
-      shutdown.add("history", "payload sweep", () => sweep.stop());
-    },
-  };
+  const { directory } = registry;
+  if (config.roles.includes("api")) {
+    const sweep = new PayloadSweep({ ...ports, payloads: store, directory, clock: systemClock, telemetry });
+    sweep.start();
+    shutdown.add("history", "payload sweep", () => sweep.stop());
+  }
+  const stored = new StoredPayloads({ store, room: new PayloadRoom(systemClock), telemetry });
+  return { store, over: (channel) => stored.over(channel) };
 }
 
 function openFiles(home: string, shutdown: Shutdown): Promise<PayloadFiles> {

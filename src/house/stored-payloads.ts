@@ -1,8 +1,9 @@
+import { nameOfPayload } from "../api/payload-name.ts";
 import type { Channel } from "../core/channel.ts";
 import { isOutage } from "../core/errors.ts";
 import type { QueuedJob, StoredPayload } from "../core/job.ts";
 import type { Outcome } from "../core/outcome.ts";
-import { nameOfPayload, type PayloadStore } from "../core/payload-store.ts";
+import type { PayloadStore } from "../core/payload-store.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { PayloadRoom } from "./payload-room.ts";
 

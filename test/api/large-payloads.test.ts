@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { nameOfPayload } from "../../src/api/payload-name.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
-import { nameOfPayload, QUEUED_PAYLOAD_BYTES_MAX } from "../../src/core/payload-store.ts";
+import { QUEUED_PAYLOAD_BYTES_MAX } from "../../src/core/payload-store.ts";
 import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { Front } from "./support/front.ts";
 
@@ -27,7 +28,7 @@ describe("a payload that is too large for the queue", () => {
     expect(answer.status).toBe(202);
     const [queued] = front.journal.queued;
     expect(queued?.job).toMatchObject({ jobId: answer.body["job_id"], payload: "", recipient: "ada@example.com" });
-    const payload = front.payloads.stored.get(`acme ${answer.body["job_id"]}`) ?? new Uint8Array();
+    const payload = front.payloads.stored.get(`acme ${String(answer.body["job_id"])}`) ?? new Uint8Array();
     expect(queued?.job.stored).toEqual(nameOfPayload(payload));
     expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({ to: "ada@example.com", template: "welcome" });
   });
@@ -59,7 +60,7 @@ describe("a payload that is too large for the queue", () => {
     expect([again.status, again.body["job_id"]]).toEqual([202, first.body["job_id"]]);
     expect((await front.send({ ...LARGE, subject: "other" }, headers)).status).toBe(422);
     expect(front.payloads.puts).toHaveLength(3);
-    expect([...front.payloads.stored.keys()]).toEqual([`acme ${first.body["job_id"]}`]);
+    expect([...front.payloads.stored.keys()]).toEqual([`acme ${String(first.body["job_id"])}`]);
   });
 
   test("is kept where it is not known whether its job was queued, and removed where it was not", async () => {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { nameOfPayload } from "../../src/api/payload-name.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import { UnavailableError } from "../../src/core/errors.ts";
 import type { QueuedJob } from "../../src/core/job.ts";
-import { nameOfPayload } from "../../src/core/payload-store.ts";
 import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES } from "../../src/house/payload-room.ts";
 import { StoredPayloads } from "../../src/house/stored-payloads.ts";
 import { MemoryPayloads } from "../api/support/memory-payloads.ts";
