@@ -125,7 +125,8 @@ function seconds(ms: number | undefined): string {
 
 /** Between the two comments that mark them. */
 async function writeDocs(all: readonly Line[]): Promise<void> {
-  const rows = rowsOf(all).filter(({ fault }) => !String(fault).endsWith(".test.ts"));
+  const withNote = (proof: JudgedProof): Row => ({ ...rowOf(proof), note: proof.note?.replaceAll("|", "/") ?? "" });
+  const rows = all.flatMap(({ proofs }) => proofs.map(withNote));
   const [first] = rows;
   if (first === undefined) return;
   const names = Object.keys(first);
@@ -135,7 +136,10 @@ async function writeDocs(all: readonly Line[]): Promise<void> {
   const page = join(ROOT, "docs/promises.md");
   const text = await Bun.file(page).text();
   const figures = `<!-- figures -->\n\n${where}:\n\n${lines.join("\n")}\n\n<!-- /figures -->`;
-  await Bun.write(page, text.replace(/<!-- figures -->[^]*<!-- \/figures -->/, figures));
+  await Bun.write(
+    page,
+    text.replace(/<!-- figures -->[^]*<!-- \/figures -->/, () => figures),
+  );
 }
 
 async function writeResults(all: readonly Line[], file: string): Promise<void> {

@@ -6,7 +6,7 @@ import { recordProof } from "../support/proof.ts";
 import type { ScriptedRelay } from "../support/scripted-relay.ts";
 import { type SteadyResult, sendSteadily } from "../support/steady-sender.ts";
 import type { Waybill } from "../support/waybill.ts";
-import { boundMs, FaultWorld, mebibytes, residentBytes, sizeOf } from "./fault-world.ts";
+import { boundMs, FaultWorld, mebibytes, residentBytes, sizeOf, TEST_LIMIT_MS } from "./fault-world.ts";
 
 const SECONDS = sizeOf("FLOOD_SECONDS", 8);
 const MEBIBYTE = 1024 * 1024;
@@ -63,64 +63,81 @@ function expectUndisturbed({ alone }: Neighbourhood, beside: SteadyResult): void
   expect(beside.handOverMs.max).toBeLessThan(boundMs(HAND_OVER_MS_MAX, alone.handOverMs.max));
 }
 
-test("a limited tenant's flood of large bodies does not slow another tenant", async () => {
-  const here = await neighbourhood();
-  const { waybill, relay, neighbour, limited } = here;
-  const flood = world.undo.add(
-    await startFlood({
-      url: `${waybill.url}/v1/send/email`,
-      apiKeys: [limited.apiKey],
-      content: "text",
-      bytes: 8 * MEBIBYTE,
-      rate: { connections: sizeOf("FLOOD_CONNECTIONS", 50), pauseMs: 200 },
-    }),
-    (one) => one.stop(),
-  );
-  const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
-  const statuses = await flood.stop();
-  record("a limited tenant's flood of 8 MiB bodies, 50 at a time", here, beside, `; flood ${JSON.stringify(statuses)}`);
-  expectUndisturbed(here, beside);
-}, 90_000);
-
-test("bodies that are small to send and dear to read do not slow another tenant", async () => {
-  const here = await neighbourhood();
-  const { waybill, relay, neighbour, hostile } = here;
-  const flood = world.undo.add(
-    await startFlood({
-      url: `${waybill.url}/v1/send/email`,
-      apiKeys: [hostile.apiKey],
-      content: "objects",
-      bytes: 10 * MEBIBYTE,
-      rate: { perSecond: 3 },
-    }),
-    (one) => one.stop(),
-  );
-  const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
-  const statuses = await flood.stop();
-  record("three requests a second of 10 MiB of {}", here, beside, `; flood ${JSON.stringify(statuses)}`);
-  expectUndisturbed(here, beside);
-}, 90_000);
-
-test("bodies that never end fill no memory, and nobody notices them", async () => {
-  const here = await neighbourhood();
-  const { waybill, relay, neighbour, limited } = here;
-  const beforeBytes = await residentBytes(waybill.pid);
-  const bodies = sizeOf("SLOW_BODIES", 40);
-  const part = Buffer.alloc(9 * MEBIBYTE, "x");
-  const { hostname, port } = new URL(waybill.url);
-  for (let i = 0; i < bodies; i += 1) {
-    const socket = world.undo.add(connect(Number(port), hostname), (one) => one.destroy());
-    // The server may want no more of it.
-    socket.on("error", () => {});
-    socket.write(
-      `POST /v1/send/email HTTP/1.1\r\nHost: ${hostname}\r\nX-API-Key: ${limited.apiKey}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${10 * MEBIBYTE}\r\n\r\n{"data":"`,
+test(
+  "a limited tenant's flood of large bodies does not slow another tenant",
+  async () => {
+    const here = await neighbourhood();
+    const { waybill, relay, neighbour, limited } = here;
+    const flood = world.undo.add(
+      await startFlood({
+        url: `${waybill.url}/v1/send/email`,
+        apiKeys: [limited.apiKey],
+        content: "text",
+        bytes: 8 * MEBIBYTE,
+        rate: { connections: sizeOf("FLOOD_CONNECTIONS", 50), pauseMs: 200 },
+      }),
+      (one) => one.stop(),
     );
-    socket.write(part);
-  }
-  const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
-  const grownBytes = (await residentBytes(waybill.pid)) - beforeBytes;
-  record(`${bodies} bodies of 10 MiB that never end`, here, beside, `; memory grew by ${mebibytes(grownBytes)} MiB`);
-  expectUndisturbed(here, beside);
-  expect(mebibytes(grownBytes)).toBeLessThan(200);
-}, 90_000);
+    const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+    const statuses = await flood.stop();
+    record(
+      "a limited tenant's flood of 8 MiB bodies, 50 at a time",
+      here,
+      beside,
+      `; flood ${JSON.stringify(statuses)}`,
+    );
+    expectUndisturbed(here, beside);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "bodies that are small to send and dear to read do not slow another tenant",
+  async () => {
+    const here = await neighbourhood();
+    const { waybill, relay, neighbour, hostile } = here;
+    const flood = world.undo.add(
+      await startFlood({
+        url: `${waybill.url}/v1/send/email`,
+        apiKeys: [hostile.apiKey],
+        content: "objects",
+        bytes: 10 * MEBIBYTE,
+        rate: { perSecond: 3 },
+      }),
+      (one) => one.stop(),
+    );
+    const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+    const statuses = await flood.stop();
+    record("three requests a second of 10 MiB of {}", here, beside, `; flood ${JSON.stringify(statuses)}`);
+    expectUndisturbed(here, beside);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "bodies that never end fill no memory, and nobody notices them",
+  async () => {
+    const here = await neighbourhood();
+    const { waybill, relay, neighbour, limited } = here;
+    const beforeBytes = await residentBytes(waybill.pid);
+    const bodies = sizeOf("SLOW_BODIES", 40);
+    const part = Buffer.alloc(9 * MEBIBYTE, "x");
+    const { hostname, port } = new URL(waybill.url);
+    for (let i = 0; i < bodies; i += 1) {
+      const socket = world.undo.add(connect(Number(port), hostname), (one) => one.destroy());
+      // The server may want no more of it.
+      socket.on("error", () => {});
+      socket.write(
+        `POST /v1/send/email HTTP/1.1\r\nHost: ${hostname}\r\nX-API-Key: ${limited.apiKey}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${10 * MEBIBYTE}\r\n\r\n{"data":"`,
+      );
+      socket.write(part);
+    }
+    const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+    const grownBytes = (await residentBytes(waybill.pid)) - beforeBytes;
+    record(`${bodies} bodies of 10 MiB that never end`, here, beside, `; memory grew by ${mebibytes(grownBytes)} MiB`);
+    expectUndisturbed(here, beside);
+    expect(mebibytes(grownBytes)).toBeLessThan(200);
+  },
+  TEST_LIMIT_MS,
+);

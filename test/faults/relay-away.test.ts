@@ -58,7 +58,7 @@ test(
     expect(ready).toMatch(/relay|mail server/);
     expect(notices).toHaveLength(1);
   },
-  120_000 + AWAY_MS,
+  240_000 + AWAY_MS,
 );
 
 async function metricsOf(url: string): Promise<string> {
