@@ -92,7 +92,7 @@ function drawTenants(dice: Dice, { shards, hasNeighbours, isCalm }: Drawn): read
         requestsPerMinute: 1_000_000,
         deliveriesPerSecond,
         ...(hasQuotas && dice.chance(0.5) && !isHealthy && quota),
-        ...(isHeldShort && { holdMs: dice.between(2_000, 300_000) }),
+        ...(isHeldShort && { holdMs: dice.between(2_000, hasNeighbours ? 30_000 : 300_000) }),
       },
     });
   });
