@@ -326,12 +326,6 @@ export const CANARIES: readonly Canary[] = [
     replace: "    const spent = [...this.waiting];",
   },
   {
-    name: "a message is held for ever",
-    file: `${ACTORS}/channel-slots.ts`,
-    find: "        if (isReview) waiter.reviewHeld(lane);\n",
-    replace: "",
-  },
-  {
     name: "a job that has ended counts against its tenant",
     file: `${JOURNAL}-settle.ts`,
     find: "if (shard.jobs.has(jobId)) count(",

@@ -93,7 +93,7 @@ function drawTenants(dice: Dice, { shards, hasNeighbours, isCalm }: Drawn): read
         deliveriesPerSecond,
         ...QUEUE_SHARE,
         ...(hasQuotas && dice.chance(0.5) && !isHealthy && quota),
-        ...(isHeldShort && { holdMs: dice.between(2_000, 300_000) }),
+        ...(isHeldShort && { holdMs: dice.between(2_000, hasNeighbours ? 30_000 : 300_000) }),
       },
     });
   });

@@ -4,7 +4,7 @@ import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
 
 /** For its relay to be found away, and for a message that waits by itself until then: three strikes, and their waits. */
-const HELD_SLACK_MS = 180_000;
+const HELD_SLACK_MS = 60_000;
 
 /** How long the messages of tenants that do nothing wrong wait for their first hand-over, whatever their neighbours do. */
 export class WaitBooks {
