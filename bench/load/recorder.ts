@@ -43,12 +43,12 @@ export async function measureRecorder(options: {
   await journal.start();
   const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateLedger(watched, TARGET);
-  const writer = new ClickHouseLedgerWriter(watched, TARGET);
+  const writer = new ClickHouseLedgerWriter(watched, TARGET, systemClock);
   let isAway = false;
   const ledger: Pick<ClickHouseLedgerWriter, "write"> = {
-    async write(token, rows) {
+    async write(...batch) {
       if (isAway) throw new UnavailableError("away");
-      await writer.write(token, rows);
+      return await writer.write(...batch);
     },
   };
   const recorder = new Recorder({ journal, ledger, ...ports, owner: "bench", shards: SHARDS });

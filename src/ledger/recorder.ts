@@ -85,7 +85,7 @@ class ShardRecorder {
     // Spreads the shards' inserts over the time between two of them.
     await this.pause(random.next() * limits.recordLingerMs);
     let done: RecordBatch | null = null;
-    while (this.mayGoOn()) {
+    while (await this.mayGoOn()) {
       const batch = await this.record(done);
       done = null;
       if (batch === FENCED) break;
@@ -102,14 +102,15 @@ class ShardRecorder {
     this.gaugeLag(null);
   }
 
-  private mayGoOn(): boolean {
-    return !this.term.closing.aborted && this.term.isSurelyHeld();
+  /** Waits where the lease is in doubt: the store may only be silent, and then nobody else has it. */
+  private async mayGoOn(): Promise<boolean> {
+    return !this.term.closing.aborted && (this.term.isSurelyHeld() || (await this.term.whenSurelyHeld()));
   }
 
   /** The next batch, with `done` taken from the outbox; FENCED also where the term ends before the journal answers. */
   private async record(done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
     const { journal } = this.options;
-    for (let failures = 0; this.mayGoOn(); failures += 1) {
+    for (let failures = 0; await this.mayGoOn(); failures += 1) {
       try {
         return await journal.record(this.term.lease, done);
       } catch (error) {
@@ -134,7 +135,7 @@ class ShardRecorder {
   private async write(batch: RecordBatch): Promise<boolean> {
     const { ledger, clock, telemetry } = this.options;
     let attempt = this.attemptAt(batch);
-    for (let failures = 0, refusals = 0; this.mayGoOn(); failures += 1) {
+    for (let failures = 0, refusals = 0; await this.mayGoOn(); failures += 1) {
       this.gaugeLag(batch);
       const begunMs = clock.monotonicMs();
       try {

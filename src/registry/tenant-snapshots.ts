@@ -117,13 +117,17 @@ export class TenantSnapshots implements TenantDirectory {
     return isApiKey(apiKey) ? this.loadKey(apiKey) : null;
   }
 
-  byId(tenantId: string): Tenant | null | Promise<Tenant | null> {
+  byIdNow(tenantId: string): Tenant | null | undefined {
     const nowMs = this.options.clock.monotonicMs();
-    if (nowMs < this.trustedUntilMs) {
-      const snapshot = this.snapshots.get(tenantId);
-      if (snapshot !== undefined) return served(snapshot, nowMs);
-      if (this.unknownTenants.has(tenantId, nowMs)) return null;
-    }
+    if (nowMs >= this.trustedUntilMs) return undefined;
+    const snapshot = this.snapshots.get(tenantId);
+    if (snapshot !== undefined) return served(snapshot, nowMs);
+    return this.unknownTenants.has(tenantId, nowMs) ? null : undefined;
+  }
+
+  byId(tenantId: string): Tenant | null | Promise<Tenant | null> {
+    const known = this.byIdNow(tenantId);
+    if (known !== undefined) return known;
     if (!TENANT_ID.test(tenantId)) return null;
     return this.tenantLookUps.ask(tenantId).then((snapshot) => snapshot?.tenant ?? null);
   }
