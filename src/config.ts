@@ -95,9 +95,9 @@ class SettingsReader {
   }
 }
 
-/** Whether an embedded store has been created in the folder. */
+/** Whether an embedded store that holds what a key has sealed or signed has been created in the folder. */
 function holdsData(home: string): boolean {
-  return ["postgres", "redis", "clickhouse"].some((store) => existsSync(join(home, store)));
+  return ["postgres", "redis"].some((store) => existsSync(join(home, store)));
 }
 
 /** Settings that are right by themselves and wrong together. */
