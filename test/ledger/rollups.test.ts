@@ -140,6 +140,7 @@ test("what is kept how long follows the configuration, and a table that is right
     ["events_by_type", events],
     ["events_daily", ""],
     ["events_hourly", ""],
+    ["identity", ""],
     ["jobs", jobs],
     ["migrations", ""],
     ["refused_rows", "Day(90)"],
