@@ -1,5 +1,5 @@
-import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import { expect, test } from "bun:test";
+import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import type { Behaviour } from "./relay-world.ts";
 import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 

@@ -1,10 +1,16 @@
 import type { QueueQuota } from "../../src/core/journal.ts";
-import type { JobTruth } from "./job-books.ts";
 import type { Watch } from "./promises.ts";
 
 /** What a tenant has unfinished. */
 export interface Share {
   readonly jobs: number;
+  readonly bytes: number;
+}
+
+/** What of a job counts. */
+interface Counted {
+  readonly tenant: { readonly tenantId: string };
+  /** Of its payload. */
   readonly bytes: number;
 }
 
@@ -20,7 +26,7 @@ export class ShareBooks {
     return this.shares.get(tenantId) ?? NOTHING;
   }
 
-  begun(truth: JobTruth, quota: QueueQuota | undefined): void {
+  begun(truth: Counted, quota: QueueQuota | undefined): void {
     this.add(truth, 1);
     if (quota === undefined) return;
     const { tenantId } = truth.tenant;
@@ -29,12 +35,12 @@ export class ShareBooks {
     this.watch.demand(isWithin, "share", () => `${tenantId} has ${jobs} jobs of ${bytes} bytes`);
   }
 
-  ended(truth: JobTruth): void {
+  ended(truth: Counted): void {
     this.add(truth, -1);
   }
 
   /** The journal went back in time: these are the unfinished jobs that it has. */
-  recount(unfinished: readonly JobTruth[]): void {
+  recount(unfinished: readonly Counted[]): void {
     this.shares.clear();
     for (const truth of unfinished) this.add(truth, 1);
   }
@@ -51,7 +57,7 @@ export class ShareBooks {
     return this.shares.keys();
   }
 
-  private add({ tenant: { tenantId }, bytes }: JobTruth, by: 1 | -1): void {
+  private add({ tenant: { tenantId }, bytes }: Counted, by: 1 | -1): void {
     const share = this.shareOf(tenantId);
     this.shares.set(tenantId, { jobs: share.jobs + by, bytes: share.bytes + by * bytes });
   }
