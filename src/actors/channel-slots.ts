@@ -70,6 +70,7 @@ export class ChannelSlots {
       promptSlots: new Set<Slot>(),
       clock,
       random,
+      relayConnections: channel.relayConnections ?? Number.POSITIVE_INFINITY,
       onOpened: (lane) => this.opened(lane),
       onClosed: (lane) => this.closed(lane),
       onStarted: () => this.sweepSoon(),

@@ -12,6 +12,13 @@ export interface DeliverPorts {
   readonly telemetry: Telemetry;
 }
 
+/** A delivery under way. */
+interface UnderWay {
+  readonly aborter: AbortController;
+  /** The message goes to its relay now. */
+  onHandOver(): void;
+}
+
 const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
 
 /** One delivery: always ends, always in an outcome, at most `deliveryTimeoutMs` and the grace after its abort later. */
@@ -19,16 +26,17 @@ export async function deliver(
   ports: DeliverPorts,
   job: QueuedJob,
   tenant: Tenant | null,
-  aborter: AbortController,
+  { aborter, onHandOver }: UnderWay,
 ): Promise<Outcome> {
   const { channels, clock, telemetry } = ports;
   if (tenant === null) return { kind: "failed", error: "the tenant no longer exists" };
   const channel = channels.get(job.channel);
   if (channel === undefined) return { kind: "failed", error: `the channel ${job.channel} is not available` };
 
+  if (job.stored === undefined) onHandOver();
   const startedAtMs = clock.monotonicMs();
   const outcome = await endOf(ports, job, aborter, {
-    call: () => channel.deliver(job, tenant, aborter.signal),
+    call: () => channel.deliver(job, tenant, aborter.signal, onHandOver),
     brokenOff: { kind: "retry", why: "the delivery broke off" },
   });
   telemetry.count("deliveries", { channel: job.channel, outcome: outcome.kind });

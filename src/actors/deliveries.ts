@@ -182,7 +182,8 @@ export class Deliveries {
       }
       this.settler.submit({ kind: "start", job });
     }
-    const outcome = await deliver(this.ports, job, tenant, aborter);
+    const onHandOver = () => slot?.lane.handOver(slot);
+    const outcome = await deliver(this.ports, job, tenant, { aborter, onHandOver });
     slot?.lane.judge(slot, verdictOf(outcome, aborter.signal.aborted), job);
     const isUnsent = outcome.kind === "away" || (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent));
     if (isUnsent) unit?.giveBack();

@@ -36,6 +36,8 @@ export interface Slot {
   readonly waiter: Waiter;
   /** Monotonic. */
   readonly startedAtMs: number;
+  /** When the relay was turned to (monotonic); null: the message is still looked at, or its content fetched. */
+  handedOverAtMs: number | null;
   kind: "prompt" | "patient" | "probe";
 }
 
@@ -45,6 +47,8 @@ export interface LanePools {
   /** Patient slots in use from which on a relay that has not answered takes no second one. */
   readonly unprovenSlots: number;
   readonly probes: FairScheduler;
+  /** Deliveries that a relay can have at one time. */
+  readonly relayConnections: number;
   /** Deliveries on prompt slots, in the order of their start. */
   readonly promptSlots: Set<Slot>;
   readonly clock: Clock;
@@ -64,6 +68,8 @@ export interface LanePools {
  * a tenant's own has one until it answers: so a thousand relays that hang leave room for those that nobody has tried yet.
  * R3. A tenant with deliveries in flight gets another one of the lane only while it has fewer than twice the free ones of
  * three quarters of the window: messages of one tenant that hang do not use up the window of a relay that others share.
+ * R4. On all slots together a relay has at most `relayConnections` in flight, by the same rule: none waits behind others'
+ * for a connection, which would be first come, first served. R5. Only what passes after the hand-over is the relay's time.
  */
 export class RelayLane implements Contender {
   /** On patient slots. */
@@ -74,9 +80,12 @@ export class RelayLane implements Contender {
   awaySinceMs: number | null = null;
   /** What it said last when it was away. */
   awayWhy = "";
+  /** On slots of all kinds. */
+  private busy = 0;
   private readonly breaker = new RelayBreaker();
   private readonly waiters = new Set<Waiter>();
   private readonly firstWindow: number;
+  private readonly windowMax: number;
   private window: number;
   private wasPrompt = false;
   private usedAtMs = 0;
@@ -98,12 +107,15 @@ export class RelayLane implements Contender {
     readonly relay: Relay,
     private readonly pools: LanePools,
   ) {
-    this.firstWindow = relay.isOwn ? FIRST_WINDOW.own : FIRST_WINDOW.shared;
+    const { relayConnections } = pools;
+    this.firstWindow = Math.min(relay.isOwn ? FIRST_WINDOW.own : FIRST_WINDOW.shared, relayConnections);
+    this.windowMax = Math.min(WINDOW_MAX, relayConnections);
     this.window = this.firstWindow;
   }
 
-  get isPrompt(): boolean {
-    return this.wasPrompt && this.breaker.isClosed;
+  /** Whether the actor contends for a prompt slot: the relay is prompt, and may have another one of the actor's. */
+  takesPromptly(waiter: Waiter): boolean {
+    return this.isPrompt && this.mayTakeAnother(waiter, this.connectionsLeft);
   }
 
   get isAway(): boolean {
@@ -146,7 +158,9 @@ export class RelayLane implements Contender {
   /** The slot of the delivery that the actor is starting. */
   begin(waiter: Waiter, isPrompt: boolean): Slot {
     const kind = isPrompt ? "prompt" : this.isStartingProbe ? "probe" : "patient";
-    const slot = { lane: this, waiter, startedAtMs: this.pools.clock.monotonicMs(), kind } satisfies Slot;
+    const startedAtMs = this.pools.clock.monotonicMs();
+    const slot: Slot = { lane: this, waiter, startedAtMs, handedOverAtMs: null, kind };
+    this.busy += 1;
     if (kind === "prompt") {
       waiter.inFlight += 1;
       this.pools.promptSlots.add(slot);
@@ -155,14 +169,19 @@ export class RelayLane implements Contender {
     return slot;
   }
 
+  /** The delivery turns to its relay. */
+  handOver(slot: Slot): void {
+    slot.handedOverAtMs ??= this.pools.clock.monotonicMs();
+  }
+
   /** What the delivery has shown. The slot stays taken until `end`. */
   judge(slot: Slot, verdict: Verdict, job: QueuedJob): void {
     const { clock, onOpened } = this.pools;
     const change = this.breaker.judge(verdict, job, slot.kind === "probe");
     if (verdict === "answer") {
       this.answers += 1;
-      this.window = Math.min(this.window + 1, WINDOW_MAX);
-      this.wasPrompt = clock.monotonicMs() - slot.startedAtMs < PROMPT_MS;
+      this.window = Math.min(this.window + 1, this.windowMax);
+      if (slot.handedOverAtMs !== null) this.wasPrompt = !this.hasLasted(slot);
     } else if (verdict !== "nothing") {
       this.window = Math.max(this.firstWindow, Math.floor(this.window / 2));
       this.wasPrompt = false;
@@ -178,9 +197,12 @@ export class RelayLane implements Contender {
   /** The delivery is over: its slot is free. */
   end(slot: Slot): void {
     const { prompt, patient, probes, promptSlots } = this.pools;
+    this.busy -= 1;
     if (slot.kind === "prompt") {
       promptSlots.delete(slot);
       slot.waiter.inFlight -= 1;
+      // Before those that wait at the prompt slots take the connection.
+      this.wake();
       prompt.release();
     } else if (slot.kind === "patient") {
       this.inFlight -= 1;
@@ -193,10 +215,10 @@ export class RelayLane implements Contender {
     this.wake();
   }
 
-  /** The delivery lasts: the relay is not prompt any more, and where there is room, its prompt slot is free for others. */
+  /** The delivery lasts: where there is room, its prompt slot is free for others. So the relay may not be prompt any more. */
   moveToPatience(slot: Slot): void {
     const { prompt, patient, promptSlots } = this.pools;
-    this.wasPrompt = false;
+    if (this.hasLasted(slot)) this.wasPrompt = false;
     if (!patient.take(this)) return;
     promptSlots.delete(slot);
     slot.kind = "patient";
@@ -218,16 +240,34 @@ export class RelayLane implements Contender {
     this.pools.onClosed(this);
   }
 
-  /** Lets its actors contend for prompt slots themselves. */
+  private get isPrompt(): boolean {
+    return this.wasPrompt && this.breaker.isClosed;
+  }
+
+  /** Connections that are left to tenants with deliveries in flight. */
+  private get connectionsLeft(): number {
+    return 0.75 * this.pools.relayConnections - this.busy;
+  }
+
+  /** Whether the relay has had the delivery for long. */
+  private hasLasted({ handedOverAtMs }: Slot): boolean {
+    return handedOverAtMs !== null && this.pools.clock.monotonicMs() - handedOverAtMs >= PROMPT_MS;
+  }
+
+  /** Lets its actors contend for prompt slots themselves, as far as there are connections. */
   private release(): void {
-    const waiters = Array.from(this.waiters);
-    this.waiters.clear();
-    for (const waiter of waiters) waiter.contend();
+    for (const waiter of Array.from(this.waiters)) {
+      if (this.busy >= this.pools.relayConnections) return;
+      if (!this.takesPromptly(waiter)) continue;
+      this.waiters.delete(waiter);
+      waiter.contend();
+    }
   }
 
   private wake(): void {
     if (this.waiters.size === 0) return;
-    if (this.breaker.isClosed) this.pools.patient.contend(this);
+    if (this.isPrompt) this.release();
+    else if (this.breaker.isClosed) this.pools.patient.contend(this);
     else if (this.breaker.mayProbe) this.pools.probes.contend(this.prober);
   }
 
@@ -246,8 +286,9 @@ export class RelayLane implements Contender {
     const isBetter = (job: QueuedJob) => !this.breaker.hasStruck(job);
     const isPicky = this.breaker.isStruck;
     let second: { readonly waiter: Waiter; readonly cost: number } | null = null;
+    const windowLeft = 0.75 * this.window - this.inFlight;
     for (const waiter of this.waiters) {
-      if (!this.mayTakeAnother(waiter)) continue;
+      if (!this.mayTakeAnother(waiter, Math.min(windowLeft, this.connectionsLeft))) continue;
       if (isPicky) waiter.prefer(isBetter);
       const cost = waiter.nextCost();
       if (cost === null) this.waiters.delete(waiter);
@@ -261,8 +302,10 @@ export class RelayLane implements Contender {
     return second?.cost ?? null;
   }
 
-  private mayTakeAnother({ delivering }: Waiter): boolean {
-    return delivering === 0 || this.relay.isOwn || delivering < 2 * (0.75 * this.window - this.inFlight);
+  /** `left`: what is left to tenants with deliveries in flight. */
+  private mayTakeAnother({ delivering }: Waiter, left: number): boolean {
+    if (this.busy >= this.pools.relayConnections) return false;
+    return delivering === 0 || this.relay.isOwn || delivering < 2 * left;
   }
 
   private startChosen(): void {

@@ -281,7 +281,7 @@ export class TenantActor implements Waiter, Starter, Asker {
       this.lane = tenant === null ? null : slots.laneOf(tenant);
       this.laneTenant = tenant;
     }
-    return this.lane === null || this.lane.isPrompt ? slots.prompt : this.lane;
+    return this.lane === null || this.lane.takesPromptly(this) ? slots.prompt : this.lane;
   }
 
   /** The tenant (null: it is gone), or undefined while it is being looked up; the actor contends again after that. */

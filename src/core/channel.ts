@@ -25,6 +25,8 @@ export interface Channel {
   readonly slots: number;
   /** The same on relays that are slow or not known yet, which have slots of their own; absent: the engine's own number. */
   readonly patientSlots?: number;
+  /** Deliveries that it hands to one relay at one time; more would wait in it, in no fair order. Absent: any number. */
+  readonly relayConnections?: number;
   /**
    * Looks at the content of a job that needs it. Null: it may be delivered. An abort of `signal` ends the call with the
    * outcome `retry`.
@@ -36,7 +38,8 @@ export interface Channel {
    * It takes nothing, `deliver` does, before it waits for anything.
    */
   paceMs?(tenant: Tenant): number;
-  deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
+  /** `onHandOver` is called when the content of a job that is `stored` is there: only from then on the relay has it. */
+  deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal, onHandOver?: () => void): Promise<Outcome>;
   /**
    * The relay or provider that the tenant's jobs go to: what is known of its being away holds for all tenants that share
    * it. Absent or null: the channel has nothing that can be away as a whole.

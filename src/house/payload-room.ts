@@ -6,6 +6,8 @@ const MIB = 1024 * 1024;
 export const ROOM_BYTES = 64 * MIB;
 /** Of them, those of one tenant. */
 export const SHARE_BYTES = 16 * MIB;
+/** Of it, what only tenants that hold nothing may take. */
+const RESERVE_BYTES = 16 * MIB;
 /** How long a delivery waits for room; after that its job does. */
 export const ROOM_WAIT_MS = 5_000;
 
@@ -20,7 +22,8 @@ interface Waiting {
  *
  * R1. All that have room are together at most `ROOM_BYTES`, those of a tenant at most `SHARE_BYTES`; a payload that is
  *     larger has room when there is no other. R2. Whoever came first is let in first, but one that does not fit keeps nobody
- *     else waiting.
+ *     else waiting. R3. A tenant that holds something may hold no more than half of what the others leave outside the
+ *     reserve: tenants whose relays are slow leave room for the first payload of one that holds nothing.
  */
 export class PayloadRoom {
   private taken = 0;
@@ -59,7 +62,8 @@ export class PayloadRoom {
 
   private fits(tenantId: string, bytes: number): boolean {
     const share = this.shares.get(tenantId) ?? 0;
-    if (share > 0 && share + bytes > SHARE_BYTES) return false;
+    const left = ROOM_BYTES - RESERVE_BYTES - (this.taken - share);
+    if (share > 0 && share + bytes > Math.min(SHARE_BYTES, left / 2)) return false;
     return this.taken === 0 || this.taken + bytes <= ROOM_BYTES;
   }
 

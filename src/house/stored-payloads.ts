@@ -25,10 +25,14 @@ export class StoredPayloads {
 
   /** The channel, which takes such jobs besides. */
   over(channel: Channel): Channel {
-    const deliver: Channel["deliver"] = (job, tenant, signal) =>
+    const deliver: Channel["deliver"] = (job, tenant, signal, onHandOver) =>
       job.stored === undefined
-        ? channel.deliver(job, tenant, signal)
-        : this.fetched(job, job.stored, signal, (whole) => channel.deliver(whole, tenant, signal));
+        ? channel.deliver(job, tenant, signal, onHandOver)
+        : this.fetched(job, job.stored, signal, (whole) => {
+            // The wait for room and for the store was not the relay's.
+            onHandOver?.();
+            return channel.deliver(whole, tenant, signal, onHandOver);
+          });
     const inner = channel.screen?.bind(channel);
     const screen: Channel["screen"] =
       inner === undefined

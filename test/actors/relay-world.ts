@@ -30,11 +30,22 @@ interface Call {
 /** A mail channel whose tenants have a relay each, named after the tenant, or share the platform's. */
 class RelayChannel implements Channel {
   readonly name = "email";
-  readonly slots = 512;
+  readonly slots: number;
+  readonly relayConnections: number;
+  /** Messages that were broken off in their middle. */
+  cutOff = 0;
   readonly calls: Call[] = [];
   readonly inFlight = new Map<string, number>();
+  /** Of all relays together. */
+  private waiting: (() => void)[] = [];
 
-  constructor(private readonly world: RelayWorld) {}
+  constructor(
+    private readonly world: RelayWorld,
+    connections: number,
+  ) {
+    this.slots = Math.min(512, connections);
+    this.relayConnections = connections;
+  }
 
   relayOf({ tenantId, emailSender }: Tenant): Relay {
     const name = emailSender?.smtpUrl ?? "platform";
@@ -44,12 +55,25 @@ class RelayChannel implements Channel {
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const { clock, acceptedAtMs } = this.world;
     const { key: relay } = this.relayOf(tenant);
+    while (this.connectionsInUse(relay) >= this.relayConnections) {
+      if (signal.aborted) return { kind: "retry", why: "its turn did not come", isUncounted: true, isUnsent: true };
+      await new Promise<void>((resolve) => {
+        this.waiting.push(resolve);
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
     const atMs = clock.monotonicMs();
     this.calls.push({ job, relay, atMs, waitedMs: atMs - (acceptedAtMs.get(job.jobId) ?? atMs) });
-    this.inFlight.set(relay, (this.inFlight.get(relay) ?? 0) + 1);
+    this.inFlight.set(relay, this.connectionsInUse(relay) + 1);
     const end = await this.answer(this.world.behave(job, relay), signal);
-    this.inFlight.set(relay, (this.inFlight.get(relay) ?? 0) - 1);
+    this.inFlight.set(relay, this.connectionsInUse(relay) - 1);
+    if (signal.aborted) this.cutOff += 1;
+    for (const go of this.waiting.splice(0)) go();
     return end;
+  }
+
+  private connectionsInUse(relay: string): number {
+    return this.inFlight.get(relay) ?? 0;
   }
 
   private answer(behaviour: Behaviour, signal: AbortSignal): Promise<Outcome> {
@@ -66,7 +90,7 @@ export class RelayWorld {
   readonly clock = new VirtualClock();
   readonly random = new SeededRandom(5);
   readonly state = new JournalState(this.clock, this.random);
-  readonly channel = new RelayChannel(this);
+  readonly channel: RelayChannel;
   readonly tenants = new Map<string, Tenant>();
   readonly acceptedAtMs = new Map<string, number>();
   readonly logs: { readonly message: string; readonly level: string }[] = [];
@@ -77,7 +101,10 @@ export class RelayWorld {
   constructor(
     readonly behave: (job: QueuedJob, relay: string) => Behaviour,
     private readonly shards = 1,
-  ) {}
+    connections = Number.POSITIVE_INFINITY,
+  ) {
+    this.channel = new RelayChannel(this, connections);
+  }
 
   /** A tenant with a relay of its own of this name; without one the platform's. */
   tenant(tenantId: string, relay: string | null = null, overrides: Partial<Tenant> = {}): Tenant {

@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import type { QueuedJob } from "../../src/core/job.ts";
 import { QUEUE_SHARE } from "../../src/core/tenant.ts";
 import type { Behaviour } from "./relay-world.ts";
 import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
@@ -34,6 +35,35 @@ test("sixty tenants whose mail servers take ten seconds a message are not felt b
   expect(world.channel.inFlight.get("smtp://slow-7")).toBeGreaterThan(8);
   await world.stop(dispatcher);
 }, 60_000);
+
+const takes = (tookMs: number): Behaviour => ({ tookMs, outcome: { kind: "delivered", result: {} } });
+
+describe("a shared mail server that takes ten seconds a message, on 48 connections", () => {
+  test.each<[what: string, behave: (job: QueuedJob) => Behaviour]>([
+    ["each", () => takes(10_000)],
+    ["of some", ({ jobId }) => (jobId.charCodeAt(35) % 2 === 0 ? takes(10_000) : TAKES)],
+  ])(
+    "breaks no message off and keeps no quiet tenant waiting, busy as twelve others are: %s",
+    async (_, behave) => {
+      const world = new RelayWorld((job) => (job.tenantId === "quiet" ? takes(10_000) : behave(job)), 1, 48);
+      const busy = Array.from({ length: 12 }, (_, i) => world.tenant(`busy-${i}`));
+      const noise = busy.map((tenant) => world.accept(tenant, 1_000));
+      const dispatcher = world.start();
+      await world.advance(20_000);
+      const jobs = await trickle(world, "quiet", 12_000, 2 * MINUTE_MS);
+      expect(world.channel.cutOff).toBe(0);
+      // It has none in flight each time.
+      expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
+      expect(dispatcher.away()).toEqual([]);
+      // And nobody busy is forgotten: three quarters of the connections are theirs.
+      const taken = noise.map((ids) => world.callsOf(ids).length);
+      expect(Math.min(...taken)).toBeGreaterThan(30);
+      expect(world.channel.inFlight.get("platform")).toBeGreaterThanOrEqual(30);
+      await world.stop(dispatcher);
+    },
+    60_000,
+  );
+});
 
 test("a thousand tenants whose mail servers never answer are not felt by another, nor by a newcomer", async () => {
   const world = new RelayWorld((_, relay) => (relay.startsWith("smtp://hangs") ? "never answers" : TAKES));

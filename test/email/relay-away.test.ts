@@ -9,8 +9,8 @@ import { aTenant } from "../support/tenants.ts";
 import { emailJob, LINKS } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
-const SHORT = { connectMs: 200, readyMs: 300, socketMs: 300, idleMs: 1_000 };
-const PATIENT = { connectMs: 30_000, readyMs: 30_000, socketMs: 30_000, idleMs: 30_000 };
+const SHORT = { turnMs: 5_000, connectMs: 200, readyMs: 300, socketMs: 300, idleMs: 1_000 };
+const PATIENT = { turnMs: 30_000, connectMs: 30_000, readyMs: 30_000, socketMs: 30_000, idleMs: 30_000 };
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
 const AUTH = "250-here\r\n250 AUTH PLAIN";
 
@@ -172,6 +172,21 @@ test("a message that waits for a connection does not time out for having waited"
   expect(outcomes[4]).toBe("delivered");
   // The server hears of the end of one connection when the next one may be there already.
   expect(server.openMax).toBeLessThanOrEqual(2);
+});
+
+test("a message that waits too long for a connection leaves, offered to nobody: the delivery's time is the message's", async () => {
+  const server = await aServer({ ".": "silence" });
+  const channel = aChannel(server.url, { connectionsMax: 1, timeouts: { ...PATIENT, turnMs: 100 } });
+  const called = new AbortController();
+  const offered = deliver(channel, aTenant(), called.signal);
+  await eventually("the first is offered", () => (server.reached.get(".") === 1 ? true : null));
+  expect(await deliver(channel)).toMatchObject({ kind: "retry", isUncounted: true, isUnsent: true });
+  called.abort();
+  expect(await offered).toMatchObject({ kind: "retry", isSilence: true });
+  expect(server.reached.get("MAIL")).toBe(1);
+  // Nor does it take the place of the next.
+  server.script = {};
+  expect((await deliver(channel)).kind).toBe("delivered");
 });
 
 test("a message that is called off while it waits costs no attempt, and one that was offered does", async () => {

@@ -13,6 +13,7 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 
 const TEXT = `{"to":"ada@example.com","text":"größer 😀"}`;
 const PAYLOAD = Buffer.from(TEXT);
+const MIB = 1024 * 1024;
 const NEVER = new AbortController().signal;
 
 const JOB: QueuedJob = {
@@ -94,6 +95,26 @@ describe("a job whose payload waits outside the queue", () => {
     expect(await deliver()).toMatchObject({ kind: "delivered" });
   });
 
+  test("is handed over to its relay when there was room for it, and it was fetched", async () => {
+    const room = new PayloadRoom(clock);
+    const events: string[] = [];
+    const inner = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+    const over = new StoredPayloads({ store, room, telemetry }).over(inner);
+    await room.take("other", ROOM_BYTES, NEVER);
+    const delivery = over.deliver(JOB, aTenant(), NEVER, () => events.push("handed over"));
+    await clock.advance(ROOM_WAIT_MS - 1);
+    events.push("room");
+    room.give("other", ROOM_BYTES);
+    await delivery;
+    expect(events).toEqual(["room", "handed over"]);
+    // One that never was, because there was no room, was none.
+    await room.take("other", ROOM_BYTES, NEVER);
+    const late = over.deliver(JOB, aTenant(), NEVER, () => events.push("handed over"));
+    await clock.advance(ROOM_WAIT_MS);
+    expect(await late).toMatchObject({ kind: "retry", isUncounted: true });
+    expect(events).toHaveLength(2);
+  });
+
   test("does not concern jobs that carry their payload", async () => {
     store.failure = new UnavailableError("away");
     const { stored: _, ...small } = { ...JOB, payload: "{}" };
@@ -115,9 +136,36 @@ describe("room for large payloads", () => {
     const fifth = room.take("e", 1, NEVER);
     expect(await isIn(fifth)).toBeNull();
     room.give("b", SHARE_BYTES);
+    for (const tenant of ["c", "d"]) room.give(tenant, SHARE_BYTES);
     expect([await isIn(fifth), await isIn(third)]).toEqual([true, null]);
     room.give("a", half);
     expect(await isIn(third)).toBeTrue();
+  });
+
+  test("is left to tenants that hold nothing, however much others with slow relays want", async () => {
+    const room = new PayloadRoom(clock);
+    const piece = SHARE_BYTES / 2;
+    const slow = ["a", "b", "c", "d", "e"];
+    for (let i = 0; i < 4; i += 1) for (const tenant of slow) void room.take(tenant, piece, NEVER);
+    // They hold theirs for good.
+    const quiet = ["q", "r"].map((tenant) => room.take(tenant, piece, NEVER));
+    expect(await Promise.all(quiet.map(isIn))).toEqual([true, true]);
+  });
+
+  test("gives a tenant that holds something half of what the others leave, and none of the reserve", async () => {
+    const room = new PayloadRoom(clock);
+    for (const tenant of ["a", "b"]) expect(await isIn(room.take(tenant, SHARE_BYTES, NEVER))).toBeTrue();
+    // 48 MiB are not the reserve, and 16 of them left: 8 for the third, then 4 for the fourth.
+    const halves: readonly [string, number][] = [
+      ["c", 4],
+      ["c", 4],
+      ["c", 1],
+      ["d", 2],
+      ["d", 2],
+      ["d", 1],
+    ];
+    const isInEach = await Promise.all(halves.map(([tenant, mib]) => isIn(room.take(tenant, mib * MIB, NEVER))));
+    expect(isInEach).toEqual([true, true, null, true, true, null]);
   });
 
   test("is there for one that is larger than all of it, alone", async () => {

@@ -39,9 +39,9 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a job is settled before its provider has answered",
     file: `${ACTORS}/deliveries.ts`,
-    find: "const outcome = await deliver(this.ports, job, tenant, aborter);",
+    find: "const outcome = await deliver(this.ports, job, tenant, { aborter, onHandOver });",
     replace:
-      'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, aborter), Promise.resolve()]);',
+      'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, { aborter, onHandOver }), Promise.resolve()]);',
   },
   {
     name: "a suppressed message is put aside and forgotten",
@@ -304,7 +304,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a relay that is not prompt takes the slots of those that are",
     file: `${ACTORS}/tenant-actor.ts`,
-    find: "return this.lane === null || this.lane.isPrompt ? slots.prompt : this.lane;",
+    find: "return this.lane === null || this.lane.takesPromptly(this) ? slots.prompt : this.lane;",
     replace: "return slots.prompt;",
   },
   {

@@ -51,7 +51,13 @@ export interface EmailChannelOptions {
   readonly spam?: SpamScreen | null;
 }
 
-const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 10_000, readyMs: 20_000, socketMs: 45_000, idleMs: 30_000 };
+const DEFAULT_TIMEOUTS: SmtpTimeouts = {
+  turnMs: 5_000,
+  connectMs: 10_000,
+  readyMs: 20_000,
+  socketMs: 45_000,
+  idleMs: 30_000,
+};
 const CONNECTIONS_MAX_DEFAULT = 48;
 /** More than there are deliveries at one time, or tenants whose servers hang would keep others from theirs. */
 const RELAYS_MAX_DEFAULT = 2_048;
@@ -66,6 +72,7 @@ export class EmailChannel implements Channel {
   readonly name = "email";
   /** As many as there are connections: behind them messages would wait in the order of arrival, which is not fair. */
   readonly slots: number;
+  readonly relayConnections: number;
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
   private readonly links: EmailLinks;
@@ -75,6 +82,7 @@ export class EmailChannel implements Channel {
   constructor(private readonly options: EmailChannelOptions) {
     if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
     this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
+    this.relayConnections = this.slots;
     this.links = new EmailLinks(options.publicUrl, options.links);
     this.pace = new DestinationPace(options.clock);
     this.pools = new SmtpPools({

@@ -19,7 +19,8 @@ export interface RelayPoolOptions {
  *
  * Invariants:
  * R1. Messages are handed over one a connection, and no more at one time than the server may have.
- * R2. A message that waits for its turn has no deadline but its caller's. Turns are taken in the order of arrival.
+ * R2. A message waits for its turn at most `turnMs`, so that its caller's deadline is left to the message itself. Turns are
+ *     taken in the order of arrival.
  * R3. A message is handed over once, but for a kept connection that the server had closed before it read a word of it.
  */
 export class RelayPool {
@@ -94,6 +95,7 @@ export class RelayPool {
     }
     return new Promise((resolve, reject) => {
       const leave = () => {
+        clearTimeout(timer);
         this.waiting.delete(waiter);
         signal.removeEventListener("abort", stop);
       };
@@ -106,6 +108,7 @@ export class RelayPool {
         resolve();
       };
       const waiter: Waiter = { go, stop };
+      const timer = setTimeout(stop, this.options.timeouts.turnMs);
       this.waiting.add(waiter);
       signal.addEventListener("abort", stop, { once: true });
     });

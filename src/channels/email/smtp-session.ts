@@ -6,6 +6,8 @@ import type { SmtpFailure, SmtpStage } from "./smtp-replies.ts";
 
 /** How long a mail server may take, all in milliseconds. */
 export interface SmtpTimeouts {
+  /** A message waits for a free connection at most; longer, and its delivery could end in the middle of the message. */
+  readonly turnMs: number;
   /** To resolve its name, to accept the connection and to greet. */
   readonly connectMs: number;
   /** From the look-up of its name until it takes messages: greeting, EHLO, TLS and authentication included. */
