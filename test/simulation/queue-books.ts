@@ -1,6 +1,7 @@
 import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
 import type { JobBooks, JobTruth } from "./job-books.ts";
+import type { SettleCall } from "./memory-journal-settle.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -37,14 +38,13 @@ interface ShardSteps {
   /** Since that pull. */
   pendingMs: number;
   unnoticedMs: number;
-  /** By which messages were moved that were parked before a pull came. */
-  movedMs: number;
 }
 
-/** A process, and the lease under which it acts. */
+/** A process, the lease under which it acts, and when it sent what became of its messages. */
 interface Owner {
   readonly process: SimProcess;
   readonly token: string;
+  readonly sentAtMs: number;
 }
 
 interface Waiting {
@@ -56,11 +56,11 @@ interface Waiting {
 interface Due {
   /** What the journal has noted, by the shard's time. */
   readonly laterMs: number;
+  /** Its wait is over, counted from when the owner sent what became of it, and from when the journal had that. */
+  readonly fromMs: number;
   readonly atMs: number;
   /** The lease under which it was parked. */
   readonly token: string;
-  /** A step of the journal's clock has moved it. */
-  readonly isMoved: boolean;
   /** Steps of the journal's clock before it was. */
   readonly steps: number;
 }
@@ -77,6 +77,10 @@ export class QueueBooks {
 
   constructor(private readonly parts: QueueBooksParts) {}
 
+  nowMs(): number {
+    return this.parts.clock.nowMs;
+  }
+
   /** The journal's clock is set. */
   clockStepped(byMs: number): void {
     this.clockSteps += 1;
@@ -86,12 +90,6 @@ export class QueueBooks {
   /** Steps of the journal's clock that no owner of the shard could notice, because each had yet to come or was gone. */
   unnoticedStepsMs(shard: number): number {
     return this.stepsOf(shard).unnoticedMs;
-  }
-
-  /** By how much steps of the journal's clock may have moved what is due in the shard. */
-  movedMs(shard: number): number {
-    const { unnoticedMs, movedMs } = this.stepsOf(shard);
-    return unnoticedMs + movedMs;
   }
 
   asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
@@ -140,13 +138,13 @@ export class QueueBooks {
   }
 
   /** The journal has taken what became of them. */
-  settled(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): void {
+  settled(process: SimProcess, { lease, settlements }: SettleCall, sentAtMs: number): void {
     for (const settlement of settlements) {
       const { jobId } = settlement.job;
       const truth = this.parts.jobs.jobs.get(jobId);
       if (settlement.kind === "start" || truth === undefined) continue;
       this.begun(process, jobId);
-      this.noteParked(truth, settlement, { process, token: lease.token });
+      this.noteParked(truth, settlement, { process, token: lease.token, sentAtMs });
     }
   }
 
@@ -160,8 +158,7 @@ export class QueueBooks {
   audit(): void {
     const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
-    for (const [jobId, { atMs, isMoved }] of this.due) {
-      if (isMoved) continue;
+    for (const [jobId, { atMs }] of this.due) {
       const shard = jobs.jobs.get(jobId)?.tenant.shard;
       // Back in its tenant's queue it waits for those before it.
       const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
@@ -178,8 +175,8 @@ export class QueueBooks {
   private checkDue({ token }: Lease, jobId: string): void {
     const due = this.due.get(jobId);
     this.due.delete(jobId);
-    if (due === undefined || due.isMoved || due.token !== token || !this.parts.isPullPrompt) return;
-    const earlyMs = due.atMs - this.parts.clock.nowMs;
+    if (due === undefined || due.token !== token || !this.parts.isPullPrompt) return;
+    const earlyMs = due.fromMs - this.parts.clock.nowMs;
     // A step that is too small to tell from a slow call goes unnoticed.
     const slackMs = TIME_SLACK_MS * (this.clockSteps - due.steps) + 5;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
@@ -205,20 +202,16 @@ export class QueueBooks {
   }
 
   /** A settlement that was there before parks nothing anew. */
-  private noteParked(truth: JobTruth, settlement: Settlement, { process, token }: Owner): void {
+  private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
     const { clock, state } = this.parts;
     const { later, parked } = state.look(truth.tenant.shard);
     const laterMs = later.get(truth.jobId);
     if (laterMs === undefined) this.due.delete(truth.jobId);
     if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
     if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
-    // Between a step of the clock and the owner's next pull nobody knows of the step: it moves what is parked then.
-    const steps = this.stepsOf(truth.tenant.shard);
-    steps.movedMs += steps.pendingMs;
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
-    const isMoved = steps.pendingMs > 0;
-    this.due.set(truth.jobId, { laterMs, atMs, token, isMoved, steps: this.clockSteps });
+    this.due.set(truth.jobId, { laterMs, fromMs: sentAtMs + waitMs, atMs, token, steps: this.clockSteps });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
@@ -237,7 +230,7 @@ export class QueueBooks {
   }
 
   private stepsOf(shard: number): ShardSteps {
-    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0, movedMs: 0 };
+    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0 };
     this.steps.set(shard, steps);
     return steps;
   }
