@@ -118,7 +118,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a retry is forgotten",
     file: `${JOURNAL}-settle.ts`,
-    find: "  shard.later.set(jobId, shardTimeMs(shard, nowMs) + Math.ceil(delayMs));\n",
+    find: "  shard.later.set(jobId, timeMs + Math.ceil(delayMs));\n",
     replace: "",
   },
   {
@@ -280,7 +280,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "what became of a lent job is not written down",
     file: `${ACTORS}/deliveries.ts`,
-    find: "        await journal.settleLent(lease, settlements);\n",
+    find: "        await journal.settleLent(lease, settlements, shardTimeMs());\n",
     replace: "",
   },
   {
@@ -340,8 +340,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a step of the journal's clock moves what is due",
     file: `${JOURNAL}-pull.ts`,
-    find: "const agreedMs = Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs",
-    replace: "const agreedMs = reckoned !== 0",
+    find: "const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs;",
+    replace: "const isNear = reckonedMs !== null;",
   },
   {
     name: "what has ended stays in the journal",

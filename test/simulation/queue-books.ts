@@ -25,8 +25,6 @@ export interface QueueBooksParts {
   readonly state: JournalState;
   /** Nothing but a step of the journal's clock can delay a retry by more than this; null: anything can. */
   readonly lateMs: number | null;
-  /** A pull is never late on its way. */
-  readonly isPullPrompt: boolean;
 }
 
 /** What the journal's clock was set by, as a shard's owners see it. */
@@ -59,8 +57,8 @@ interface Due {
   /** Its wait is over, counted from when the owner sent what became of it, and from when the journal had that. */
   readonly fromMs: number;
   readonly atMs: number;
-  /** The lease under which it was parked. */
-  readonly token: string;
+  /** Steps that no owner of the shard had noticed. */
+  readonly unnoticedMs: number;
   /** Steps of the journal's clock before it was. */
   readonly steps: number;
 }
@@ -171,14 +169,14 @@ export class QueueBooks {
     this.due.clear();
   }
 
-  /** Another owner knows nothing of the steps before its time, so only its own messages are held to theirs. */
-  private checkDue({ token }: Lease, jobId: string): void {
+  /** A step that no owner noticed has moved what is due. */
+  private checkDue({ shard }: Lease, jobId: string): void {
     const due = this.due.get(jobId);
     this.due.delete(jobId);
-    if (due === undefined || due.token !== token || !this.parts.isPullPrompt) return;
+    if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
-    // A step that is too small to tell from a slow call goes unnoticed.
-    const slackMs = TIME_SLACK_MS * (this.clockSteps - due.steps) + 5;
+    // What is too small to tell from a slow call goes unnoticed: a step, and by how much the owner's reckoning is behind.
+    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps);
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 
@@ -211,7 +209,8 @@ export class QueueBooks {
     if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
-    this.due.set(truth.jobId, { laterMs, fromMs: sentAtMs + waitMs, atMs, token, steps: this.clockSteps });
+    const unnoticedMs = this.unnoticedStepsMs(truth.tenant.shard);
+    this.due.set(truth.jobId, { laterMs, fromMs: sentAtMs + waitMs, atMs, unnoticedMs, steps: this.clockSteps });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
