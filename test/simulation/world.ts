@@ -103,7 +103,7 @@ export class World {
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
     this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
     this.outages = new Outages(this.clock, this.journalServer);
-    this.leases = new LeaseBooks(this.clock, watch, () => this.outages.awayMs());
+    this.leases = new LeaseBooks(this.clock, watch, this.outages);
     this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
     this.fairness = new FairnessBooks(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
     this.queue = new QueueBooks({
