@@ -16,6 +16,10 @@ const TENANT_BYTES_MAX = 8 * MIB + PULL_BYTES_MAX;
 const PROCESS_BYTES_MAX = 128 * MIB + PULLS_BYTES_MAX;
 /** By which an owner's reckoning may differ from the shard's time before that follows it. */
 const TIME_SLACK_MS = 1_000;
+/** What a journal that forgets may forget: a second of its life, and when that was noted. */
+const FORGOTTEN_MS = 3_000;
+/** How long the reply may take by which an owner begins to reckon. */
+const REPLY_MS_MAX = 5_000;
 const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
 
 export interface QueueBooksParts {
@@ -36,6 +40,9 @@ interface ShardSteps {
   /** Since that pull. */
   pendingMs: number;
   unnoticedMs: number;
+  /** Those that an owner noticed last, and when. */
+  noticedMs: number;
+  noticedAtMs: number;
 }
 
 /** A process, the lease under which it acts, and when it sent what became of its messages. */
@@ -67,6 +74,8 @@ interface Due {
 export class QueueBooks {
   /** How often the journal's clock was set. */
   private clockSteps = 0;
+  /** How far an owner's reckoning may be behind without the journal's knowing it. */
+  private behindMs = 0;
   private readonly steps = new Map<number, ShardSteps>();
   /** Of each process: messages that it has read and not begun to deliver. */
   private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
@@ -165,8 +174,13 @@ export class QueueBooks {
     }
   }
 
+  /** Also that a step was noticed: until its owner pulls again, or if nobody owns the shard, nobody knows of it. */
   forget(): void {
     this.due.clear();
+    this.behindMs = REPLY_MS_MAX;
+    for (const steps of this.steps.values()) {
+      if (this.parts.clock.nowMs - steps.noticedAtMs < FORGOTTEN_MS) steps.unnoticedMs += steps.noticedMs;
+    }
   }
 
   /** A step that no owner noticed has moved what is due. */
@@ -176,7 +190,7 @@ export class QueueBooks {
     if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
     // What is too small to tell from a slow call goes unnoticed: a step, and by how much the owner's reckoning is behind.
-    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps);
+    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + this.behindMs;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 
@@ -223,13 +237,26 @@ export class QueueBooks {
     const isNew = steps.token !== token || reckonedMs === null;
     if (!isNew && reckonedMs < steps.reckonedMs) return;
     if (isNew) steps.unnoticedMs += steps.pendingMs;
+    else if (steps.pendingMs > 0) {
+      const { nowMs } = this.parts.clock;
+      const isRecent = nowMs - steps.noticedAtMs < FORGOTTEN_MS;
+      steps.noticedMs = steps.pendingMs + (isRecent ? steps.noticedMs : 0);
+      steps.noticedAtMs = nowMs;
+    }
     steps.pendingMs = 0;
     steps.token = token;
     steps.reckonedMs = isNew ? 0 : reckonedMs;
   }
 
   private stepsOf(shard: number): ShardSteps {
-    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0 };
+    const steps = this.steps.get(shard) ?? {
+      token: null,
+      reckonedMs: 0,
+      pendingMs: 0,
+      unnoticedMs: 0,
+      noticedMs: 0,
+      noticedAtMs: 0,
+    };
     this.steps.set(shard, steps);
     return steps;
   }
