@@ -147,7 +147,7 @@ class EndingJobs {
       shardTimeMs: null,
     });
     if (pulled === FENCED) throw new Error("the shard is lost");
-    await this.journal.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent));
+    await this.journal.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent), null);
   }
 }
 

@@ -46,6 +46,8 @@ export interface Starter {
 }
 
 export interface DeliveryEvents {
+  /** What the shard's time is, by the owner's reckoning. */
+  shardTimeMs(): number | null;
   /** The outcomes are on disk. */
   onLanded(settlements: readonly Settlement[]): void;
   /** The lease is somebody else's. */
@@ -80,16 +82,16 @@ export class Deliveries {
   constructor(
     private readonly ports: DeliveriesPorts,
     private readonly term: LeaseTerm,
-    { onLanded, onFenced }: DeliveryEvents,
+    { onLanded, onFenced, shardTimeMs }: DeliveryEvents,
   ) {
     const { journal, clock, telemetry } = ports;
     const { lease } = term;
-    const send = (settlements: readonly Settlement[]) => journal.settle(lease, settlements);
+    const send = (settlements: readonly Settlement[]) => journal.settle(lease, settlements, shardTimeMs());
     this.settler = new Settler({ send, clock, telemetry, onLanded, onFenced });
     this.lentSettler = new Settler({
       send: async (settlements) => {
         await this.lending;
-        await journal.settleLent(lease, settlements);
+        await journal.settleLent(lease, settlements, shardTimeMs());
         return "settled";
       },
       clock,

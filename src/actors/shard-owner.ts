@@ -49,6 +49,7 @@ export class ShardOwner {
     this.time = new ShardTime(clock);
     this.allowances = new DailyAllowances({ journal, lease: term.lease, clock, telemetry });
     this.deliveries = new Deliveries(ports, term, {
+      shardTimeMs: () => this.time.nowMs(),
       onLanded: (settlements) => {
         for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled(job);
       },

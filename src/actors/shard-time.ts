@@ -1,8 +1,5 @@
 import type { Clock } from "../core/clock.ts";
 
-/** Answers that differ from the estimate by more are a step of the shard's time, and not the way that they came. */
-const STEP_MS = 1_000;
-
 /** What a shard's time is, by the journal's answers and this process's monotonic clock. */
 export class ShardTime {
   private base: { readonly shardMs: number; readonly atMs: number } | null = null;
@@ -15,10 +12,12 @@ export class ShardTime {
     return Math.floor(this.base.shardMs + this.clock.monotonicMs() - this.base.atMs);
   }
 
-  /** The journal's answer came just now. The later of two estimates is nearer: an answer is on its way for a while. */
+  /**
+   * The journal's answer came just now. The later of two estimates is nearer: an answer is on its way for a while, and the
+   * shard's time is never set back, also where the journal has forgotten what was agreed on.
+   */
   heard(shardMs: number): void {
     const estimate = this.nowMs();
-    const isBehind = estimate !== null && estimate > shardMs && estimate - shardMs < STEP_MS;
-    if (!isBehind) this.base = { shardMs, atMs: this.clock.monotonicMs() };
+    if (estimate === null || estimate < shardMs) this.base = { shardMs, atMs: this.clock.monotonicMs() };
   }
 }

@@ -274,13 +274,17 @@ export interface OwnerJournal extends Leases {
    */
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced>;
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced>;
-  settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
+  /**
+   * `shardTimeMs` is what the shard's time is by the owner's reckoning, as in a pull: what is put aside is due by that, so
+   * that a step of the store's clock since the last pull does not move it. Null: the owner knows nothing of it.
+   */
+  settle(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<"settled" | Fenced>;
   /**
    * Writes down what became of jobs that were lent under this lease, although it may be given up by now: each only while
    * the job still waits as lent under exactly this lease; what comes too late changes nothing. Finals and retries only.
    * Safe to repeat.
    */
-  settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void>;
+  settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void>;
   /** Calls back when a shard has new mail. A hint: it can be lost, so owners also look by themselves. */
   onMail(listener: (shard: number) => void): () => void;
 }

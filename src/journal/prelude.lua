@@ -60,7 +60,6 @@ local function shard_clock(prefix)
   local time = now_ms() + tonumber(skew or '0')
   return time, tonumber(agreed or '') or time
 end
-local function shard_ms(prefix) return (shard_clock(prefix)) end
 -- What finished jobs leave by.
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 

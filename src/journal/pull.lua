@@ -20,12 +20,13 @@ local said = {}
 
 -- A step of Redis' clock is not one of the shard's time. What calls take is none either. A call that comes late reckons with
 -- a time that has passed: it is answered as of the last pull and agrees on nothing, least of all on a step that it hides.
+-- Who reckons with nothing yet goes on from the last pull at the earliest: nothing waits for a clock that was set back.
 local time, agreed = shard_clock(prefix)
 local reckoned, slack = tonumber(ARGV[3]), tonumber(ARGV[4])
 if reckoned and reckoned < agreed - slack then
   time = agreed
 else
-  if reckoned and math.abs(time - reckoned) > slack then time = reckoned end
+  if not reckoned then time = math.max(time, agreed) elseif math.abs(time - reckoned) > slack then time = reckoned end
   redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', time - now_ms(), time))
 end
 

@@ -243,14 +243,18 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
     return this.puller.pull(lease, request);
   }
-  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null = null,
+  ): Promise<"settled" | Fenced> {
     // Before it lands: a report can come at once. Who has lost the lease has handed them over all the same.
     await this.references.remember(settlements);
-    return this.settler.settle(lease, settlements);
+    return this.settler.settle(lease, settlements, shardTimeMs);
   }
-  async settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+  async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
     await this.references.remember(settlements);
-    return this.settler.settleLent(lease, settlements);
+    return this.settler.settleLent(lease, settlements, shardTimeMs);
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, lease, call);

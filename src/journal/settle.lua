@@ -1,7 +1,8 @@
 -- Writes down what became of jobs: a final status with its event, a retry, that a screened job is running now, or that a
 -- job is lent: in flight still, while its owner gives up the lease.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, 1 where the jobs were lent under it (and the lease may be given up since), then thirteen values a job:
+-- ARGV: lease token, 1 where the jobs were lent under it (and the lease may be given up since), the shard's time by
+--       the owner's reckoning ("" none), then thirteen values a job:
 --       tenant, job id, box entry id, channel, attempts and waits before this one, bytes of its payload, status ("r" is a
 --       retry, "q" one of a job that nobody could screen yet, "g" says that it is screened and running, "l" that it is
 --       lent), "w" where it costs no attempt and "u" where the job is given up without a clear answer (else ""), event
@@ -15,7 +16,12 @@
 local prefix, token, were_lent = KEYS[1], ARGV[1], ARGV[2] == '1'
 if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
 
-local FIRST, EACH = 3, 13
+-- What is put aside is due by its owner's reckoning: a step of Redis' clock since the last pull does not move it. Where the
+-- call was late, or the shard has another owner by now, the shard's time has been agreed to be later.
+local time, agreed = shard_clock(prefix)
+if ARGV[3] ~= '' then time = math.max(tonumber(ARGV[3]), agreed) end
+
+local FIRST, EACH = 4, 13
 local said = {}
 
 -- Records are read and written a bucket at a time; of lent jobs, also where they wait.
@@ -70,7 +76,7 @@ end
 local function park(job, box, mark, value, wait_ms)
   parked[#parked + 1] = job
   parked[#parked + 1] = box .. mark .. ' ' .. value
-  later[#later + 1] = shard_ms(prefix) + tonumber(wait_ms)
+  later[#later + 1] = time + tonumber(wait_ms)
   later[#later + 1] = job
 end
 

@@ -8,6 +8,9 @@ import settleLua from "./settle.lua" with { type: "text" };
 
 const script = new Script(settleLua, "run");
 
+/** Under a lease that is held or by which the jobs were lent, and the shard's time by the owner's reckoning. */
+type Way = readonly [as: "held" | "lent", shardTimeMs: number | null];
+
 /** The third verb: what became of the jobs. */
 export class SettleCalls {
   constructor(
@@ -15,19 +18,24 @@ export class SettleCalls {
     private readonly quarantine: Quarantine,
   ) {}
 
-  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
-    return (await this.call(lease, settlements, "held")) ? "settled" : FENCED;
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null,
+  ): Promise<"settled" | Fenced> {
+    return (await this.call(lease, settlements, ["held", shardTimeMs])) ? "settled" : FENCED;
   }
 
   /** Of jobs that were lent under the lease, whoever holds it by now. */
-  async settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
+  async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
     const ended = settlements.filter(({ kind }) => kind === "final" || kind === "retry");
-    if (ended.length > 0) await this.call(lease, ended, "lent");
+    if (ended.length > 0) await this.call(lease, ended, ["lent", shardTimeMs]);
   }
 
   /** False: fenced. */
-  private async call(lease: Lease, settlements: readonly Settlement[], as: "held" | "lent"): Promise<boolean> {
-    const args: ScriptArgument[] = [lease.token, as === "lent" ? 1 : 0];
+  private async call(lease: Lease, settlements: readonly Settlement[], [as, shardTimeMs]: Way): Promise<boolean> {
+    const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
+    const args: ScriptArgument[] = [lease.token, as === "lent" ? 1 : 0, reckoned];
     for (const settlement of settlements) args.push(...encodeSettlement(settlement));
     // The script answers how many were new and what is in quarantine, or null when it is fenced.
     const reply = (await script.run(this.connection, [shardPrefix(lease.shard)], args)) as [number, string[]] | null;

@@ -24,7 +24,12 @@ export type Command =
       /** How far the owner's reckoning is from the time that it was answered last; null: it knows nothing. */
       readonly reckonsMs: number | null;
     }
-  | { readonly kind: "settle" | "settle lent"; readonly lease: LeasePick; readonly outcomes: readonly OutcomePick[] }
+  | {
+      readonly kind: "settle" | "settle lent";
+      readonly lease: LeasePick;
+      readonly outcomes: readonly OutcomePick[];
+      readonly reckonsMs: number | null;
+    }
   | { readonly kind: "observe"; readonly reports: readonly Report[] }
   | { readonly kind: "record"; readonly lease: LeasePick; readonly done: "none" | "last" | "earlier" }
   | {
@@ -269,6 +274,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         kind: fc.constantFrom("settle" as const, "settle" as const, "settle lent" as const),
         lease,
         outcomes: several(outcome, 4),
+        reckonsMs: fc.constantFrom(null, 0, 0, -400, 700.5, 90_000),
       }),
     },
     { weight: 8, arbitrary: fc.record({ kind: fc.constant("observe" as const), reports: several(report, 3) }) },

@@ -27,6 +27,7 @@ const START_MS = Date.UTC(2026, 0, 15);
 const NO_LEASE = "0-nobody";
 
 type Pulling = Omit<Extract<Command, { kind: "pull" }>, "kind">;
+type Settling = Omit<Extract<Command, { kind: "settle" | "settle lent" }>, "kind">;
 
 /**
  * A journal in memory and one on Redis that are asked the same. Every answer must be equal, to the letter; after every
@@ -111,9 +112,9 @@ export class JournalPair {
       case "pull":
         return this.pull(command);
       case "settle":
-        return this.settle(command.lease, command.outcomes);
+        return this.settle(command);
       case "settle lent":
-        return this.settleLent(command.lease, command.outcomes);
+        return this.settleLent(command);
       case "observe":
         return this.observe(command.reports);
       case "record":
@@ -200,8 +201,7 @@ export class JournalPair {
 
   private async pull({ lease: pick, survey, boxes: picks, bytesMax, reckonsMs }: Pulling): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
-    const reckoned = this.reckoned.get(lease.shard) ?? null;
-    const shardTimeMs = reckonsMs === null || reckoned === null ? null : reckoned + reckonsMs;
+    const shardTimeMs = this.reckons(lease, reckonsMs);
     const boxes = picks.map(({ tenant, channel, goesOn, ...most }) => {
       const box = { tenantId: tenantAt(tenant).tenantId, channel };
       const after = goesOn ? (this.lastRead.get(`${box.tenantId}/${channel}`) ?? null) : null;
@@ -222,18 +222,27 @@ export class JournalPair {
     }
   }
 
-  private async settle(pick: LeasePick, outcomes: readonly OutcomePick[]): Promise<void> {
+  private async settle({ lease: pick, outcomes, reckonsMs }: Settling): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
     const settlements = this.settlements(lease, outcomes);
     if (settlements.length === 0) return;
-    expect(await this.redis.journal.settle(lease, settlements)).toBe(await this.port.settle(lease, settlements));
+    const shardTimeMs = this.reckons(lease, reckonsMs);
+    const answer = await this.redis.journal.settle(lease, settlements, shardTimeMs);
+    expect(answer).toBe(await this.port.settle(lease, settlements, shardTimeMs));
   }
 
-  private async settleLent(pick: LeasePick, outcomes: readonly OutcomePick[]): Promise<void> {
+  private async settleLent({ lease: pick, outcomes, reckonsMs }: Settling): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
     const settlements = this.settlements(lease, outcomes);
-    await this.redis.journal.settleLent(lease, settlements);
-    await this.port.settleLent(lease, settlements);
+    const shardTimeMs = this.reckons(lease, reckonsMs);
+    await this.redis.journal.settleLent(lease, settlements, shardTimeMs);
+    await this.port.settleLent(lease, settlements, shardTimeMs);
+  }
+
+  /** What an owner says that the shard's time is, who is off by so much. */
+  private reckons({ shard }: Lease, byMs: number | null): number | null {
+    const reckoned = this.reckoned.get(shard) ?? null;
+    return byMs === null || reckoned === null ? null : reckoned + byMs;
   }
 
   private settlements(lease: Lease, outcomes: readonly OutcomePick[]): readonly Settlement[] {
@@ -338,7 +347,7 @@ export class JournalPair {
     const outcomes = Array.from({ length: this.pulled.length - before }, (_, job) => {
       return { job, outcome: "sent", delayMs: 0, providerRef: null } as const;
     });
-    if (outcomes.length > 0) await this.settle(pick, outcomes);
+    if (outcomes.length > 0) await this.settle({ lease: pick, outcomes, reckonsMs: null });
     for (const done of ["none", "last", "last"] as const) await this.record(pick, done);
   }
 

@@ -46,6 +46,36 @@ test("what calls take moves no time, and an owner who knows nothing yet takes it
   expect(Math.abs(shardTimeMs - Date.now())).toBeLessThan(2_000);
 });
 
+test("what is put aside behind a step of the clock is due by its owner's reckoning", async () => {
+  for (const byMs of [HOUR_MS, -HOUR_MS]) {
+    const { lease, tenant, prefix } = await world();
+    await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    const { shardTimeMs } = await pull(lease, null);
+    await stepClock(prefix, byMs);
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 10_000, status: "running" }], shardTimeMs + 2_000);
+    expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 12_000));
+  }
+});
+
+test("what is put aside late is due by what was agreed on since", async () => {
+  const { lease, tenant, prefix } = await world();
+  await accept(tenant);
+  const job = first(await pullOne(lease, "acme"));
+  const { shardTimeMs } = await pull(lease, null);
+  await pull(lease, shardTimeMs + 5_000);
+  await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }], shardTimeMs);
+  expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 5_000));
+});
+
+test("an owner who knows nothing yet goes on from the last pull, where the clock was set back since", async () => {
+  const { lease, prefix } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await stepClock(prefix, -HOUR_MS);
+  expect((await pull(lease, null)).shardTimeMs).toBe(shardTimeMs);
+  expect((await pull(lease, shardTimeMs)).shardTimeMs - shardTimeMs).toBeLessThan(2_000);
+});
+
 test("a pull that comes late sets no time back", async () => {
   const { lease, prefix } = await world();
   const { shardTimeMs } = await pull(lease, null);

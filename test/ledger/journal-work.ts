@@ -22,7 +22,7 @@ export async function sendJobs(journal: Journal, tenant: TenantRef, count: numbe
   let after: string | null = null;
   for (let settled = 0; settled < count; ) {
     const jobs = await pullSome(journal, lease, { tenantId: tenant.tenantId, after });
-    expect(await journal.settle(lease, jobs.map(settlementOf))).toBe("settled");
+    expect(await journal.settle(lease, jobs.map(settlementOf), null)).toBe("settled");
     settled += jobs.length;
     after = jobs.at(-1)?.entryId ?? after;
   }

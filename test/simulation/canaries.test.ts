@@ -33,9 +33,10 @@ async function catchAll(): Promise<readonly (Catch | null)[]> {
   return catches;
 }
 
-/** The first seed that notices the canary, or null. Rejects where it cannot be planted. */
+/** The first seed that notices the canary, of those from the one that is known to, or null. Rejects where it cannot be planted. */
 async function release(which: number): Promise<Catch | null> {
-  const command = [process.execPath, RUNNER, String(which), String(SEEDS_MAX)];
+  const firstSeed = process.env["CANARY_TABLE"] === undefined ? (CANARIES[which]?.seed ?? 1) : 1;
+  const command = [process.execPath, RUNNER, String(which), String(SEEDS_MAX), String(firstSeed)];
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [out, err, exitCode] = await Promise.all([
     new Response(child.stdout).text(),

@@ -40,7 +40,7 @@ export class Driver {
     world.heal();
     // A step of the journal's clock that no owner has noticed yet moves what is due in its shard by as much.
     const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
-    const stepsMs = Math.max(...shards.map((shard) => world.queue.movedMs(shard)));
+    const stepsMs = Math.max(...shards.map((shard) => world.queue.unnoticedStepsMs(shard)));
     const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
     this.stepWhile(() => {
       const isLate = world.clock.nowMs > settleByMs;

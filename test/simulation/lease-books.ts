@@ -1,5 +1,6 @@
 import type { Lease, LeaseRole } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
+import type { Outages } from "./outages.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -44,8 +45,7 @@ export class LeaseBooks {
   constructor(
     private readonly clock: SimClock,
     private readonly watch: Watch,
-    /** For how long the journal has answered nobody, so far. */
-    private readonly awayMs: () => number,
+    private readonly outages: Pick<Outages, "awayMs" | "awayMsSoFar">,
   ) {}
 
   acquired(lease: Lease, process: SimProcess): void {
@@ -77,14 +77,14 @@ export class LeaseBooks {
   /** Who has renewed its lease is not taken for dead before it was watched for a whole term, answer by answer. */
   private takeOver(before: TermTruth, process: SimProcess): void {
     before.isTakenOver = true;
-    const { atMs, awayMs } = this.instant();
-    const watchedMs = atMs - before.renewed.atMs - (awayMs - before.renewed.awayMs);
+    const { atMs, awayMs } = before.renewed;
+    const watchedMs = this.clock.nowMs - atMs - Math.max(0, this.outages.awayMs() - awayMs);
     const isDue = watchedMs >= limits.leaseTtlMs;
     this.watch.demand(isDue, "takeover", () => `${process.name} took ${before.process.name}'s after ${watchedMs} ms`);
   }
 
   private instant(): Instant {
-    return { atMs: this.clock.nowMs, awayMs: this.awayMs() };
+    return { atMs: this.clock.nowMs, awayMs: this.outages.awayMsSoFar() };
   }
 
   givenBack(lease: Lease): void {

@@ -36,7 +36,10 @@ export class Load {
     const { dice, clock } = this.parts;
     const isLong = dice.chance(0.1);
     const html = this.parts.heavy.has(tenant.tenantId) ? HEAVY_HTML : isLong ? LONG_HTML : SHORT_HTML;
-    const body: JsonObject = { to_address: recipient, html };
+    // What is made from a template needs no look at its content, so it may overtake what does: a tenant sends one of the two.
+    const [template = null] = tenant.emailTemplates.keys();
+    const content = template === null ? { html } : { template_id: template, data: { html } };
+    const body: JsonObject = { to_address: recipient, ...content };
     const idempotencyKey = dice.chance(0.3) ? `key-${(this.keys += 1)}` : null;
     this.underWay += 1;
     clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));

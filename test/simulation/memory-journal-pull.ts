@@ -37,10 +37,12 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
 /** The shard's time, which follows the owner's reckoning where the two differ by more than calls take. */
 function agree(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
   const timeMs = shardTimeMs(shard, nowMs);
-  const reckoned = reckonedMs === null ? timeMs : Math.round(reckonedMs);
+  // Who reckons with nothing yet goes on from the last pull at the earliest.
+  const reckoned = reckonedMs === null ? Math.max(timeMs, shard.agreedMs ?? timeMs) : Math.round(reckonedMs);
   // A call that comes late reckons with a time that has passed, and agrees on nothing.
   if (shard.agreedMs !== null && reckoned < shard.agreedMs - limits.shardTimeSlackMs) return shard.agreedMs;
-  const agreedMs = Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs ? timeMs : reckoned;
+  const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs;
+  const agreedMs = isNear ? timeMs : reckoned;
   shard.skewMs = agreedMs - nowMs;
   shard.agreedMs = agreedMs;
   return agreedMs;

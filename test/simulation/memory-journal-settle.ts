@@ -1,5 +1,5 @@
 import { isFinal, type QueuedJob } from "../../src/core/job.ts";
-import type { Settlement } from "../../src/core/journal.ts";
+import type { Lease, Settlement } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import {
   type BoxEntry,
@@ -15,8 +15,18 @@ import {
   storedJob,
 } from "./memory-journal-shard.ts";
 
+/** What is written down under which lease, and what the shard's time is by its owner's reckoning. */
+export interface SettleCall {
+  readonly lease: Lease;
+  readonly settlements: readonly Settlement[];
+  readonly shardTimeMs: number | null;
+}
+
 /** Writes down what became of the jobs. The caller has checked the lease. */
-export function settle(shard: ShardState, token: string, settlements: readonly Settlement[], nowMs: number): void {
+export function settle(shard: ShardState, call: SettleCall, nowMs: number): void {
+  const { settlements } = call;
+  const { token } = call.lease;
+  const timeMs = timeOf(shard, call, nowMs);
   const rows: LedgerRow[] = [];
   for (const settlement of settlements) {
     const stored = unsettled(shard, settlement);
@@ -27,8 +37,8 @@ export function settle(shard: ShardState, token: string, settlements: readonly S
     }
     const found = shard.boxes.get(boxOf(settlement.job))?.entries.get(settlement.job.entryId) ?? null;
     if (settlement.kind === "lend") {
-      rows.push(...lend(shard, { settlement, stored, found, nowMs }, { forMs: settlement.forMs, token }));
-    } else rows.push(...settleOne(shard, { settlement, stored, found, nowMs }));
+      rows.push(...lend(shard, { settlement, stored, found, nowMs, timeMs }, { forMs: settlement.forMs, token }));
+    } else rows.push(...settleOne(shard, { settlement, stored, found, nowMs, timeMs }));
   }
   publish(shard, rows, nowMs);
   for (const { kind, job } of settlements) {
@@ -47,9 +57,11 @@ export function settle(shard: ShardState, token: string, settlements: readonly S
 }
 
 /** Writes down what became of jobs that were lent under the token and wait as that still. */
-export function settleLent(shard: ShardState, token: string, settlements: readonly Settlement[], nowMs: number): void {
+export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): void {
+  const { token } = call.lease;
+  const timeMs = timeOf(shard, call, nowMs);
   const rows: LedgerRow[] = [];
-  for (const settlement of settlements) {
+  for (const settlement of call.settlements) {
     if (settlement.kind === "start" || settlement.kind === "lend") continue;
     const { jobId } = settlement.job;
     const parked = shard.parked.get(jobId);
@@ -57,9 +69,15 @@ export function settleLent(shard: ShardState, token: string, settlements: readon
     if (parked === undefined || parked.lentUnder !== token || stored === null) continue;
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
-    rows.push(...settleOne(shard, { settlement, stored, found: parked.entry, nowMs }));
+    rows.push(...settleOne(shard, { settlement, stored, found: parked.entry, nowMs, timeMs }));
   }
   publish(shard, rows, nowMs);
+}
+
+/** What is put aside is due by this. A late call reckons with a time that has passed, and so may an owner from before. */
+function timeOf(shard: ShardState, { shardTimeMs: reckonedMs }: SettleCall, nowMs: number): number {
+  const timeMs = shardTimeMs(shard, nowMs);
+  return reckonedMs === null ? timeMs : Math.max(Math.round(reckonedMs), shard.agreedMs ?? timeMs);
 }
 
 /** The settlement's job as it is stored; null where its record counts this settlement already. */
@@ -112,6 +130,8 @@ interface Settling {
   /** Its entry, where it is. */
   readonly found: BoxEntry | null;
   readonly nowMs: number;
+  /** The shard's. */
+  readonly timeMs: number;
 }
 
 /** By which a settlement's repeats are known. */
@@ -162,7 +182,7 @@ interface Parking {
   readonly as: "running" | "pending";
 }
 
-function park(shard: ShardState, { settlement, stored, nowMs }: Settling, { delayMs, entry, as }: Parking): void {
+function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { delayMs, entry, as }: Parking): void {
   const { tenantId, channel, jobId } = settlement.job;
   const isHeldPending = as === "pending" && stored.status !== "running";
   const status = isHeldPending ? "pending" : "running";
@@ -179,7 +199,7 @@ function park(shard: ShardState, { settlement, stored, nowMs }: Settling, { dela
   } as const;
   shard.jobs.set(jobId, record);
   shard.parked.set(jobId, { box: boxOf(settlement.job), entry });
-  shard.later.set(jobId, shardTimeMs(shard, nowMs) + Math.ceil(delayMs));
+  shard.later.set(jobId, timeMs + Math.ceil(delayMs));
 }
 
 function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): LedgerRow[] {

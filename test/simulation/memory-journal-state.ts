@@ -17,7 +17,6 @@ import {
   type PullResult,
   type RateState,
   type RecordBatch,
-  type Settlement,
 } from "../../src/core/journal.ts";
 import type { Random } from "../../src/core/random.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
@@ -27,7 +26,7 @@ import { observe, type Sighting } from "./memory-journal-observe.ts";
 import { pull } from "./memory-journal-pull.ts";
 import { record } from "./memory-journal-record.ts";
 import { jobsOf, type References, remember } from "./memory-journal-references.ts";
-import { settle, settleLent } from "./memory-journal-settle.ts";
+import { type SettleCall, settle, settleLent } from "./memory-journal-settle.ts";
 import { boxOf, type Expiring, emptyShard, isBeyond, type ShardState, storedJob } from "./memory-journal-shard.ts";
 
 /** All that a journal holds at one moment. Plain data; what happens later does not reach it. */
@@ -132,17 +131,18 @@ export class JournalState {
     return pull(this.shard(lease.shard), request, this.clock.nowMs());
   }
 
-  settleNow(lease: Lease, settlements: readonly Settlement[]): "settled" | Fenced {
+  settleNow(call: SettleCall): "settled" | Fenced {
+    const { lease, settlements } = call;
     // Who has lost the lease has handed them over all the same.
     remember(this.references, settlements, this.clock.nowMs());
     if (!this.holds(lease, "dispatcher")) return FENCED;
-    settle(this.shard(lease.shard), lease.token, settlements, this.clock.nowMs());
+    settle(this.shard(lease.shard), call, this.clock.nowMs());
     return "settled";
   }
 
-  settleLentNow(lease: Lease, settlements: readonly Settlement[]): void {
-    remember(this.references, settlements, this.clock.nowMs());
-    settleLent(this.shard(lease.shard), lease.token, settlements, this.clock.nowMs());
+  settleLentNow(call: SettleCall): void {
+    remember(this.references, call.settlements, this.clock.nowMs());
+    settleLent(this.shard(call.lease.shard), call, this.clock.nowMs());
   }
 
   allowNow(lease: Lease, call: AllowanceCall): number | Fenced {

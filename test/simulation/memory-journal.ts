@@ -63,11 +63,15 @@ export class MemoryJournal implements Journal, ProviderReferences {
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
     return this.state.pullNow(lease, request);
   }
-  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
-    return this.state.settleNow(lease, settlements);
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null,
+  ): Promise<"settled" | Fenced> {
+    return this.state.settleNow({ lease, settlements, shardTimeMs });
   }
-  async settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
-    this.state.settleLentNow(lease, settlements);
+  async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
+    this.state.settleLentNow({ lease, settlements, shardTimeMs });
   }
   async allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return this.state.allowNow(lease, call);

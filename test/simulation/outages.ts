@@ -20,6 +20,11 @@ export class Outages {
     return this.sumMs + this.currentMs();
   }
 
+  /** With the one that goes on now, however long it may become. */
+  awayMsSoFar(): number {
+    return this.sumMs + (this.sinceMs === null ? 0 : this.clock.nowMs - this.sinceMs);
+  }
+
   silent(forMs: number): void {
     this.silentUntilMs = Math.max(this.silentUntilMs, this.clock.nowMs + forMs);
     this.look();

@@ -1,6 +1,7 @@
 import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
 import type { JobBooks, JobTruth } from "./job-books.ts";
+import type { SettleCall } from "./memory-journal-settle.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -15,6 +16,10 @@ const TENANT_BYTES_MAX = 8 * MIB + PULL_BYTES_MAX;
 const PROCESS_BYTES_MAX = 128 * MIB + PULLS_BYTES_MAX;
 /** By which an owner's reckoning may differ from the shard's time before that follows it. */
 const TIME_SLACK_MS = 1_000;
+/** What a journal that forgets may forget: a second of its life, and when that was noted. */
+const FORGOTTEN_MS = 3_000;
+/** How long the reply may take by which an owner begins to reckon. */
+const REPLY_MS_MAX = 5_000;
 const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
 
 export interface QueueBooksParts {
@@ -24,8 +29,6 @@ export interface QueueBooksParts {
   readonly state: JournalState;
   /** Nothing but a step of the journal's clock can delay a retry by more than this; null: anything can. */
   readonly lateMs: number | null;
-  /** A pull is never late on its way. */
-  readonly isPullPrompt: boolean;
 }
 
 /** What the journal's clock was set by, as a shard's owners see it. */
@@ -37,14 +40,16 @@ interface ShardSteps {
   /** Since that pull. */
   pendingMs: number;
   unnoticedMs: number;
-  /** By which messages were moved that were parked before a pull came. */
-  movedMs: number;
+  /** Those that an owner noticed last, and when. */
+  noticedMs: number;
+  noticedAtMs: number;
 }
 
-/** A process, and the lease under which it acts. */
+/** A process, the lease under which it acts, and when it sent what became of its messages. */
 interface Owner {
   readonly process: SimProcess;
   readonly token: string;
+  readonly sentAtMs: number;
 }
 
 interface Waiting {
@@ -56,11 +61,11 @@ interface Waiting {
 interface Due {
   /** What the journal has noted, by the shard's time. */
   readonly laterMs: number;
+  /** Its wait is over, counted from when the owner sent what became of it, and from when the journal had that. */
+  readonly fromMs: number;
   readonly atMs: number;
-  /** The lease under which it was parked. */
-  readonly token: string;
-  /** A step of the journal's clock has moved it. */
-  readonly isMoved: boolean;
+  /** Steps that no owner of the shard had noticed. */
+  readonly unnoticedMs: number;
   /** Steps of the journal's clock before it was. */
   readonly steps: number;
 }
@@ -69,6 +74,8 @@ interface Due {
 export class QueueBooks {
   /** How often the journal's clock was set. */
   private clockSteps = 0;
+  /** How far an owner's reckoning may be behind without the journal's knowing it. */
+  private behindMs = 0;
   private readonly steps = new Map<number, ShardSteps>();
   /** Of each process: messages that it has read and not begun to deliver. */
   private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
@@ -76,6 +83,10 @@ export class QueueBooks {
   private readonly due = new Map<string, Due>();
 
   constructor(private readonly parts: QueueBooksParts) {}
+
+  nowMs(): number {
+    return this.parts.clock.nowMs;
+  }
 
   /** The journal's clock is set. */
   clockStepped(byMs: number): void {
@@ -86,12 +97,6 @@ export class QueueBooks {
   /** Steps of the journal's clock that no owner of the shard could notice, because each had yet to come or was gone. */
   unnoticedStepsMs(shard: number): number {
     return this.stepsOf(shard).unnoticedMs;
-  }
-
-  /** By how much steps of the journal's clock may have moved what is due in the shard. */
-  movedMs(shard: number): number {
-    const { unnoticedMs, movedMs } = this.stepsOf(shard);
-    return unnoticedMs + movedMs;
   }
 
   asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
@@ -140,13 +145,13 @@ export class QueueBooks {
   }
 
   /** The journal has taken what became of them. */
-  settled(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): void {
+  settled(process: SimProcess, { lease, settlements }: SettleCall, sentAtMs: number): void {
     for (const settlement of settlements) {
       const { jobId } = settlement.job;
       const truth = this.parts.jobs.jobs.get(jobId);
       if (settlement.kind === "start" || truth === undefined) continue;
       this.begun(process, jobId);
-      this.noteParked(truth, settlement, { process, token: lease.token });
+      this.noteParked(truth, settlement, { process, token: lease.token, sentAtMs });
     }
   }
 
@@ -160,8 +165,7 @@ export class QueueBooks {
   audit(): void {
     const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
-    for (const [jobId, { atMs, isMoved }] of this.due) {
-      if (isMoved) continue;
+    for (const [jobId, { atMs }] of this.due) {
       const shard = jobs.jobs.get(jobId)?.tenant.shard;
       // Back in its tenant's queue it waits for those before it.
       const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
@@ -170,18 +174,23 @@ export class QueueBooks {
     }
   }
 
+  /** Also that a step was noticed: until its owner pulls again, or if nobody owns the shard, nobody knows of it. */
   forget(): void {
     this.due.clear();
+    this.behindMs = REPLY_MS_MAX;
+    for (const steps of this.steps.values()) {
+      if (this.parts.clock.nowMs - steps.noticedAtMs < FORGOTTEN_MS) steps.unnoticedMs += steps.noticedMs;
+    }
   }
 
-  /** Another owner knows nothing of the steps before its time, so only its own messages are held to theirs. */
-  private checkDue({ token }: Lease, jobId: string): void {
+  /** A step that no owner noticed has moved what is due. */
+  private checkDue({ shard }: Lease, jobId: string): void {
     const due = this.due.get(jobId);
     this.due.delete(jobId);
-    if (due === undefined || due.isMoved || due.token !== token || !this.parts.isPullPrompt) return;
-    const earlyMs = due.atMs - this.parts.clock.nowMs;
-    // A step that is too small to tell from a slow call goes unnoticed.
-    const slackMs = TIME_SLACK_MS * (this.clockSteps - due.steps) + 5;
+    if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
+    const earlyMs = due.fromMs - this.parts.clock.nowMs;
+    // What is too small to tell from a slow call goes unnoticed: a step, and by how much the owner's reckoning is behind.
+    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + this.behindMs;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 
@@ -205,20 +214,17 @@ export class QueueBooks {
   }
 
   /** A settlement that was there before parks nothing anew. */
-  private noteParked(truth: JobTruth, settlement: Settlement, { process, token }: Owner): void {
+  private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
     const { clock, state } = this.parts;
     const { later, parked } = state.look(truth.tenant.shard);
     const laterMs = later.get(truth.jobId);
     if (laterMs === undefined) this.due.delete(truth.jobId);
     if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
     if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
-    // Between a step of the clock and the owner's next pull nobody knows of the step: it moves what is parked then.
-    const steps = this.stepsOf(truth.tenant.shard);
-    steps.movedMs += steps.pendingMs;
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
-    const isMoved = steps.pendingMs > 0;
-    this.due.set(truth.jobId, { laterMs, atMs, token, isMoved, steps: this.clockSteps });
+    const unnoticedMs = this.unnoticedStepsMs(truth.tenant.shard);
+    this.due.set(truth.jobId, { laterMs, fromMs: sentAtMs + waitMs, atMs, unnoticedMs, steps: this.clockSteps });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
@@ -231,13 +237,26 @@ export class QueueBooks {
     const isNew = steps.token !== token || reckonedMs === null;
     if (!isNew && reckonedMs < steps.reckonedMs) return;
     if (isNew) steps.unnoticedMs += steps.pendingMs;
+    else if (steps.pendingMs > 0) {
+      const { nowMs } = this.parts.clock;
+      const isRecent = nowMs - steps.noticedAtMs < FORGOTTEN_MS;
+      steps.noticedMs = steps.pendingMs + (isRecent ? steps.noticedMs : 0);
+      steps.noticedAtMs = nowMs;
+    }
     steps.pendingMs = 0;
     steps.token = token;
     steps.reckonedMs = isNew ? 0 : reckonedMs;
   }
 
   private stepsOf(shard: number): ShardSteps {
-    const steps = this.steps.get(shard) ?? { token: null, reckonedMs: 0, pendingMs: 0, unnoticedMs: 0, movedMs: 0 };
+    const steps = this.steps.get(shard) ?? {
+      token: null,
+      reckonedMs: 0,
+      pendingMs: 0,
+      unnoticedMs: 0,
+      noticedMs: 0,
+      noticedAtMs: 0,
+    };
     this.steps.set(shard, steps);
     return steps;
   }

@@ -75,6 +75,8 @@ interface Drawn {
   readonly isCalm: boolean;
 }
 
+const GREETING = { subject: "Hello", html: "<p>Hello</p>", text: null };
+
 function drawTenants(dice: Dice, { shards, hasNeighbours, isCalm }: Drawn): readonly Tenant[] {
   const isPaced = dice.chance(0.5);
   const isHeldShort = dice.chance(0.3);
@@ -87,6 +89,7 @@ function drawTenants(dice: Dice, { shards, hasNeighbours, isCalm }: Drawn): read
     return aTenant({
       tenantId: `tenant-${i}`,
       shard: dice.between(0, shards - 1),
+      emailTemplates: new Map(dice.chance(0.3) ? [["greeting", GREETING]] : []),
       plan: {
         name: "drawn",
         requestsPerMinute: 1_000_000,

@@ -120,15 +120,22 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     }
   }
 
-  async settle(lease: Lease, settlements: readonly Settlement[]): Promise<"settled" | Fenced> {
-    const settle = () => this.journal.settle(this.process, lease, settlements);
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null,
+  ): Promise<"settled" | Fenced> {
+    const sentAtMs = this.journal.nowMs();
+    const settle = () => this.journal.settle(this.process, { lease, settlements, shardTimeMs }, sentAtMs);
     const answer = await this.call(`settle ${lease.shard}`, settle);
     this.journal.heardSettle(lease, settlements);
     return answer;
   }
 
-  settleLent(lease: Lease, settlements: readonly Settlement[]): Promise<void> {
-    return this.call(`settleLent ${lease.shard}`, () => this.journal.settleLent(this.process, lease, settlements));
+  settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
+    const sentAtMs = this.journal.nowMs();
+    const settle = () => this.journal.settleLent(this.process, { lease, settlements, shardTimeMs }, sentAtMs);
+    return this.call(`settleLent ${lease.shard}`, settle);
   }
 
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {

@@ -20,6 +20,7 @@ import type { Tenant } from "../../src/core/tenant.ts";
 import type { FairnessBooks } from "./fairness-books.ts";
 import type { JobBooks } from "./job-books.ts";
 import type { LeaseBooks } from "./lease-books.ts";
+import type { SettleCall } from "./memory-journal-settle.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 import type { Watch } from "./promises.ts";
 import type { QueueBooks } from "./queue-books.ts";
@@ -63,6 +64,10 @@ export class WatchedJournal {
   constructor(private readonly parts: WatchedJournalParts) {
     this.state = parts.state;
     this.leases = parts.leases;
+  }
+
+  nowMs(): number {
+    return this.parts.queue.nowMs();
   }
 
   onMail(listener: (shard: number) => void): () => void {
@@ -163,27 +168,29 @@ export class WatchedJournal {
     }
   }
 
-  settle(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): "settled" | Fenced {
+  settle(process: SimProcess, call: SettleCall, sentAtMs: number): "settled" | Fenced {
     const { watch, jobs, queue } = this.parts;
+    const { lease, settlements } = call;
     const isBounded = settlements.length <= limits.settleBatchMax;
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
-    const result = this.state.settleNow(lease, settlements);
+    const result = this.state.settleNow(call);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
     // In the order in which events were given their ids: a batch can also say that a job starts, and how it ended.
     for (const { kind, job } of settlements) if (kind !== "start") jobs.touch(job.jobId);
     for (const { kind, job } of settlements) if (kind === "start") jobs.touch(job.jobId);
-    queue.settled(process, lease, settlements);
+    queue.settled(process, call, sentAtMs);
     queue.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
     return result;
   }
 
   /** Only what still waits as lent under this very lease is touched by what comes behind it. */
-  settleLent(process: SimProcess, lease: Lease, settlements: readonly Settlement[]): void {
+  settleLent(process: SimProcess, call: SettleCall, sentAtMs: number): void {
     const { jobs, queue, watch } = this.parts;
+    const { lease, settlements } = call;
     const strangers = settlements.filter(({ job }) => !this.isLent(lease, job.jobId));
     const before = strangers.map(({ job }) => this.textOf(lease.shard, job));
-    this.state.settleLentNow(lease, settlements);
+    this.state.settleLentNow(call);
     strangers.forEach(({ job }, i) => {
       const isLeft = this.textOf(lease.shard, job) === before[i];
       watch.demand(isLeft, "lent", () => `${job.jobId} was settled under ${lease.token}, which does not have it`);
@@ -192,7 +199,7 @@ export class WatchedJournal {
       watch.demand(!this.isLent(lease, job.jobId), "lent", () => `${job.jobId} is lent still`);
       jobs.touch(job.jobId);
     }
-    queue.settled(process, lease, settlements);
+    queue.settled(process, call, sentAtMs);
     queue.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
   }
 

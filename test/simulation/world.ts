@@ -22,7 +22,7 @@ import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
 import { WaitBooks } from "./wait-books.ts";
 import { type ReportCounts, WatchedJournal } from "./watched-journal.ts";
-import { CALM, type Weather } from "./weather.ts";
+import { CALM } from "./weather.ts";
 import { WebhookCalls } from "./webhook-calls.ts";
 
 /** What happened in a world, for whoever wants to know whether it was put to the test. */
@@ -103,7 +103,7 @@ export class World {
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
     this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
     this.outages = new Outages(this.clock, this.journalServer);
-    this.leases = new LeaseBooks(this.clock, watch, () => this.outages.awayMs());
+    this.leases = new LeaseBooks(this.clock, watch, this.outages);
     this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
     this.fairness = new FairnessBooks(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
     this.queue = new QueueBooks({
@@ -112,7 +112,6 @@ export class World {
       jobs: this.jobs,
       state: this.state,
       lateMs: lateMs(this.drawn),
-      isPullPrompt: isPullPrompt(weather),
     });
     const { network, state, jobs, leases, ledger, fairness, queue, clock, trace } = this;
     this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness, queue, counts: this.counts });
@@ -360,13 +359,6 @@ function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   const moves = drainEveryMs > 0 || (processes > 1 && lostHint > 0);
   const moveMs = moves ? limits.leaseCompeteMs : 0;
   return hintMs + 2 * pullMs + 4 * tenantLoadMs + moveMs + SLOT_MS;
-}
-
-/** Whether no pull can be on its way for as long as would pass for a step of the journal's clock. */
-function isPullPrompt(weather: Weather): boolean {
-  const { lateRequest, doubledRequest, lostRequest, lostReply, silenceEveryMs, halfOpenEveryMs, legMsMax } = weather;
-  const chances = lateRequest + doubledRequest + lostRequest + lostReply + silenceEveryMs + halfOpenEveryMs;
-  return chances === 0 && weather.journalRestartEveryMs === 0 && legMsMax < 500;
 }
 
 /** How late a retry may come where nothing but the journal's clock goes wrong; null: where more does. */
