@@ -36,11 +36,10 @@ export class Dispatcher {
   private readonly ending = new Map<ShardOwner, Promise<void>>();
   private readonly channels: ReadonlyMap<ChannelName, Channel>;
   private readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
-  private readonly backlog = new Backlog();
+  private readonly backlog: Backlog;
   private readonly lookups: TenantLookups;
   private readonly keeper: ShardKeeper;
   private unsubscribe: (() => void) | null = null;
-  private isStopping = false;
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: DispatcherOptions) {
@@ -49,6 +48,7 @@ export class Dispatcher {
     this.slots = new Map(
       channels.map((channel) => [channel.name, new ChannelSlots({ channel, clock, random, telemetry })]),
     );
+    this.backlog = new Backlog(clock);
     this.lookups = new TenantLookups(directory);
     this.keeper = new ShardKeeper({
       leases: journal,
@@ -72,8 +72,6 @@ export class Dispatcher {
    * too long are aborted and tried again by the next owner. Resolves within `limits.drainMs` and a moment; safe to repeat.
    */
   stop(): Promise<void> {
-    // First: draining lends at once, for as long as a stop leaves.
-    this.isStopping = true;
     this.stopped ??= this.drain();
     return this.stopped;
   }
@@ -108,7 +106,7 @@ export class Dispatcher {
     const { journal, suppressions, clock, random, telemetry } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
     const { channels, slots, backlog, lookups } = this;
-    const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
+    const lendMs = () => (this.stopped === null ? limits.deliveryTimeoutMs : limits.drainMs) + LEND_GRACE_MS;
     const owner = new ShardOwner(
       { journal, channels, slots, clock, random, telemetry, lookups, backlog, lendMs },
       term,

@@ -39,6 +39,8 @@ export class ShardOwner {
   private readonly time: ShardTime;
   private isLost = false;
   private isInDoubt = false;
+  /** Whether the last pull got no answer. */
+  private isSuspect = false;
 
   constructor(
     private readonly ports: ShardOwnerPorts,
@@ -142,19 +144,22 @@ export class ShardOwner {
   private async pull(survey: boolean): Promise<PullResult | typeof FENCED | null> {
     const { journal, backlog } = this.ports;
     const isReading = this.hungry.size > 0;
-    if (isReading && !(await backlog.beginPull(this.term.closing))) return null;
+    const place = isReading ? await backlog.beginPull(this.term.closing, this.isSuspect) : undefined;
+    if (place === null) return null;
     const boxes = this.beginPulls();
     try {
       const shardTimeMs = this.time.nowMs();
       const result = await journal.pull(this.term.lease, { boxes, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
+      this.isSuspect = false;
       if (result !== FENCED) this.time.heard(result.shardTimeMs);
       return result;
     } catch (error) {
+      this.isSuspect = isOutage(error);
       for (const { box } of boxes) this.actor(box)?.failPull();
       for (const { box } of boxes) this.look(this.actor(box));
       throw error;
     } finally {
-      if (isReading) backlog.endPull();
+      place?.end();
     }
   }
 

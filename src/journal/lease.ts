@@ -19,13 +19,16 @@ export class RedisLeases {
     private readonly random: Random,
   ) {}
 
-  /** A cluster's nodes are asked at one time, and those that do not answer soon are not waited for. */
+  /**
+   * A cluster's nodes are asked at one time, and those that do not answer soon are not waited for: who asks gives a look up
+   * after `leaseCompeteMs`, with what the other nodes have answered.
+   */
   async leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
     const looks = Array.from({ length: shards }, (_, shard) => this.look(role, shard));
     const first = Promise.any(looks);
     await first.catch((error: AggregateError) => Promise.reject(redisFailure(error.errors[0])));
     const late = new AbortController();
-    const tooLate = sleep(this.clock, limits.leaseCompeteMs, late.signal).then(() => undefined);
+    const tooLate = sleep(this.clock, limits.leaseCompeteMs / 2, late.signal).then(() => undefined);
     const states = looks.map((look) => Promise.race([look.catch(() => undefined), tooLate]));
     const seen = await Promise.all(states);
     late.abort();

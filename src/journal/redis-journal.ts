@@ -46,7 +46,7 @@ import { Quarantine } from "./quarantine.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
-import { References } from "./references.ts";
+import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { SettleCalls } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
@@ -107,7 +107,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     );
     this.observer = new Observer(this.owner, clock, shardsPerCall);
     this.incomingMessages = new RedisIncomingMessages(this.front);
-    this.references = new References(this.owner, this.front, clock);
+    this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
     this.puller = new Puller(this.bulk, quarantine);
@@ -248,13 +248,26 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     settlements: readonly Settlement[],
     shardTimeMs: number | null = null,
   ): Promise<"settled" | Fenced> {
-    // Before it lands: a report can come at once. Who has lost the lease has handed them over all the same.
-    await this.references.remember(settlements);
-    return this.settler.settle(lease, settlements, shardTimeMs);
+    return this.settleAll(settlements, (some) => this.settler.settle(lease, some, shardTimeMs));
   }
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
-    await this.references.remember(settlements);
-    return this.settler.settleLent(lease, settlements, shardTimeMs);
+    await this.settleAll(settlements, (some) => this.settler.settleLent(lease, some, shardTimeMs));
+  }
+
+  /**
+   * Those that name a message wait until that is known: a report can come at once. In a cluster, where it can take another
+   * node than the shard's, the others do not wait with them.
+   */
+  private async settleAll<T>(settlements: readonly Settlement[], settle: (some: readonly Settlement[]) => Promise<T>) {
+    const named = settlements.filter(isNamed);
+    if (named.length === 0) return settle(settlements);
+    // Who has lost the lease has handed them over all the same.
+    const remembered = this.references.remember(named);
+    remembered.catch(() => {});
+    const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
+    if (!isTogether) await settle(settlements.filter((settlement) => !isNamed(settlement)));
+    await remembered;
+    return settle(isTogether ? settlements : named);
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, lease, call);

@@ -1,13 +1,28 @@
 import { Cluster } from "ioredis";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import { isOutage } from "../core/errors.ts";
 import type { JobAddress, Settlement } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
+import type { Telemetry } from "../core/telemetry.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
 
 /** Also when Redis is full: what is in must be able to leave, and each reference leaves with its hour. */
 const script = new Script(rememberLua, "run");
+
+/** How long settlements wait for a node that takes their references, and the wait between two tries. */
+const KEEP_MS = 1_000;
+const RETRY_MS = 100;
+
+/** Of one call: digests and jobs in turn, by key. */
+type Hashes = ReadonlyMap<string, ScriptArgument[]>;
+
+/** Whether the settlement names its message at the provider. */
+export function isNamed(settlement: Settlement): settlement is NamedSettlement {
+  return settlement.kind === "final" && settlement.providerRef !== undefined;
+}
+type NamedSettlement = Extract<Settlement, { kind: "final" }> & { readonly providerRef: string };
 
 /** Where a reference is in its generation. */
 interface Place {
@@ -28,30 +43,96 @@ interface Place {
  */
 export class References {
   private readonly shardsPerCall: "all" | "one";
+  /** Tags that a call was given up for, and none was answered since. */
+  private readonly away = new Set<string>();
+  private readonly trying = new Set<string>();
 
   constructor(
     private readonly writer: RedisConnection,
     private readonly reader: RedisConnection,
-    private readonly clock: Pick<Clock, "nowMs">,
+    private readonly clock: Clock,
+    private readonly telemetry: Telemetry,
   ) {
     this.shardsPerCall = writer instanceof Cluster ? "one" : "all";
   }
 
-  /** Resolves when the jobs can be found by the references that their settlements name. Safe to repeat. */
+  /**
+   * Resolves when the jobs can be found by the references that their settlements name. Safe to repeat. A cluster's nodes
+   * fail one by one: what cannot be written to one of them within `KEEP_MS` is given up, or a message's job could not be
+   * settled although its own shard answers. The chat provider's callbacks name the job by themselves, too.
+   */
   async remember(settlements: readonly Settlement[]): Promise<void> {
     const hour = hourOf(this.clock.nowMs());
     const calls = new Map<string, Map<string, ScriptArgument[]>>();
     for (const settlement of settlements) {
-      if (settlement.kind !== "final" || settlement.providerRef === undefined) continue;
+      if (!isNamed(settlement)) continue;
       const place = placeOf(settlement.providerRef);
       const call = entryOf(calls, this.callOf(place), () => new Map<string, ScriptArgument[]>());
       entryOf(call, keyOf(place, hour), () => []).push(place.field, encodeAddress(settlement.job));
     }
-    const sent = [...calls.values()].map((hashes) => {
-      const args = [...hashes.values()].flatMap((pairs) => [pairs.length / 2, ...pairs]);
-      return script.run(this.writer, [...hashes.keys()], [limits.providerRefKeptMs, ...args]);
-    });
+    const sent = Array.from(calls, ([call, hashes]) =>
+      this.shardsPerCall === "all" ? this.write(hashes) : this.writeIfSoon(call, hashes),
+    );
     await Promise.all(sent);
+  }
+
+  /** One that has not answered is tried by one call at a time, which nobody waits for, until it does. */
+  private async writeIfSoon(call: string, hashes: Hashes): Promise<void> {
+    const isAway = this.away.has(call);
+    if (isAway && this.trying.has(call)) return this.giveUp(call, hashes);
+    const over = new AbortController();
+    const giveUpAtMs = this.clock.monotonicMs() + (isAway ? 0 : KEEP_MS);
+    if (isAway) this.trying.add(call);
+    const written = this.writeUntil(giveUpAtMs, hashes)
+      .then((isWritten) => (isWritten ? this.answers(call) : this.giveUp(call, hashes)))
+      .finally(() => {
+        if (isAway) this.trying.delete(call);
+        over.abort();
+      });
+    if (isAway) return void written.catch(() => {});
+    const tooLate = sleep(this.clock, KEEP_MS, over.signal).then(() => {
+      if (!over.signal.aborted) this.isAwayNow(call);
+    });
+    await Promise.race([written, tooLate]);
+  }
+
+  /** False: it could not be written by then (monotonic), or the only try came later. */
+  private async writeUntil(giveUpAtMs: number, hashes: Hashes): Promise<boolean> {
+    while (true) {
+      try {
+        await this.write(hashes);
+        return true;
+      } catch (error) {
+        if (!isOutage(error)) throw error;
+      }
+      if (this.clock.monotonicMs() >= giveUpAtMs) return false;
+      await sleep(this.clock, RETRY_MS);
+    }
+  }
+
+  private async write(hashes: Hashes): Promise<void> {
+    const args = [...hashes.values()].flatMap((pairs) => [pairs.length / 2, ...pairs]);
+    await script.run(this.writer, [...hashes.keys()], [limits.providerRefKeptMs, ...args]);
+  }
+
+  private giveUp(call: string, hashes: Hashes): void {
+    let count = 0;
+    for (const pairs of hashes.values()) count += pairs.length / 2;
+    this.telemetry.count("references_not_kept", {}, count);
+    this.isAwayNow(call);
+  }
+
+  private isAwayNow(call: string): void {
+    if (this.away.size === 0) {
+      this.telemetry.log("warn", "references of sent messages cannot be written down; jobs are settled without them");
+    }
+    this.away.add(call);
+  }
+
+  private answers(call: string): void {
+    if (this.away.delete(call) && this.away.size === 0) {
+      this.telemetry.log("info", "references of sent messages are written down again");
+    }
   }
 
   async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {

@@ -18,6 +18,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["lease_terms_failed", "Lease terms whose work ended with an error of ours."],
   ["lease_calls_failed", "Lease calls that got no answer or an error."],
   ["journal_calls_failed", "Journal calls that failed and were repeated, by call."],
+  ["references_not_kept", "Sent messages whose job was settled although no callback can find it by the message's id."],
   ["http_requests", "Requests that were answered, by route, method and status."],
   ["http_request_seconds", "Time from a request to its answer, in seconds."],
   ["ledger_rows_recorded", "Events that were copied into the ledger."],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Cluster } from "ioredis";
 import { JobIds } from "../../src/core/ids.ts";
-import { FENCED, type NewJob } from "../../src/core/journal.ts";
+import { FENCED, type NewJob, type Settlement } from "../../src/core/journal.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import { RedisJournal } from "../../src/journal/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -71,6 +72,58 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   const batch = await journal.record(recorder, null);
   expect(batch === FENCED ? null : batch?.rows).toHaveLength(10);
 });
+
+test("a node that hangs holds up no settlement of a shard on another one, whatever its reference", async () => {
+  const counted: (string | number)[] = [];
+  const telemetry = new (class extends QuietTelemetry {
+    override count(name?: string, _labels?: object, by = 1): void {
+      if (name !== undefined) counted.push(name, by);
+    }
+  })();
+  const address = { kind: "cluster", urls: [redis.url] } as const;
+  const other = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  await other.start();
+  const owner: Cluster = Reflect.get(other, "owner");
+  const evalsha = owner.evalsha.bind(owner);
+  let hung: PromiseWithResolvers<never> | null = Promise.withResolvers<never>();
+  Object.assign(owner, {
+    evalsha: (...args: Parameters<typeof evalsha>) =>
+      hung !== null && String(args[2]).startsWith("wb:{ref") ? hung.promise : evalsha(...args),
+  });
+  const tenant: TenantRef = { tenantId: "tenant-9", shard: 9 };
+  for (let i = 0; i < 4; i += 1) await other.accept(tenant, 1000, newJob());
+  const lease = await other.acquire(9, "dispatcher", "test", null);
+  if (lease === null) throw new Error("the lease is taken");
+  const box = { tenantId: tenant.tenantId, channel: "email" } as const;
+  const pulled = await other.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+  const jobs = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
+  const [plain, ...named] = jobs.map((job, i): Settlement => {
+    const event = { type: "sent", result: {} } as const;
+    const end = { kind: "final", job, status: "success", result: {}, event } as const;
+    return i === 0 ? end : { ...end, providerRef: `hung.${i % 3}` };
+  });
+  if (plain === undefined) throw new Error("no job");
+  const statusOf = async (at: number) => (await other.job(tenant, jobs[at]?.jobId ?? ""))?.status;
+  const begunMs = performance.now();
+  const first = other.settle(lease, [plain, ...named.slice(0, 1)]);
+  await eventually("the one without a reference lands", async () => (await statusOf(0)) === "success", 900);
+  expect(performance.now() - begunMs).toBeLessThan(900);
+  expect(await statusOf(1)).toBe("running");
+  expect(await first).toBe("settled");
+  expect(performance.now() - begunMs).toBeLessThan(3_000);
+  expect(await other.settle(lease, named)).toBe("settled");
+  hung.reject(new Error("Command timed out."));
+  hung = null;
+  await eventually("what was not kept is counted", async () => counted.length > 0);
+  expect(counted.filter((_, i) => i % 2 === 0).every((name) => name === "references_not_kept")).toBe(true);
+  expect(telemetry.lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
+  await eventually("references are kept again", async () => {
+    await other.settle(lease, named);
+    return (await other.jobsOf(["hung.1", "hung.2"])).every((found) => found?.tenantId === "tenant-9");
+  });
+  await eventually("it is told of", () => telemetry.lines.at(-1)?.startsWith("info"));
+  await other.stop();
+}, 20_000);
 
 test("a cluster that is away refuses within a bound, and is used again when it is back", async () => {
   const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
