@@ -33,6 +33,7 @@ for k = 1, #KEYS do
       if parked then
         redis.call('HDEL', prefix .. ':parked', job)
         redis.call('ZREM', prefix .. ':later', job)
+        redis.call('HDEL', prefix .. ':loans', job)
         count_ended(ended, tenant, payload_bytes(parked))
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))

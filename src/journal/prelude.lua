@@ -11,6 +11,7 @@
 --   P:later                zset    job id -> when its retry is due (shard time, ms)
 --   P:parked               hash    job id -> "<box> <box entry>" of a job that waits in P:later;
 --                                  "<box>!<token> <box entry>" of one that was lent under the lease with that token
+--   P:loans                hash    job id -> for how long (ms) it was lent, while it waits in P:later
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
 --   P:jobs:<bucket>        hash    job records (below)
 --   P:load                 hash    tenant -> "<jobs> <bytes of their payloads>" that it has unfinished;

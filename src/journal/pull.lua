@@ -30,6 +30,18 @@ else
   redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', time - now_ms(), time))
 end
 
+-- A delivery that was lent may go on for the time of its loan, and while nobody owned the shard a step of Redis' clock can have
+-- hidden how much of that is left: to a new owner it begins anew.
+if not reckoned then
+  local loans = redis.call('HGETALL', prefix .. ':loans')
+  for i = 1, #loans, 2 do
+    local due = redis.call('ZSCORE', later, loans[i])
+    if due and tonumber(due) < time + tonumber(loans[i + 1]) then
+      redis.call('ZADD', later, time + tonumber(loans[i + 1]), loans[i])
+    end
+  end
+end
+
 if ARGV[2] == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 
 -- How many to read at once so that little is read that there is no room for: by the bytes of those that were read before.
@@ -73,6 +85,7 @@ local function move_due()
   end
   redis.call('HDEL', parked, unpack(moved))
   redis.call('ZREM', later, unpack(moved))
+  redis.call('HDEL', prefix .. ':loans', unpack(moved))
   redis.call('HSET', prefix .. ':load', '', string.format('%.0f', number))
   if #box_names > 0 then redis.call('SADD', ready_key, unpack(box_names)) end
   return #moved < #due or #due == due_max

@@ -54,7 +54,7 @@ if were_lent then
 end
 
 local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
-local ended, parked, later, unparked = {}, {}, {}, {}
+local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
 
 local NONE = {}
 local function take_kept(lines)
@@ -146,6 +146,7 @@ for at = FIRST, #ARGV, EACH do
     else
       value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count_text(attempts, waits), 1)
       park(job, box, is_lent and '!' .. token or '', value, detail)
+      loans[job] = is_lent and detail or nil
     end
     bucket.records[field], bucket.writes[field] = record, record
   end
@@ -183,11 +184,13 @@ unload(prefix, ended)
 if #unparked > 0 then
   redis.call('HDEL', prefix .. ':parked', unpack(unparked))
   redis.call('ZREM', prefix .. ':later', unpack(unparked))
+  redis.call('HDEL', prefix .. ':loans', unpack(unparked))
 end
 if #parked > 0 then
   redis.call('HSET', prefix .. ':parked', unpack(parked))
   redis.call('ZADD', prefix .. ':later', unpack(later))
 end
+for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
 if were_lent then return { settled, said } end
 for _, box in ipairs(boxes) do
   local key = prefix .. ':box:' .. box

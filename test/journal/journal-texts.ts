@@ -83,6 +83,10 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
       return [jobId, `${boxName(box)}${mark} ${entryText(entry, CHANNEL_LETTER[entry.channel])}`];
     }),
   );
+  yield* hash(
+    "loans",
+    [...shard.parked].flatMap(([jobId, { lentForMs }]) => (lentForMs === undefined ? [] : [[jobId, String(lentForMs)]])),
+  );
   if (shard.agreedMs !== null) yield ["skew", lasting(`${shard.skewMs} ${shard.agreedMs}`)];
   yield* loadTexts(shard);
   yield* bucketTexts(shard);

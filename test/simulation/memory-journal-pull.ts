@@ -15,6 +15,7 @@ import {
 /** Hands the owner its next jobs. The caller has checked the lease. */
 export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
   const timeMs = agree(shard, request.shardTimeMs, nowMs);
+  if (request.shardTimeMs === null) renewLoans(shard, timeMs);
   if (request.survey) for (const box of shard.held) shard.ready.add(box);
   const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
   const ready = [...shard.ready].slice(0, limits.pullReadyMax);
@@ -57,6 +58,15 @@ interface Moving {
   readonly timeMs: number;
   readonly nowMs: number;
   readonly bytesMax: number;
+}
+
+/** To a new owner a loan begins anew: how much of it is left is not known. */
+function renewLoans(shard: ShardState, timeMs: number): void {
+  for (const [jobId, { lentForMs }] of shard.parked) {
+    const dueMs = shard.later.get(jobId);
+    if (lentForMs === undefined || dueMs === undefined) continue;
+    shard.later.set(jobId, Math.max(dueMs, timeMs + lentForMs));
+  }
 }
 
 /** Brings due jobs back into their boxes, until they have the bytes of a call. */

@@ -105,7 +105,7 @@ function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): Led
   const entry = entryAt(found, { attempts, waits });
   const as = stored.isHeldPending ? "pending" : "running";
   park(shard, lending, { delayMs: forMs, entry, as });
-  shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token });
+  shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token, lentForMs: Math.ceil(forMs) });
   return [];
 }
 

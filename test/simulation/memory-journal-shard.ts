@@ -29,6 +29,8 @@ export interface Parked {
   readonly entry: BoxEntry;
   /** The token of the lease that it was lent under. */
   readonly lentUnder?: string;
+  /** For how long. */
+  readonly lentForMs?: number;
 }
 
 export interface OutboxEntry {
