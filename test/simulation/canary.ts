@@ -91,12 +91,6 @@ export const CANARIES: readonly Canary[] = [
     seed: 4,
   },
   {
-    name: "a tenant with nothing under way waits for those that have much",
-    file: `${ACTORS}/fair-scheduler.ts`,
-    find: "return inFlight === 0 || inFlight < 2 * (this.shared - this.used);",
-    replace: "return inFlight < 2 * (this.shared - this.used);",
-  },
-  {
     name: "a tenant may fill all slots",
     file: `${ACTORS}/fair-scheduler.ts`,
     find: "return inFlight === 0 || inFlight < 2 * (this.shared - this.used);",
@@ -115,12 +109,6 @@ export const CANARIES: readonly Canary[] = [
     file: `${ACTORS}/shard-owner.ts`,
     find: "        surveyDueMs = begunMs;\n",
     replace: "        surveyDueMs = Number.POSITIVE_INFINITY;\n",
-  },
-  {
-    name: "boxes with mail are named at the start alone",
-    file: `${ACTORS}/shard-owner.ts`,
-    find: "if (survey) surveyDueMs = begunMs + limits.surveyMs;",
-    replace: "if (survey) surveyDueMs = Number.POSITIVE_INFINITY;",
   },
   {
     name: "boxes with mail are never named again",
@@ -312,12 +300,6 @@ export const CANARIES: readonly Canary[] = [
     seed: 189,
   },
   {
-    name: "a shard is handed over when its slowest delivery has ended",
-    file: `${ACTORS}/shard-owner.ts`,
-    find: "    else await this.deliveries.lend(this.ports.lendMs());\n",
-    replace: "    else await this.deliveries.over();\n",
-  },
-  {
     name: "a pull is not bounded by bytes",
     file: `${JOURNAL}-pull.ts`,
     find: "if (call.entries > 0 && call.bytes + bytes > call.bytesMax) break;",
@@ -330,12 +312,6 @@ export const CANARIES: readonly Canary[] = [
     find: "return Math.min(TENANT_BYTES_MAX, (limits.backlogBytesMax - this.held) / 4) - own;",
     replace: "return 1e9 - own;",
     seed: 145,
-  },
-  {
-    name: "a relay that is not prompt takes the slots of those that are",
-    file: `${ACTORS}/tenant-actor.ts`,
-    find: "return this.lane === null || this.lane.takesPromptly(this) ? slots.prompt : this.lane;",
-    replace: "return slots.prompt;",
   },
   {
     name: "an outage of a relay costs an attempt",

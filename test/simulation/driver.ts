@@ -42,13 +42,16 @@ export class Driver {
     const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
     const stepsMs = Math.max(...shards.map((shard) => world.queue.unnoticedStepsMs(shard)));
     const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
-    this.stepWhile(() => {
-      const isLate = world.clock.nowMs > settleByMs;
-      world.watch.demand(!isLate, "everyJobEnds", () => whatIsLeft(world));
-      return world.clock.steps % 32 !== 0 || !isSettled(world);
-    });
-    // A little longer, so that what was forgotten behind the last job is found, too.
-    this.advance(world.dice.between(1_000, 3_000));
+    do {
+      this.stepWhile(() => {
+        const isLate = world.clock.nowMs > settleByMs;
+        world.watch.demand(!isLate, "everyJobEnds", () => whatIsLeft(world));
+        return world.clock.steps % 32 !== 0 || !isSettled(world);
+      });
+      // A little longer, so that what was forgotten behind the last job is found, too; and an accept that its caller had
+      // given up can take effect in that time.
+      this.advance(world.dice.between(1_000, 3_000));
+    } while (!isSettled(world));
     if (world.drawn.waitsForLeave) this.waitForLeave();
     this.stopAll();
     auditEnd(world);
