@@ -85,7 +85,9 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   );
   yield* hash(
     "loans",
-    [...shard.parked].flatMap(([jobId, { lentForMs }]) => (lentForMs === undefined ? [] : [[jobId, String(lentForMs)]])),
+    [...shard.parked].flatMap(([jobId, { lentForMs }]) =>
+      lentForMs === undefined ? [] : [[jobId, String(lentForMs)]],
+    ),
   );
   if (shard.agreedMs !== null) yield ["skew", lasting(`${shard.skewMs} ${shard.agreedMs}`)];
   yield* loadTexts(shard);
