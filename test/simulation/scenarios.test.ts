@@ -14,7 +14,7 @@ const LEASE_MS = limits.leaseTtlMs;
 describe("nothing that was accepted is lost", () => {
   test("when a process dies with a message in its hands, another takes over and hands it over again", () => {
     const story = new Story({ processes: 2 });
-    story.plotDelay("acme", 2_000);
+    story.plotProvider("takes silently");
     const jobId = story.accept();
     story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
     story.crash(story.ownerOf());
@@ -85,7 +85,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
 
   test("an owner that lost its lease while its provider worked does not write over its successor", () => {
     const story = new Story({ processes: 2 });
-    story.plotDelay("acme", 2_000);
+    story.plotProvider("takes silently");
     const jobId = story.accept();
     story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
     story.house(story.ownerOf()).process.pause(3 * LEASE_MS);
