@@ -67,6 +67,17 @@ describe("a job that is lent", () => {
     expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
+  test("begins its loan anew for the next owner, whatever Redis' clock did while nobody owned the shard", async () => {
+    const { tenant, lease, next, prefix, jobId, job } = await lent();
+    const [skewMs = 0, agreedMs = 0] = ((await redis.client.get(`${prefix}:skew`)) ?? "").split(" ").map(Number);
+    await redis.client.set(`${prefix}:skew`, `${skewMs + 2 * HOUR_MS} ${agreedMs}`);
+    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
+    expect(await pullOne(next, "acme")).toEqual([]);
+    await journal.settleLent(lease, [sent(job)]);
+    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    expect(await redis.client.exists(`${prefix}:loans`)).toBe(0);
+  });
+
   test("can be lent again by the next owner, whose word alone counts then", async () => {
     const { tenant, lease, next, jobId, job } = await lent(0);
     await journal.pull(next, PULL);
