@@ -1,5 +1,5 @@
 import type { Channel } from "../core/channel.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock, Timer } from "../core/clock.ts";
 import type { ChannelName, QueuedJob } from "../core/job.ts";
 import type { OwnerJournal, Settlement } from "../core/journal.ts";
 import type { LeaseTerm } from "../core/lease-term.ts";
@@ -73,6 +73,7 @@ export class Deliveries {
   private readonly ended = new AbortController();
   private isLent = false;
   private lentUntilMs = 0;
+  private loanEnd: Timer | null = null;
   /** Resolves when the lends are on disk, or never will be. */
   private lending: Promise<void> = Promise.resolve();
   private hasLent = false;
@@ -132,6 +133,8 @@ export class Deliveries {
     this.isLent = true;
     const { clock } = this.ports;
     this.lentUntilMs = clock.monotonicMs() + forMs - limits.leaseMarginMs;
+    // From then on the jobs are somebody else's: what waits to give back for one of them must end.
+    this.loanEnd = clock.setTimer(forMs, () => this.ended.abort());
     for (const job of this.inFlight.keys()) this.settler.submit({ kind: "lend", job, forMs });
     this.lending = this.settler.idle().then(() => {
       this.hasLent = !this.settler.isAbandoned;
@@ -159,6 +162,7 @@ export class Deliveries {
     if (this.inFlight.size > 0) await new Promise<void>((resolve) => this.allEnded.push(resolve));
     await this.settler.idle();
     await this.lentSettler.idle();
+    this.loanEnd?.cancel();
   }
 
   private leave(job: QueuedJob): void {

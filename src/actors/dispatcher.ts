@@ -40,6 +40,7 @@ export class Dispatcher {
   private readonly lookups: TenantLookups;
   private readonly keeper: ShardKeeper;
   private unsubscribe: (() => void) | null = null;
+  private isStopping = false;
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: DispatcherOptions) {
@@ -72,6 +73,8 @@ export class Dispatcher {
    * too long are aborted and tried again by the next owner. Resolves within `limits.drainMs` and a moment; safe to repeat.
    */
   stop(): Promise<void> {
+    // First: draining lends at once, for as long as a stop leaves.
+    this.isStopping = true;
     this.stopped ??= this.drain();
     return this.stopped;
   }
@@ -106,7 +109,7 @@ export class Dispatcher {
     const { journal, suppressions, clock, random, telemetry } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
     const { channels, slots, backlog, lookups } = this;
-    const lendMs = () => (this.stopped === null ? limits.deliveryTimeoutMs : limits.drainMs) + LEND_GRACE_MS;
+    const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
     const owner = new ShardOwner(
       { journal, channels, slots, clock, random, telemetry, lookups, backlog, lendMs },
       term,

@@ -58,11 +58,15 @@ export class Acceptor {
     return entrants.flatMap((entrant) => answers.get(entrant) ?? []);
   }
 
-  /** A call whose effect is unknown is repeated for a while: the script recognises the jobs that it has. */
+  /**
+   * A call whose effect is unknown is repeated for a while: the script recognises the jobs that it has. Once it is unknown
+   * it stays so, whatever a repeat is told: what may be queued must never be taken for what is not.
+   */
   private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
     const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
     const keys = shards.map((group) => shardPrefix(group.shard));
     const args = encodeCall(shards);
+    let unknown: TransportError | null = null;
     while (true) {
       try {
         // The script answers a text an item.
@@ -71,7 +75,8 @@ export class Acceptor {
         return reply;
       } catch (error) {
         const canRepeat = error instanceof TransportError || (error instanceof UnavailableError && !isFull(error));
-        if (!canRepeat || this.clock.monotonicMs() >= giveUpAt) throw error;
+        if (error instanceof TransportError) unknown = error;
+        if (!canRepeat || this.clock.monotonicMs() >= giveUpAt) throw unknown ?? error;
       }
       await sleep(this.clock, 50);
     }

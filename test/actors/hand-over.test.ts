@@ -133,3 +133,26 @@ test("a dead owner's jobs are delivered by another within the time that is promi
   expect(world.longestWaitMs(jobs)).toBeLessThan(limits.takeoverMsMax);
   await world.stop(heir);
 });
+
+test("a process that stops lends its jobs for no longer than its drain takes", async () => {
+  const world = new RelayWorld(() => SLOW);
+  const jobs = world.accept(world.tenant("acme"));
+  const target = new MemoryJournal(world.state);
+  const loansMs: number[] = [];
+  const journal = new Proxy(target, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== "settle") return typeof value === "function" ? value.bind(target) : value;
+      return (...[lease, settlements, ...more]: Parameters<MemoryJournal["settle"]>) => {
+        for (const each of settlements) if (each.kind === "lend") loansMs.push(each.forMs);
+        return target.settle(lease, settlements, ...more);
+      };
+    },
+  });
+  const dispatcher = world.start({ journal });
+  await world.advance(2_000);
+  expect(world.callsOf(jobs)).toHaveLength(1);
+  await world.stop(dispatcher);
+  expect(loansMs).toHaveLength(1);
+  expect(loansMs[0]).toBeLessThan(limits.deliveryTimeoutMs);
+});
