@@ -12,7 +12,7 @@ import type { ChannelSlots } from "./channel-slots.ts";
 import type { AllowanceUnit } from "./daily-allowances.ts";
 import { deliver, screen } from "./deliver.ts";
 import { giveBack } from "./give-back.ts";
-import { gaveUpHeld, heldUntilMs, holdMsOf, waitAlone } from "./held-jobs.ts";
+import { gaveUpHeld, heldUntilMs, waitAlone } from "./held-jobs.ts";
 import { verdictOf } from "./relay-breaker.ts";
 import type { Slot } from "./relay-lane.ts";
 import { settlementOf } from "./settlement.ts";
@@ -202,7 +202,7 @@ export class Deliveries {
     const place = lane === null ? "wait" : slots.get(job.channel)?.placeOfAway(lane, job);
     if (place === "hold") return starter.hold(job, slot?.kind === "probe");
     if (place === "count") return this.settle(job, { kind: "retry", why, isUnsent: true });
-    const holdMs = tenant === null || lane !== null ? Number.POSITIVE_INFINITY : holdMsOf(tenant);
+    const holdMs = tenant === null || lane !== null ? Number.POSITIVE_INFINITY : tenant.plan.holdMs;
     if (clock.nowMs() >= heldUntilMs(job, holdMs)) return this.settleFailure(gaveUpHeld(job, why, holdMs));
     this.submit(waitAlone(job, random));
   }

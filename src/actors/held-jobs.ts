@@ -2,20 +2,13 @@ import { jobTimeMs } from "../core/ids.ts";
 import type { QueuedJob } from "../core/job.ts";
 import type { Settlement } from "../core/journal.ts";
 import type { Random } from "../core/random.ts";
-import type { Tenant } from "../core/tenant.ts";
 import { givenUp } from "./settlement.ts";
 
 const HOUR_MS = 60 * 60_000;
-/** How long a job is held, counted from its acceptance, where its tenant's plan does not say. */
-const HOLD_MS = 72 * HOUR_MS;
 /** A relay has been away for so long before a job is given up for it: a short outage must not end old jobs. */
 const OUTAGE_MS_MIN = HOUR_MS;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MS_MAX = 30_000;
-
-export function holdMsOf(tenant: Tenant): number {
-  return tenant.plan.holdMs ?? HOLD_MS;
-}
 
 /** How long a relay must have been away before jobs that are older than `holdMs` are given up. */
 export function outageMsMin(holdMs: number): number {

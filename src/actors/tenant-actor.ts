@@ -9,7 +9,7 @@ import type { ChannelSlots } from "./channel-slots.ts";
 import type { DailyAllowances, DayAllowance } from "./daily-allowances.ts";
 import type { Started, Starter } from "./deliveries.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
-import { gaveUpHeld, heldUntilMs, holdMsOf, outageMsMin } from "./held-jobs.ts";
+import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
 import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
@@ -196,7 +196,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     // The tenant may have another relay by now.
     const place = this.placeOf(tenant);
     if (place !== lane) return this.moveTo(place);
-    const holdMs = holdMsOf(tenant);
+    const { holdMs } = tenant.plan;
     this.heldUntilMs ??= Math.min(...this.waiting.map((job) => heldUntilMs(job, holdMs)));
     if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;
     const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));

@@ -5,7 +5,7 @@ import { decodeBox, decodeEntry, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
-import type { Quarantine } from "./quarantine.ts";
+import type { Quarantine, Unreadable } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 
 const script = new Script(pullLua, "run");
@@ -30,7 +30,9 @@ export class Puller {
     const boxes = [];
     for (const [i, { box }] of request.boxes.entries()) {
       const [boxMore = 0, ...cells] = lists[i] ?? [0];
-      boxes.push({ box, jobs: await this.decodeJobs(lease.shard, box, cells), more: boxMore === 1 });
+      const { jobs, unreadable } = decodeJobs(box, cells);
+      for (const each of unreadable) await this.quarantine.put(lease.shard, each);
+      boxes.push({ box, jobs, more: boxMore === 1 });
     }
     return {
       more: more === 1,
@@ -40,21 +42,22 @@ export class Puller {
       shardTimeMs,
     };
   }
+}
 
-  private async decodeJobs(shard: number, box: Mailbox, cells: readonly string[]): Promise<QueuedJob[]> {
-    const jobs = [];
-    for (let at = 0; at + 2 < cells.length; at += 3) {
-      const [id = "", entry = "", mark = ""] = cells.slice(at, at + 3);
-      try {
-        jobs.push(decodeEntry(box.tenantId, id, entry, mark));
-      } catch (error) {
-        const [name, why] = [encodeBox(box), error instanceof Error ? error.message : String(error)];
-        const entryAt = [name, id] as const;
-        await this.quarantine.put(shard, { what: "entry", where: `${name} ${id}`, why, text: entry, entry: entryAt });
-      }
+/** What a reply holds of a box: entry id, entry and suppression of each job. */
+function decodeJobs(box: Mailbox, cells: readonly string[]) {
+  const jobs: QueuedJob[] = [];
+  const unreadable: Unreadable[] = [];
+  for (let at = 0; at + 2 < cells.length; at += 3) {
+    const [id = "", text = ""] = [cells[at], cells[at + 1]];
+    try {
+      jobs.push(decodeEntry(box.tenantId, id, text, cells[at + 2] ?? ""));
+    } catch (error) {
+      const [name, why] = [encodeBox(box), error instanceof Error ? error.message : String(error)];
+      unreadable.push({ what: "entry", where: `${name} ${id}`, why, text, entry: [name, id] });
     }
-    return jobs;
   }
+  return { jobs, unreadable };
 }
 
 function encodeRequest(lease: Lease, { boxes, survey, shardTimeMs, bytesMax }: PullRequest): ScriptArgument[] {

@@ -25,8 +25,8 @@ export class Quarantine {
     private readonly telemetry: Telemetry,
   ) {}
 
-  async put(shard: number, { what, where, why, text, entry = [] as never }: Unreadable): Promise<void> {
-    await script.run(this.connection, [shardPrefix(shard)], [what, where, why, text, ...entry]);
+  async put(shard: number, { what, where, why, text, entry }: Unreadable): Promise<void> {
+    await script.run(this.connection, [shardPrefix(shard)], [what, where, why, text, ...(entry ?? [])]);
     this.tell(shard, [what, where]);
   }
 

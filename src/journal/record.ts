@@ -4,7 +4,7 @@ import { limits } from "../core/limits.ts";
 import { decodeRow } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
-import type { Quarantine } from "./quarantine.ts";
+import type { Quarantine, Unreadable } from "./quarantine.ts";
 import recordLua from "./record.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
 
@@ -35,31 +35,35 @@ export class RecordCalls {
       return null;
     }
     const token = `s${lease.shard}:${from}/${to}`;
-    const rows = [];
-    for (const text of texts) {
-      for (const line of text.split("\n")) {
-        const row = await this.decode(lease.shard, token, line);
-        if (row !== null) rows.push(row);
-      }
-    }
+    const { rows, unreadable } = decodeRows(texts, token);
+    for (const each of unreadable) await this.putAway(lease.shard, each);
     const batch = { token, rows, more: more === 1 };
     return rows.length === 0 ? this.record(lease, batch) : batch;
   }
 
-  /** Null: the row cannot be read, and is in quarantine. */
-  private async decode(shard: number, token: string, line: string): Promise<LedgerRow | null> {
-    try {
-      return decodeRow(line);
-    } catch (error) {
-      const name = `${token} ${line}`;
-      if (!this.unreadable.has(name)) {
+  /** Once. */
+  private async putAway(shard: number, row: Unreadable): Promise<void> {
+    const name = `${row.where} ${row.text}`;
+    if (this.unreadable.has(name)) return;
+    await this.quarantine.put(shard, row);
+    this.unreadable.add(name);
+  }
+}
+
+function decodeRows(texts: readonly string[], token: string) {
+  const rows: LedgerRow[] = [];
+  const unreadable: Unreadable[] = [];
+  for (const text of texts) {
+    for (const line of text.split("\n")) {
+      try {
+        rows.push(decodeRow(line));
+      } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        await this.quarantine.put(shard, { what: "row", where: token, why, text: line });
-        this.unreadable.add(name);
+        unreadable.push({ what: "row", where: token, why, text: line });
       }
-      return null;
     }
   }
+  return { rows, unreadable };
 }
 
 function encodeCall(lease: Lease, done: RecordBatch | null): ScriptArgument[] {

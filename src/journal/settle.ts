@@ -36,7 +36,7 @@ export class SettleCalls {
   private async call(lease: Lease, settlements: readonly Settlement[], [as, shardTimeMs]: Way): Promise<boolean> {
     const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
     const args: ScriptArgument[] = [lease.token, as === "lent" ? 1 : 0, reckoned];
-    for (const settlement of settlements) args.push(...encodeSettlement(settlement));
+    for (const settlement of settlements) encodeSettlement(settlement, args);
     // The script answers how many were new and what is in quarantine, or null when it is fenced.
     const reply = (await script.run(this.connection, [shardPrefix(lease.shard)], args)) as [number, string[]] | null;
     if (reply === null) return false;
@@ -45,20 +45,12 @@ export class SettleCalls {
   }
 }
 
-function encodeSettlement(settlement: Settlement): ScriptArgument[] {
+/** Adds to `args`, which all settlements of a call share. */
+function encodeSettlement(settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
   const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
-  return [
-    job.tenantId,
-    job.jobId,
-    job.entryId,
-    CHANNEL_LETTER[job.channel],
-    job.attempts,
-    job.waits ?? 0,
-    bytes,
-    ...encodeOutcome(settlement),
-    job.template === undefined ? "" : JSON.stringify(job.template),
-  ];
+  args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts, job.waits ?? 0, bytes);
+  args.push(...encodeOutcome(settlement), job.template === undefined ? "" : JSON.stringify(job.template));
 }
 
 /** Status, what is special, event type, event result (a retry or loan: ms until it is due) and job result. */

@@ -45,9 +45,6 @@ export interface JobTruth {
 /** For the time that passes as it should. */
 const LEAVE_SLACK_MS = 60_000;
 
-/** How long a job is held while its relay is away, where its plan does not say. */
-const HOLD_MS = 72 * 60 * 60_000;
-
 const ENDING: Readonly<Record<string, EventType | undefined>> = {
   success: "sent",
   failed: "failed",
@@ -182,7 +179,7 @@ export class JobBooks {
     const { tenant, status, acceptedMs, isRefused, told } = truth;
     if (status !== "failed" || isRefused || told.has("failed")) return;
     // Nobody has refused the message: it has had its attempts, or its relay was away for as long as it is held.
-    const holdMs = tenant.plan.holdMs ?? HOLD_MS;
+    const holdMs = tenant.plan.holdMs;
     const isHoldOver = this.clock.nowMs >= acceptedMs + holdMs || !this.options.isAgeKnown;
     const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused;
     this.watch.demand(isRight, "held", () => `${truth.jobId} failed early: ${JSON.stringify(result)}`);
