@@ -17,175 +17,159 @@ local slices, slice_ms, idem_ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local now = now_ms()
 local slice_now = math.floor(now / slice_ms)
 local out, at = {}, 4
+local Q = ('q'):byte()
 
 -- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
 -- limit. At most once a second and tenant.
-local function roll(window, key)
-  if math.abs(slice_now - window.slice) > slices then
+local function roll(tenant, key)
+  if math.abs(slice_now - tenant.slice) > slices then
     -- All of it is past; or the clock was set back, and a new window is better than one that never moves.
     call('DEL', key)
-    window.first, window.total = slice_now, 0
-  elseif slice_now < window.slice then
+    tenant.first, tenant.total = slice_now, 0
+  elseif slice_now < tenant.slice then
     return
   else
     -- What has expired is past, or was while the clock was ahead: it must not stay in the total.
-    if call('EXISTS', key) == 0 then window.first, window.total = window.slice, window.here end
-    if window.here > 0 then
-      call('HSET', key, window.slice, window.here)
+    if call('EXISTS', key) == 0 then tenant.first, tenant.total = tenant.slice, tenant.here end
+    if tenant.here > 0 then
+      call('HSET', key, tenant.slice, tenant.here)
       call('PEXPIRE', key, (slices + 2) * slice_ms)
     end
     local expired = {}
-    for old = window.first, math.min(slice_now - slices - 1, window.slice) do expired[#expired + 1] = old end
+    for old = tenant.first, math.min(slice_now - slices - 1, tenant.slice) do expired[#expired + 1] = old end
     if #expired > 0 then
       for _, count in ipairs(call('HMGET', key, unpack(expired))) do
-        window.total = window.total - tonumber(count or '0')
+        tenant.total = tenant.total - tonumber(count or '0')
       end
       call('HDEL', key, unpack(expired))
-      window.first = math.min(slice_now, window.first + #expired)
+      tenant.first = math.min(slice_now, tenant.first + #expired)
     end
   end
-  window.slice, window.here, window.changed = slice_now, 0, true
+  tenant.slice, tenant.here, tenant.changed = slice_now, 0, true
 end
 
-local function open_window(key, state)
+local function open_window(tenant, key, state)
   local first, total, slice, here = (state or ''):match('^(%d+) (%d+) (%d+) (%d+)$')
-  if not first then return { first = slice_now, total = 0, slice = slice_now, here = 0 } end
-  local window = { first = tonumber(first), total = tonumber(total), slice = tonumber(slice), here = tonumber(here) }
-  if window.slice ~= slice_now then roll(window, key) end
-  return window
+  tenant.first, tenant.slice = tonumber(first or slice_now), tonumber(slice or slice_now)
+  tenant.total, tenant.here = tonumber(total or 0), tonumber(here or 0)
+  if tenant.slice ~= slice_now then roll(tenant, key) end
 end
 
-local function seconds_until_room(window, key)
-  local oldest = window.slice
-  for slice = window.first, window.slice - 1 do
+local function seconds_until_room(tenant, key)
+  local oldest = tenant.slice
+  for slice = tenant.first, tenant.slice - 1 do
     if tonumber(call('HGET', key, slice) or '0') > 0 then oldest = slice break end
   end
   return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
 end
 
--- What the call's tenants and jobs are by now: one read of each kind, and of records one a bucket.
-local function read_shard(prefix, groups)
-  local tenants, buckets, from = {}, {}, at
-  local shard = { rates = {}, loads = {}, known = {}, buckets = {}, all_buckets = buckets, ready = {} }
+local function is_known(key, field) return key and call('HEXISTS', key, field) == 1 end
+
+-- What the shard's tenants are by now: one read of each kind.
+local function read_tenants(prefix, groups)
+  local names, tenants, from = {}, {}, at
   for _ = 1, groups do
-    local tenant, items = ARGV[from], tonumber(ARGV[from + 4])
-    if not shard.loads[tenant] then
-      tenants[#tenants + 1] = tenant
-      shard.loads[tenant] = true
+    local name = ARGV[from]
+    if not tenants[name] then
+      names[#names + 1] = name
+      tenants[name] = {}
     end
-    from = from + 5 + 2 * items
-    for item = from - 2 * items, from - 2, 2 do
-      local entry = ARGV[item]
-      if entry ~= '' then
-        local key, field = bucket_key(prefix, entry), entry:sub(13, 36)
-        local bucket = buckets[key]
-        if not bucket then
-          bucket = { fields = {}, items = {}, writes = {} }
-          buckets[key] = bucket
-        end
-        local n = #bucket.fields + 1
-        bucket.fields[n], bucket.items[n], shard.buckets[item] = field, item, bucket
-      end
-    end
+    from = from + 5 + 2 * ARGV[from + 4]
   end
-  local rates = call('HMGET', prefix .. ':rate', unpack(tenants))
-  local loads = call('HMGET', prefix .. ':load', '', unpack(tenants))
-  shard.entry = tonumber(loads[1] or '0')
-  for i, tenant in ipairs(tenants) do
-    shard.rates[tenant], shard.loads[tenant] = rates[i], load_of(loads[i + 1])
+  local rates = call('HMGET', prefix .. ':rate', unpack(names))
+  local loads = call('HMGET', prefix .. ':load', '', unpack(names))
+  for i, name in ipairs(names) do
+    local tenant = tenants[name]
+    tenant.rate, tenant.jobs, tenant.bytes = rates[i], load_of(loads[i + 1])
   end
-  for key, bucket in pairs(buckets) do
-    for i, record in ipairs(call('HMGET', key, unpack(bucket.fields))) do
-      if record then shard.known[bucket.items[i]] = true end
-    end
-  end
-  return shard
+  return tenants, tonumber(loads[1] or '0')
 end
 
--- Adds the job to its box, and to what is written once a call.
-local function enqueue(prefix, shard, tenant, item)
-  local entry = ARGV[item]
-  local channel, writes = entry:sub(38, 38), shard.buckets[item].writes
-  local box = tenant .. '/' .. channel
-  shard.entry = next_entry(shard.entry)
-  local id = entry_id(shard.entry)
-  call('XADD', prefix .. ':box:' .. box, id, 'p', entry)
-  shard.ready[box] = true
-  local n = #writes
-  writes[n + 1] = entry:sub(13, 36)
-  writes[n + 2] = tenant .. ' ' .. channel .. (entry:sub(40, 40) == 'q' and 'q' or 'p') .. '0 ' .. id
+-- The key of a job's record. Jobs of one call have come at about the same time: as a rule it is the last one again.
+local function record_key(prefix, job, last)
+  local stem = job:sub(1, 12)
+  if last.stem ~= stem then last.stem, last.key = stem, bucket_key(prefix, job) end
+  return last.key
 end
 
 for k = 1, #KEYS do
   local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
-  local shard, windows, loaded = read_shard(prefix, groups), {}, {}
+  local tenants, last_entry = read_tenants(prefix, groups)
+  local ready, last_key = {}, {}
 
   for _ = 1, groups do
-    local tenant, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
+    local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
     local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     at = at + 5
-    local window_key, is_counted, load = prefix .. ':rate:' .. tenant, limit >= 0, shard.loads[tenant]
-    local window = { total = limit }
-    if is_counted then
-      windows[tenant] = windows[tenant] or open_window(window_key, shard.rates[tenant])
-      window = windows[tenant]
-    end
+    local tenant, window_key, is_counted = tenants[name], prefix .. ':rate:' .. name, limit >= 0
+    if is_counted and not tenant.first then open_window(tenant, window_key, tenant.rate) end
 
     for item = at, at + 2 * items - 2, 2 do
       local entry, idem = ARGV[item], ARGV[item + 1]
+      local key, field = entry ~= '' and record_key(prefix, entry, last_key), entry:sub(13, 36)
       local answer
-      if shard.known[item] then
-        answer = 'a' .. math.max(0, limit - window.total)
-      elseif is_counted and window.total >= limit then
-        answer = 'l0 ' .. seconds_until_room(window, window_key)
+      if is_counted and tenant.total >= limit then
+        answer = is_known(key, field) and 'a0' or 'l0 ' .. seconds_until_room(tenant, window_key)
       else
-        if is_counted then window.total, window.here, window.changed = window.total + 1, window.here + 1, true end
-        local remaining = limit - window.total
-        local fingerprint, idem_key, known
+        local remaining, counts = is_counted and limit - tenant.total - 1 or 0, is_counted
+        local fingerprint, idem_key, first
         if idem ~= '' then
           local space = idem:find(' ', 1, true)
-          fingerprint, idem_key = idem:sub(1, space - 1), prefix .. ':idem:' .. tenant .. ':' .. idem:sub(space + 1)
-          known = call('GET', idem_key)
+          fingerprint, idem_key = idem:sub(1, space - 1), prefix .. ':idem:' .. name .. ':' .. idem:sub(space + 1)
+          first = call('GET', idem_key)
         end
-        local bytes = entry == '' and 0 or payload_bytes(entry)
-        if entry == '' then
+        local bytes = key and payload_bytes(entry) or 0
+        local is_full = (jobs_max >= 0 and tenant.jobs >= jobs_max and 'jobs')
+          or (bytes_max >= 0 and tenant.bytes + bytes > bytes_max and 'bytes')
+        if not key then
           answer = 'n' .. remaining
-        elseif known then
-          answer = known:sub(38) == fingerprint and 'r' .. remaining .. ' ' .. known:sub(1, 36) or 'c' .. remaining
-        elseif jobs_max >= 0 and load.jobs + 1 > jobs_max then
-          answer = 'q' .. remaining .. ' jobs'
-        elseif bytes_max >= 0 and load.bytes + bytes > bytes_max then
-          answer = 'q' .. remaining .. ' bytes'
+        elseif first and not is_known(key, field) then
+          answer = first:sub(38) == fingerprint and 'r' .. remaining .. ' ' .. first:sub(1, 36) or 'c' .. remaining
+        elseif is_full and not is_known(key, field) then
+          answer = 'q' .. remaining .. ' ' .. is_full
         else
+          local id = next_entry(last_entry)
+          local channel, id_text = entry:sub(38, 38), entry_id(id)
+          local record = name .. ' ' .. channel .. (entry:byte(40) == Q and 'q0 ' or 'p0 ') .. id_text
+          -- A job that is here already was accepted by an earlier try, and is not counted again.
+          if call('HSETNX', key, field, record) == 1 then
+            last_entry = id
+            local box_key = tenant[channel]
+            if not box_key then
+              local box = name .. '/' .. channel
+              box_key = prefix .. ':box:' .. box
+              tenant[channel], tenant.is_loaded = box_key, true
+              ready[#ready + 1] = box
+            end
+            call('XADD', box_key, id_text, 'p', entry)
+            tenant.jobs, tenant.bytes = tenant.jobs + 1, tenant.bytes + bytes
+            if idem_key then call('SET', idem_key, entry:sub(1, 36) .. ' ' .. fingerprint, 'PX', idem_ttl) end
+          elseif is_counted then
+            remaining, counts = remaining + 1, false
+          end
           answer = 'a' .. remaining
-          enqueue(prefix, shard, tenant, item)
-          load.jobs, load.bytes, loaded[tenant] = load.jobs + 1, load.bytes + bytes, true
-          if idem_key then call('SET', idem_key, entry:sub(1, 36) .. ' ' .. fingerprint, 'PX', idem_ttl) end
         end
+        if counts then tenant.total, tenant.here, tenant.changed = tenant.total + 1, tenant.here + 1, true end
       end
       out[#out + 1] = answer
     end
     at = at + 2 * items
   end
 
-  for key, bucket in pairs(shard.all_buckets) do
-    if #bucket.writes > 0 then call('HSET', key, unpack(bucket.writes)) end
-  end
-  local rates, loads, ready = {}, {}, {}
-  for tenant, window in pairs(windows) do
-    if window.changed then
-      rates[#rates + 1] = tenant
-      rates[#rates + 1] = window.first .. ' ' .. window.total .. ' ' .. window.slice .. ' ' .. window.here
+  local rates, loads = {}, { '', entry_number(last_entry) }
+  for name, tenant in pairs(tenants) do
+    if tenant.changed then
+      rates[#rates + 1] = name
+      rates[#rates + 1] = tenant.first .. ' ' .. tenant.total .. ' ' .. tenant.slice .. ' ' .. tenant.here
+    end
+    if tenant.is_loaded then
+      loads[#loads + 1] = name
+      loads[#loads + 1] = load_text(tenant.jobs, tenant.bytes)
     end
   end
-  for tenant in pairs(loaded) do
-    loads[#loads + 1] = tenant
-    loads[#loads + 1] = string.format('%.0f %.0f', shard.loads[tenant].jobs, shard.loads[tenant].bytes)
-  end
-  for box in pairs(shard.ready) do ready[#ready + 1] = box end
   if #rates > 0 then call('HSET', prefix .. ':rate', unpack(rates)) end
-  if #loads > 0 then call('HSET', prefix .. ':load', '', string.format('%.0f', shard.entry), unpack(loads)) end
+  if #loads > 2 then call('HSET', prefix .. ':load', unpack(loads)) end
   if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', 'wb:mail', number) end
 end
 return out

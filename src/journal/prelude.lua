@@ -89,6 +89,7 @@ end
 local function next_entry(last)
   return math.max(last + 1, (now_ms() - 1735689600000) * 256)
 end
+local function entry_number(number) return string.format('%.0f', number) end
 local function entry_id(number) return string.format('%.0f-0', number) end
 
 -- What a job counts for in its tenant's load: the bytes of its payload, wherever that is.
@@ -97,10 +98,12 @@ local function payload_bytes(entry)
   return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\n$') or '0')
 end
 
+-- Jobs and bytes of a tenant's load, and its text.
 local function load_of(text)
   local jobs, bytes = (text or ''):match('^(%d+) (%d+)$')
-  return { jobs = tonumber(jobs or '0'), bytes = tonumber(bytes or '0') }
+  return tonumber(jobs or '0'), tonumber(bytes or '0')
 end
+local function load_text(jobs, bytes) return string.format('%.0f %.0f', jobs, bytes) end
 
 -- Takes jobs that have ended off their tenants' loads: tenant -> { jobs, bytes }. What was never counted goes below no 0.
 local function unload(prefix, ended)
@@ -109,13 +112,13 @@ local function unload(prefix, ended)
   if #tenants == 0 then return end
   local loads = redis.call('HMGET', prefix .. ':load', unpack(tenants))
   for i, tenant in ipairs(tenants) do
-    local load = load_of(loads[i])
-    load.jobs, load.bytes = load.jobs - ended[tenant].jobs, math.max(0, load.bytes - ended[tenant].bytes)
-    if load.jobs <= 0 then
+    local jobs, bytes = load_of(loads[i])
+    jobs, bytes = jobs - ended[tenant].jobs, math.max(0, bytes - ended[tenant].bytes)
+    if jobs <= 0 then
       gone[#gone + 1] = tenant
     else
       writes[#writes + 1] = tenant
-      writes[#writes + 1] = string.format('%.0f %.0f', load.jobs, load.bytes)
+      writes[#writes + 1] = load_text(jobs, bytes)
     end
   end
   if #writes > 0 then redis.call('HSET', prefix .. ':load', unpack(writes)) end
@@ -142,7 +145,6 @@ local function is_entry(text)
   return type(text) == 'string' and text:byte(9) == 45 and text:find('^ [ewp]%d+%+?%d*q? [^\n]*\n', 37) ~= nil
 end
 local function is_box(text) return type(text) == 'string' and text:find('^[^/]+/[ewp]$') ~= nil end
-local function is_record(text) return text:find('^%S+ [ewp][pqrsfx]%d+%+?%d*') ~= nil end
 
 local function or_empty(json)
   if json == '' then return '{}' end

@@ -86,7 +86,7 @@ local function move_due()
   redis.call('HDEL', parked, unpack(moved))
   redis.call('ZREM', later, unpack(moved))
   redis.call('HDEL', prefix .. ':loans', unpack(moved))
-  redis.call('HSET', prefix .. ':load', '', string.format('%.0f', number))
+  redis.call('HSET', prefix .. ':load', '', entry_number(number))
   if #box_names > 0 then redis.call('SADD', ready_key, unpack(box_names)) end
   return #moved < #due or #due == due_max
 end

@@ -2,11 +2,12 @@
 -- job is lent: in flight still, while its owner gives up the lease.
 -- KEYS: the shard's prefix.
 -- ARGV: lease token, 1 where the jobs were lent under it (and the lease may be given up since), the shard's time by
---       the owner's reckoning ("" none), then thirteen values a job:
---       tenant, job id, box entry id, channel, attempts and waits before this one, bytes of its payload, status ("r" is a
---       retry, "q" one of a job that nobody could screen yet, "g" says that it is screened and running, "l" that it is
---       lent), "w" where it costs no attempt and "u" where the job is given up without a clear answer (else ""), event
---       type, event result (a retry or loan: ms until it is due), job result, template as JSON text ("" none).
+--       the owner's reckoning ("" none), then five values a job:
+--       box, job id, box entry id, "<attempts> <waits> <bytes> <status><how><type>" (attempts and waits before this one,
+--       bytes of its payload; the last three a letter each), and "<event result>\n<job result>\n<template>" ("" where all
+--       are empty; JSON text each, a retry's or loan's event result the ms until it is due).
+--       Status: a final one, r a retry, q one of a job that nobody could screen yet, g screened and running, l lent.
+--       How: w it costs no attempt, u given up without a clear answer, else -. Type: of the event, - none.
 -- Returns false when the lease is not held, otherwise how many settlements were new, and what was put into quarantine.
 -- Safe to repeat: a job whose record counts this settlement already is left alone, and so is a lent one that does not wait
 -- under exactly this token any more.
@@ -21,28 +22,27 @@ if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return fa
 local time, agreed = shard_clock(prefix)
 if ARGV[3] ~= '' then time = math.max(tonumber(ARGV[3]), agreed) end
 
-local FIRST, EACH = 4, 13
+local FIRST, EACH = 4, 5
 local said = {}
 
 -- Records are read and written a bucket at a time; of lent jobs, also where they wait.
-local buckets, jobs = {}, {}
+local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
 for at = FIRST, #ARGV, EACH do
   local job = ARGV[at + 1]
-  local key = bucket_key(prefix, job)
-  local bucket = buckets[key] or { fields = {}, records = {}, writes = {}, counted = {} }
-  buckets[key] = bucket
-  bucket.fields[#bucket.fields + 1] = bucket_field(job)
-  jobs[#jobs + 1] = job
+  local key, field = bucket_key(prefix, job), bucket_field(job)
+  local bucket = buckets[key]
+  if not bucket then
+    bucket = { fields = {}, records = {}, writes = {}, forgotten = {} }
+    buckets[key] = bucket
+  end
+  bucket.fields[#bucket.fields + 1] = field
+  bucket_at[at], field_at[at] = bucket, field
+  if were_lent then jobs[#jobs + 1] = job end
 end
-if #jobs == 0 then return { 0, said } end
+if #ARGV < FIRST then return { 0, said } end
 for key, bucket in pairs(buckets) do
   for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
-    bucket.counted[bucket.fields[i]] = record ~= false
-    if record and not is_record(record) then
-      quarantine(prefix, said, 'record', key .. ' ' .. bucket.fields[i], 'not a job record', record)
-      record = false
-    end
-    bucket.records[bucket.fields[i]] = record
+    if record then bucket.records[bucket.fields[i]] = record else bucket.forgotten[bucket.fields[i]] = true end
   end
 end
 local lent = {}
@@ -58,7 +58,7 @@ local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
 
 local NONE = {}
 local function take_kept(lines)
-  if lines == '' or not lines:find('\n!', 1, true) then return lines, NONE end
+  if not lines:find('\n!', 1, true) then return lines, NONE end
   local kept = {}
   lines = lines:gsub('\n!(%a) ?([^\n]*)', function(type, result)
     kept[#kept + 1] = { type = type, result = result }
@@ -80,46 +80,50 @@ local function park(job, box, mark, value, wait_ms)
   later[#later + 1] = job
 end
 
--- The record, with the job's end and the reports that waited for it.
-local function end_job(record, tenant, job, channel, ending, kept)
-  local row, id = row_of(tenant, job, channel), clock.next()
-  record = record .. record_line(ending.type, id, ending.detail)
-  rows[#rows + 1] = row .. event_in_row(ending.type, id, ending.detail)
-    .. end_in_row(ending.status, ending.attempts, ending.result, ending.template) .. ']'
+-- Adds the reports that waited for a job's end behind the event that ends it.
+local function take_reports(record, row, kept)
   for _, report in ipairs(kept) do
     if not has_event(record, report.type, report.result) then
-      id = clock.next()
+      local id = clock.next()
       record = record .. record_line(report.type, id, report.result)
       rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
     end
   end
-  if ending.result ~= '' then record = record .. '\n=' .. ending.result end
   return record
 end
 
 for at = FIRST, #ARGV, EACH do
-  local tenant, job, entry, channel = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local attempts, waits, bytes = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-  local status, how = ARGV[at + 7], ARGV[at + 8]
-  local type, detail, result, template = ARGV[at + 9], ARGV[at + 10], ARGV[at + 11], ARGV[at + 12]
-  local bucket, field = buckets[bucket_key(prefix, job)], bucket_field(job)
-  local record = bucket.records[field] or (tenant .. ' ' .. channel .. 'p0')
-  local head, rest = record:match('^([^\n]*)(.*)$')
-  local current, counted, waited = head:match('^%S+ %a(%a)(%d+)%+?(%d*)')
-  local box = tenant .. '/' .. channel
+  local box, job, entry, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
+  local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
+  attempts, waits = tonumber(attempts), tonumber(waits)
+  local detail, result, template = '', '', ''
+  if texts ~= '' then detail, result, template = texts:match('^([^\n]*)\n([^\n]*)\n(.*)$') end
+  local tenant, channel = box:sub(1, -3), box:sub(-1)
+  local bucket, field = bucket_at[at], field_at[at]
+  local record = bucket.records[field]
+  local current, counted, waited = (record or ''):match('^%S+ [ewp]([pqrsfx])(%d+)%+?(%d*)')
+  if not current then
+    if record then
+      quarantine(prefix, said, 'record', bucket_key(prefix, job) .. ' ' .. field, 'not a job record', record)
+    end
+    record, current, counted, waited = tenant .. ' ' .. channel .. 'p0', 'p', 0, 0
+    bucket.records[field] = nil
+  end
 
-  local is_new = is_unfinished(current) and tonumber(counted) + (tonumber(waited) or 0) <= attempts + waits
+  local is_new = is_unfinished(current) and counted + (tonumber(waited) or 0) <= attempts + waits
   if were_lent then is_new = is_new and lent[job] ~= nil end
   local is_start, is_lent, is_retry = status == 'g', status == 'l', status == 'r' or status == 'q'
   -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this attempt:
   -- a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
   local value = is_new and (is_retry or is_lent) and entry_of(box, entry, job)
   if is_start and is_new and current == 'q' then
-    record = head:gsub('^(%S+ %a)q', '%1r', 1) .. rest
+    record = record:gsub('^(%S+ %a)q', '%1r', 1)
     bucket.records[field], bucket.writes[field] = record, record
   elseif is_new and not is_start and (value or not (is_retry or is_lent)) then
     settled = settled + 1
-    local lines, kept = take_kept(rest)
+    local line_end = record:find('\n', 1, true)
+    local lines, kept = '', NONE
+    if line_end then lines, kept = take_kept(record:sub(line_end)) end
     local is_over = not (is_retry or is_lent)
     if how == 'w' then
       waits = waits + 1
@@ -140,9 +144,12 @@ for at = FIRST, #ARGV, EACH do
     record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
     if is_over then
       -- What nobody remembers was not counted.
-      if bucket.counted[field] then count_ended(ended, tenant, bytes) end
-      local ending = { status = status, attempts = attempts, type = type, detail = detail, result = result, template = template }
-      record = end_job(record, tenant, job, channel, ending, kept)
+      if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
+      local row, id = row_of(tenant, job, channel), clock.next()
+      record = record .. record_line(type, id, detail)
+      rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result, template) .. ']'
+      if #kept > 0 then record = take_reports(record, row, kept) end
+      if result ~= '' then record = record .. '\n=' .. result end
     else
       value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count_text(attempts, waits), 1)
       park(job, box, is_lent and '!' .. token or '', value, detail)

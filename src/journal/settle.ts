@@ -1,5 +1,5 @@
 import { FENCED, type Fenced, type Lease, type Settlement } from "../core/journal.ts";
-import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
+import { EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Quarantine } from "./quarantine.ts";
@@ -49,26 +49,28 @@ export class SettleCalls {
 function encodeSettlement(settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
   const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
-  args.push(job.tenantId, job.jobId, job.entryId, CHANNEL_LETTER[job.channel], job.attempts, job.waits ?? 0, bytes);
-  args.push(...encodeOutcome(settlement), job.template === undefined ? "" : JSON.stringify(job.template));
+  const [letters, detail, result] = encodeOutcome(settlement);
+  const template = job.template === undefined ? "" : JSON.stringify(job.template);
+  const texts = detail === "" && result === "" && template === "" ? "" : `${detail}\n${result}\n${template}`;
+  args.push(encodeBox(job), job.jobId, job.entryId, `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`, texts);
 }
 
-/** Status, what is special, event type, event result (a retry or loan: ms until it is due) and job result. */
-function encodeOutcome(settlement: Settlement): ScriptArgument[] {
+/** Letters for status, what is special and event type; event result (a retry or loan: ms until it is due), job result. */
+function encodeOutcome(settlement: Settlement): readonly [letters: string, detail: string, result: string] {
   switch (settlement.kind) {
     case "final": {
       const { status, event, result, isGivenUp } = settlement;
-      const how = isGivenUp ? GIVEN_UP : "";
-      return [STATUS_LETTER[status], how, EVENT_LETTER[event.type], encodeResult(event.result), encodeResult(result)];
+      const letters = STATUS_LETTER[status] + (isGivenUp ? GIVEN_UP : NONE) + EVENT_LETTER[event.type];
+      return [letters, encodeResult(event.result), encodeResult(result)];
     }
     case "retry": {
       const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
-      return [status, settlement.isUncounted ? UNCOUNTED : "", "", Math.ceil(settlement.delayMs), ""];
+      return [status + (settlement.isUncounted ? UNCOUNTED : NONE) + NONE, `${Math.ceil(settlement.delayMs)}`, ""];
     }
     case "lend":
-      return [LENT, "", "", Math.ceil(settlement.forMs), ""];
+      return [LENT + NONE + NONE, `${Math.ceil(settlement.forMs)}`, ""];
     case "start":
-      return [START, "", "", "", ""];
+      return [START + NONE + NONE, "", ""];
   }
 }
 
@@ -76,3 +78,4 @@ const START = "g";
 const LENT = "l";
 const UNCOUNTED = "w";
 const GIVEN_UP = "u";
+const NONE = "-";
