@@ -98,6 +98,16 @@ describe("a job that is lent", () => {
     expect(ended?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   });
 
+  test("is not handed out again when its provider reports on it after its loan, before anybody reads it", async () => {
+    const { tenant, next, jobId } = await lent(0);
+    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [{ tenantId: "acme" }] });
+    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    const again = first(await pullOne(next, "acme"));
+    expect(again).toMatchObject({ jobId, isReported: true });
+    await journal.settle(next, [retry(again, 0)]);
+    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+  });
+
   test("is not lent at all where its provider has reported already: it ends with success", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);

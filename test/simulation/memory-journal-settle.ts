@@ -102,7 +102,8 @@ function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): Led
   if (found === null) return [];
   const { jobId, attempts, waits = 0 } = settlement.job;
   if (stored.kept.length > 0) return end(shard, lending, SENT);
-  const entry = entryAt(found, { attempts, waits });
+  // It is seen to have been out, also before anything of it counts.
+  const entry = { ...entryAt(found, { attempts, waits }), waits };
   const as = stored.isHeldPending ? "pending" : "running";
   park(shard, lending, { delayMs: forMs, entry, as });
   shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token, lentForMs: Math.ceil(forMs) });
