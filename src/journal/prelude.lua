@@ -38,8 +38,7 @@
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- While the job has not ended also, for each type (clicked: type and result) at most once, a report that waits for its end: "!<type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" where there were waits that cost no attempt, and in a box entry that was
--- lent. The sum of both is the
--- number of the settlement, by which its repeats are known.
+-- lent. The sum of both is the number of the settlement, by which its repeats are known.
 -- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
 -- failed f, suppressed x. Events: see codec.ts.
 --
