@@ -140,6 +140,15 @@ local function quarantine(prefix, said, what, where, why, text)
   said[#said + 1] = where
 end
 
+-- A box's entry: it leaves the box, and the load of its tenant, as far as its text tells what it counted for.
+local function quarantine_entry(prefix, said, box, id, why, text)
+  quarantine(prefix, said, 'entry', box .. ' ' .. id, why, text)
+  if redis.call('XDEL', prefix .. ':box:' .. box, id) == 0 then return end
+  local ended = {}
+  count_ended(ended, box:match('^[^/]+'), text and payload_bytes(text) or 0)
+  unload(prefix, ended)
+end
+
 -- A job id is 36 characters, the ninth of them a dash.
 local function is_entry(text)
   return type(text) == 'string' and text:byte(9) == 45 and text:find('^ [ewp]%d+%+?%d*q? [^\n]*\n', 37) ~= nil
