@@ -127,7 +127,7 @@ for at = FIRST, #ARGV, EACH do
     local is_over = not (is_retry or is_lent)
     if how == 'w' then
       waits = waits + 1
-    elseif not is_lent or #kept > 0 then
+    elseif not is_lent then
       attempts = attempts + 1
     end
     -- What has been running does not look pending again; what is lent looks as it did.

@@ -114,7 +114,18 @@ describe("a job that is lent", () => {
     const job = first(await pullOne(lease, "acme"));
     expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
     await journal.settle(lease, [lend(job)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  });
+
+  test("counts no attempt that may come to nothing when an earlier one is reported on", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    await journal.settle(lease, [retry(first(await pullOne(lease, "acme")), 0)]);
+    await journal.pull(lease, PULL);
+    const again = first(await pullOne(lease, "acme"));
+    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    await journal.settle(lease, [lend(again)]);
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
   test("stays pending while nobody has looked at its content", async () => {

@@ -166,9 +166,10 @@ interface Count {
   readonly waits: number;
 }
 
-/** Attempts and waits when the settlement has landed (a job that is lent: when a report ends it). */
+/** Attempts and waits when the settlement has landed. What is lent may come to nothing. */
 function countOf(settlement: Settling["settlement"]): Count {
   const { attempts, waits = 0 } = settlement.job;
+  if (settlement.kind === "lend") return { attempts, waits };
   const isWait = settlement.kind === "retry" && settlement.isUncounted === true;
   return isWait ? { attempts, waits: waits + 1 } : { attempts: attempts + 1, waits };
 }
