@@ -20,6 +20,7 @@ import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import { type ApplePush, platformApple, startApplePush } from "./apple.ts";
 import type { AwayParts } from "./away-parts.ts";
 import { platformGoogle, startGoogle } from "./google.ts";
+import { outboundGuard } from "./outbound-guard.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
 
@@ -104,7 +105,7 @@ function openEmail(
   { config, telemetry, away }: Pick<ProvidersPorts, "config" | "telemetry" | "away">,
   shutdown: Shutdown,
 ): EmailChannel {
-  const ownRelays = config.providers === "live";
+  const ownRelays = config.providers === "live" ? outboundGuard(config) : null;
   const filter = spamFilterFor(config.spamFilter);
   const spam =
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });

@@ -29,5 +29,5 @@ export const NO_WALLET: WalletPorts = {
   },
   checkSigner: () => ({ problem: null, warnings: [] }),
   noteSigner: async () => undefined,
-  outbound: { routeTo: async () => ({ kind: "refused", why: "is not reached from here" }) },
+  outbound: { routeTo: async () => ({ kind: "refused", cause: "absent", why: "is not reached from here" }) },
 };
