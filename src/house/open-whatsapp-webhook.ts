@@ -1,6 +1,8 @@
 import type { WhatsappPorts } from "../api/api-ports.ts";
 import type { Config } from "../config.ts";
+import type { CallbackReader } from "../core/callback-data.ts";
 import type { LedgerReader } from "../core/ledger.ts";
+import type { PlatformCredentials } from "../core/platform.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
@@ -13,17 +15,21 @@ export interface WebhookSurroundings {
   readonly journal: RedisJournal;
   readonly directory: TenantDirectory;
   readonly ledger: LedgerReader;
+  readonly callbacks: CallbackReader;
+  readonly platform: PlatformCredentials;
   readonly telemetry: Telemetry;
 }
 
 /** What the API needs to take the chat provider's callbacks. */
 export function openWhatsappWebhook(surroundings: WebhookSurroundings, shutdown: Shutdown): WhatsappPorts {
-  const { config, journal, directory, ledger, telemetry } = surroundings;
+  const { config, journal, directory, ledger, callbacks, platform, telemetry } = surroundings;
   const statuses = new WhatsappStatuses({
     journal,
     references: journal,
     directory,
     ledger,
+    callbacks,
+    platform,
     clock: systemClock,
     telemetry,
   });

@@ -1,5 +1,6 @@
 import { WhatsappChannel } from "../channels/whatsapp/whatsapp-channel.ts";
 import type { Config } from "../config.ts";
+import type { CallbackSigner } from "../core/callback-data.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
@@ -30,16 +31,16 @@ export interface WhatsappApi {
   /** Null: it is not a sandbox. */
   readonly mailbox: SandboxMailbox | null;
   /** `apiUrl`: of the API that a sandbox calls back. */
-  openChannel(apiUrl: string, platform: PlatformCredentials): WhatsappChannel;
+  openChannel(apiUrl: string, platform: PlatformCredentials, callbacks: CallbackSigner): WhatsappChannel;
 }
 
 /** The configured address, the public one, or a sandbox. */
 export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
   const { whatsappApiVersion: apiVersion } = config;
-  const channelTo = (apiUrl: string, platform: PlatformCredentials) =>
-    new WhatsappChannel({ apiUrl, apiVersion, platform, clock: systemClock, telemetry });
+  const channelTo = (apiUrl: string, platform: PlatformCredentials, callbacks: CallbackSigner) =>
+    new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry });
   const realUrl = realWhatsappUrl(config);
-  if (realUrl !== null) return { mailbox: null, openChannel: (_, platform) => channelTo(realUrl, platform) };
+  if (realUrl !== null) return { mailbox: null, openChannel: (_, ...others) => channelTo(realUrl, ...others) };
 
   const [webhookSecret] = config.webhookSecrets;
   if (webhookSecret === undefined) throw new Error("the configuration has no webhook secret");
@@ -47,9 +48,9 @@ export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Sh
   shutdown.add("providers", "chat sandbox", () => sandbox.stop());
   return {
     mailbox: sandbox.mailbox,
-    openChannel(apiUrl, platform) {
+    openChannel(apiUrl, ...others) {
       sandbox.callBack(apiUrl);
-      return channelTo(sandbox.url, platform);
+      return channelTo(sandbox.url, ...others);
     },
   };
 }

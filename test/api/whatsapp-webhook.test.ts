@@ -4,7 +4,7 @@ import { SHARE_BYTES } from "../../src/api/body-room.ts";
 import { TransportError } from "../../src/core/errors.ts";
 import { limits } from "../../src/core/limits.ts";
 import { eventually } from "../support/eventually.ts";
-import { signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
+import { PHONE_NUMBER_ID, signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
 import { type Answer, Front, WEBHOOK_SECRETS } from "./support/front.ts";
 import { RawConnection } from "./support/raw-connection.ts";
 
@@ -135,23 +135,17 @@ describe("what the provider reports", () => {
     expect(front.statuses.map(({ messageId }) => messageId)).toEqual(["a", "b", "c", "d"]);
   });
 
-  test("names its job by itself where our channel sent it, and by nothing else that looks like it", async () => {
-    const texts = [
-      `acme/${JOB}`,
-      JOB,
-      `/${JOB}`,
-      `acme/${JOB}x`,
-      `ACME/${JOB}`,
-      `acme/${JOB.toUpperCase()}`,
-      "acme/",
-      7,
-      {},
-    ];
+  test("comes with the number that it is about, and with what was sent along, whatever that is", async () => {
+    const texts = [`acme/${JOB}`, "", "x".repeat(5_000), 7, {}, null, undefined];
     const statuses = texts.map((biz_opaque_callback_data) => status("wamid.1", "read", { biz_opaque_callback_data }));
     await postJson(webhookBody({ statuses }));
-    expect(front.statuses.map(({ job }) => job)).toEqual([
-      { tenantId: "acme", jobId: JOB },
-      ...texts.slice(1).map(() => null),
+    const [nobody] = webhookBody({ statuses: statuses.slice(0, 1) }).entry;
+    await postJson({
+      entry: [{ changes: nobody?.changes.map(({ value }) => ({ value: { ...value, metadata: null } })) }],
+    });
+    expect(front.statuses.map(({ phoneNumberId, callbackData }) => [phoneNumberId, callbackData])).toEqual([
+      ...texts.map((text) => [PHONE_NUMBER_ID, typeof text === "string" ? text : null]),
+      [null, `acme/${JOB}`],
     ]);
   });
 
