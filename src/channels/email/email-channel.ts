@@ -1,7 +1,7 @@
 import type { SendMailOptions } from "nodemailer";
 import type { Channel, Relay } from "../../core/channel.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { EmailPayload } from "../../core/email.ts";
+import { type EmailPayload, namesMachine } from "../../core/email.ts";
 import type { QueuedJob } from "../../core/job.ts";
 import { isJsonObject, parseJsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
@@ -18,6 +18,7 @@ import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
+import { literalText } from "./header-words.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
 import { rawMessage } from "./raw-message.ts";
 import { signedBy } from "./signed-by.ts";
@@ -155,7 +156,8 @@ export class EmailChannel implements Channel {
       return { kind: "failed", error: `the domain ${own.domain} is not verified any more` };
     const from = senderOf(own, this.options.defaultFrom);
     if (!isMailAddress(from.address)) return { kind: "failed", error: "the sender's address is not valid" };
-    if (!isMailAddress(payload.to)) return { kind: "failed", error: "the recipient's address is not valid" };
+    if (!isMailAddress(payload.to) || namesMachine(domainOf(payload.to)))
+      return { kind: "failed", error: "the recipient's address is not valid" };
     const composed = this.composer.compose(payload, tenant);
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
     return { payload, own, from, content: composed.content };
@@ -277,7 +279,7 @@ function messageOf({ from, envelopeFrom, to, messageId, content, headers }: Mess
     messageId,
     // As they are: they need no encoding, and a fold would break the address.
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { prepared: true, value }])),
-    subject,
+    subject: literalText(subject),
     html,
     ...(text === null ? {} : { text }),
     xMailer: false,
