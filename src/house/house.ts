@@ -16,7 +16,6 @@ import { PassSweep, type PassSweepPorts } from "../intake/pass-sweep.ts";
 import { SuppressionList } from "../intake/suppression-list.ts";
 import { RedisJournal } from "../journal/redis-journal.ts";
 import { Recorder } from "../ledger/recorder.ts";
-import { CallbackData } from "../links/callback-data.ts";
 import { LinkTokens } from "../links/link-tokens.ts";
 import { MailLog } from "../maillog/mail-log.ts";
 import { type OpenRegistry, openRegistry } from "../registry/open-registry.ts";
@@ -101,16 +100,6 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   startMailLog(options, shutdown, { reports, away });
   const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const callbacks = new CallbackData(config.masterKeys);
-  const chat = {
-    config,
-    journal,
-    directory,
-    ledger: ledger.reader,
-    callbacks,
-    platform: providers.platform,
-    telemetry,
-  };
   const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
@@ -130,7 +119,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     readiness: startReadiness(shutdown, { needed, beside: () => away.list(), clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
-    whatsapp: openWhatsappWebhook(chat, shutdown),
+    whatsapp: openWhatsappWebhook({ ...providers, config, journal, directory, ledger, telemetry }, shutdown),
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
@@ -140,7 +129,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const url = config.roles.includes("api") ? listener : null;
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, callbacks, registry };
+  const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry };
   const channels = providers.openChannels(around).map((channel) => payloads.over(channel));
   const delivering = { journal, directory, suppressions, owner, channels, away };
   if (channels.length > 0) startDispatcher(options, shutdown, delivering);

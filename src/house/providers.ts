@@ -6,7 +6,6 @@ import { PassPusher } from "../channels/wallet/apple/push/pass-pusher.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import { WalletChannel } from "../channels/wallet/wallet-channel.ts";
 import type { Config } from "../config.ts";
-import type { CallbackSigner } from "../core/callback-data.ts";
 import type { Channel } from "../core/channel.ts";
 import type { LinkSigner } from "../core/links.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
@@ -42,7 +41,6 @@ export interface Surroundings {
   /** Where this process's own API listens, or else where any does: for callbacks of the sandbox. */
   readonly apiUrl: string;
   readonly links: LinkSigner;
-  readonly callbacks: CallbackSigner;
   readonly registry: Pick<OpenRegistry, "passes" | "devices">;
   readonly bundles: AppleBundles;
 }
@@ -75,7 +73,7 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
     mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox, google.mailbox, push.mailbox]),
     openChannels: (surroundings) => [
       openEmail(smtp.url, surroundings, ports, shutdown),
-      whatsapp.openChannel(surroundings.apiUrl, platform, surroundings.callbacks),
+      whatsapp.openChannel(surroundings.apiUrl, platform),
       openWalletChannel(surroundings, { push, google: google.wallet, telemetry }, shutdown),
     ],
   };

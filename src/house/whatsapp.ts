@@ -1,10 +1,10 @@
 import { WhatsappChannel } from "../channels/whatsapp/whatsapp-channel.ts";
 import type { Config } from "../config.ts";
-import type { CallbackSigner } from "../core/callback-data.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { WhatsappSender } from "../core/whatsapp.ts";
+import { CallbackData } from "../links/callback-data.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { startGraphSandbox } from "../sandbox/graph-sandbox.ts";
@@ -31,16 +31,17 @@ export interface WhatsappApi {
   /** Null: it is not a sandbox. */
   readonly mailbox: SandboxMailbox | null;
   /** `apiUrl`: of the API that a sandbox calls back. */
-  openChannel(apiUrl: string, platform: PlatformCredentials, callbacks: CallbackSigner): WhatsappChannel;
+  openChannel(apiUrl: string, platform: PlatformCredentials): WhatsappChannel;
 }
 
 /** The configured address, the public one, or a sandbox. */
 export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
   const { whatsappApiVersion: apiVersion } = config;
-  const channelTo = (apiUrl: string, platform: PlatformCredentials, callbacks: CallbackSigner) =>
+  const callbacks = new CallbackData(config.masterKeys);
+  const channelTo = (apiUrl: string, platform: PlatformCredentials) =>
     new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry });
   const realUrl = realWhatsappUrl(config);
-  if (realUrl !== null) return { mailbox: null, openChannel: (_, ...others) => channelTo(realUrl, ...others) };
+  if (realUrl !== null) return { mailbox: null, openChannel: (_, platform) => channelTo(realUrl, platform) };
 
   const [webhookSecret] = config.webhookSecrets;
   if (webhookSecret === undefined) throw new Error("the configuration has no webhook secret");
@@ -48,9 +49,9 @@ export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Sh
   shutdown.add("providers", "chat sandbox", () => sandbox.stop());
   return {
     mailbox: sandbox.mailbox,
-    openChannel(apiUrl, ...others) {
+    openChannel(apiUrl, platform) {
       sandbox.callBack(apiUrl);
-      return channelTo(sandbox.url, ...others);
+      return channelTo(sandbox.url, platform);
     },
   };
 }
