@@ -49,7 +49,7 @@ export interface ProvidersPorts {
   readonly config: Config;
   readonly telemetry: Telemetry;
   readonly reports: DeliveryReports;
-  readonly registry: Pick<OpenRegistry, "googleClasses">;
+  readonly registry: Pick<OpenRegistry, "googleClasses" | "passes">;
   readonly away: AwayParts;
 }
 
@@ -59,7 +59,8 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   const apple = await platformApple(config);
   const platform = { whatsapp: platformWhatsapp(config), apple, google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about what became of a pass.
-  const google = await startGoogle({ config, telemetry, platform, classOwners: registry.googleClasses }, shutdown);
+  const { googleClasses: classOwners, passes } = registry;
+  const google = await startGoogle({ config, telemetry, platform, classOwners, passes }, shutdown);
   away.addPart("Google wallet", () => google.wallet.health());
   const common = { platform, google: google.wallet };
   if (!config.roles.includes("dispatcher")) {

@@ -20,7 +20,7 @@ export const NO_WALLET: WalletPorts = {
   },
   devices: { count: away },
   bundles: { bundleOf: away },
-  google: { status: away },
+  google: { status: away, requireOwnLinks: away },
   classes: { create: away, change: away, read: away, requireUsable: away },
   saveLinks: {
     linkOf: () => {
