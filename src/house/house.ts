@@ -121,7 +121,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     readiness: startReadiness(shutdown, { needed, beside: () => away.list(), clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
-    whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
+    whatsapp: openWhatsappWebhook({ ...providers, config, journal, directory, ledger, telemetry }, shutdown),
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),

@@ -65,13 +65,14 @@ export class WalletFront {
       if (kept !== null && kept.version >= pass.version) return kept;
       return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
     };
-    // Requests for passes only ask it whose a class is, which is known here.
+    // Requests for passes only ask it whose a class or an object is, which is known here.
     const google = new GoogleWallet({
       apiUrl: NOWHERE,
       tokenUrl: NOWHERE,
       saveUrlBase: NOWHERE,
       platform,
       classOwners: registry.googleClasses,
+      passes,
       clock: hurriedClock,
       telemetry: new QuietTelemetry(),
     });
@@ -81,7 +82,10 @@ export class WalletFront {
       devices,
       bundles: { bundleOf },
       classes: google.classes,
-      google: { status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }) },
+      google: {
+        status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
+        requireOwnLinks: (tenant, content) => google.requireOwnLinks(tenant, content),
+      },
       saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
       checkSigner: ({ teamId, wwdrPem }) => ({
         problem: teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null,
