@@ -7,7 +7,8 @@ import { ConfigurationError } from "./core/errors.ts";
 
 type ValueOf<S extends Setting<unknown>> =
   | Exclude<ReturnType<S["parse"]>, undefined>
-  | (S extends { default: string } | { generated: object } ? never : null);
+  | (S extends { default: string } | { generated: object } ? never : null)
+  | (S extends { generated: { onlyWith: string } } ? null : never);
 
 /** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
 export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
@@ -31,7 +32,11 @@ export function loadConfig(environment: Environment): Config {
   // Every key of SETTINGS that is not generated got its parsed value above; the checks look at no other.
   reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
   if (reader.problems.length === 0) {
-    for (const [key, setting] of generated) values[key] = reader.readGenerated(setting, String(values["home"]));
+    for (const [key, setting] of generated) {
+      const { onlyWith } = setting.generated ?? {};
+      const isNeeded = onlyWith === undefined || Boolean(values[onlyWith]);
+      values[key] = isNeeded ? reader.readGenerated(setting, String(values["home"])) : null;
+    }
   }
   if (reader.problems.length > 0) throw new ConfigurationError(...reader.problems);
   // By now every key of SETTINGS holds what its own `parse` gave, or null.
