@@ -7,6 +7,7 @@
 /** Whether a name before a parenthesis is a function, a table function, a view with parameters or a type that only reads. */
 export function isCallable(name: string): boolean {
   if (CALLABLE.has(name)) return true;
+  if (name.length > NAME_CHARS_MAX) return false;
   for (let base = name; COMBINATOR.test(base); ) {
     base = base.replace(COMBINATOR, "");
     if (AGGREGATES.has(base)) return true;
@@ -24,6 +25,9 @@ export const isSystemTable = (name: string) => SYSTEM_TABLES.has(name);
 export const isResultFormat = (name: string) => FORMATS.has(name.toLowerCase());
 
 const words = (text: string): ReadonlySet<string> => new Set(text.toLowerCase().trim().split(/\s+/));
+
+/** With several suffixes. */
+const NAME_CHARS_MAX = 128;
 
 const COMBINATOR =
   /(simplestate|ordefault|distinct|resample|foreach|argmin|argmax|ornull|tuple|merge|state|array|null|map|if)$/;

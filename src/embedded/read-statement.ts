@@ -81,18 +81,21 @@ function withoutTail(text: string, tokens: readonly Token[]): Tail & { readonly 
   for (const [at, token] of tokens.entries()) {
     if (token.kind === "sign" && "([{".includes(token.text)) depth += 1;
     if (token.kind === "sign" && ")]}".includes(token.text)) depth -= 1;
-    if (depth !== 0 || !(isWord(token, "format") || isSettings(tokens, at))) continue;
-    const tail = tailOf(text, tokens.slice(at));
+    const beginsSettings = isSettings(tokens, at);
+    if (depth !== 0 || !(isWord(token, "format") || beginsSettings)) continue;
+    const tail = tailOf(text, tokens, at);
     if (tail !== null) return { body: tokens.slice(0, at), ...tail };
+    // Refused below; and each further one would be read to the end again.
+    if (beginsSettings) break;
   }
   return { body: tokens, format: null, settings: new Map() };
 }
 
 /** Null where the tokens are something else, or more. */
-function tailOf(text: string, tokens: readonly Token[]): Tail | null {
+function tailOf(text: string, tokens: readonly Token[], from: number): Tail | null {
   let format: string | null = null;
   const settings = new Map<string, string>();
-  let at = 0;
+  let at = from;
   while (at < tokens.length) {
     const [word, name] = tokens.slice(at, at + 2);
     if (isWord(word, "format") && format === null && name !== undefined && isName(name)) {
@@ -194,9 +197,10 @@ function checkWord(tokens: readonly Token[], at: number): void {
   if (token.text === "parallel" && isWord(next, "with")) throw readonly("send one statement a request");
   if (token.text === "insert" && isWord(next, "into")) throw readonly("nothing can be written");
   if (isSettings(tokens, at)) throw readonly("SETTINGS stands once, at the end of the statement");
-  if (at > 0 && !isSign(tokens[at - 1], "(")) return;
-  if (token.text === "explain" && isName(next)) checkExplain(tokens.slice(at + 1));
-  if (token.text === "show") checkShow(tokens.slice(at + 1));
+  if (token.text !== "explain" && token.text !== "show") return;
+  if (at > 0 && isSign(tokens[at - 1], "(")) throw readonly("EXPLAIN and SHOW stand at the beginning only");
+  if (at === 0 && token.text === "explain") checkExplain(tokens.slice(1));
+  if (at === 0 && token.text === "show") checkShow(tokens.slice(1));
 }
 
 /** What is explained has to be a SELECT: behind the kind and its options. */

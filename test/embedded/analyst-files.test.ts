@@ -91,6 +91,9 @@ const ATTACKS = [
   "SELECT 1\u00a0, file('TOKEN')",
   "SELECT 1; SELECT file('TOKEN')",
   "SELECT 1\\G SELECT file('TOKEN')",
+  "SELECT '\0', file('TOKEN')",
+  "SELECT '\\\0', file('TOKEN') -- '",
+  "SELECT 1 -- \0\n, file('TOKEN')",
   "SELECT catboostEvaluate('TOKEN', 1)",
   "SELECT {f:Identifier}('TOKEN')",
   // Files as tables.
@@ -258,6 +261,20 @@ test("the engine itself refuses an analyst's session settings, files, other host
   expect(analysts.canariesNow()).toEqual(analysts.canariesBefore);
   expect(existsSync(join(analysts.folder, "out"))).toBe(false);
 });
+
+test("what is long is looked at in time", async () => {
+  const long = 200_000;
+  for (const sql of [
+    `SELECT sum${"if".repeat(long / 2)}(1)`,
+    `SELECT 1 SETTINGS ${"settings, ".repeat(long / 10)}`,
+    `SELECT 1 ${"format x ".repeat(long / 9)}`,
+    `SELECT ${"(explain ".repeat(long / 9)}`,
+    `SELECT '${"''".repeat(long / 2)}`,
+    `SELECT ${"-".repeat(long)}\n${"+".repeat(long / 4)}`,
+    `SELECT ${"(".repeat(long)}`,
+  ])
+    expect((await analysts.ask(sql)).status).toBeOneOf([400, 403, 404]);
+}, 20_000);
 
 test("the event loop goes on while the engine computes what is constant in a statement", async () => {
   const heavy = "length(arrayStringConcat(arrayMap(x -> hex(SHA256(toString(x))), range(2000000))))";
