@@ -63,7 +63,7 @@ test("no statement out of the engine's own words reads or writes a canary", asyn
     if (!Bun.deepEquals(touched, analysts.canariesBefore))
       throw new Error(`seed ${SEED} writes: ${JSON.stringify({ touched, tries }, null, 1)}`);
   }
-  console.log(`analysts' port, seed ${SEED}: ${tried} tried, ${refused} refused, canaries touched: 0`);
+  process.stdout.write(`analysts' port, seed ${SEED}: ${tried} tried, ${refused} refused, canaries touched: 0\n`);
   // Some have to pass, or nothing was tried but the first look.
   expect(refused).toBeLessThan(tried);
   expect(await answerTo({ sql: "SELECT 1", members: {}, isInUrl: false })).toEqual({ status: 200, text: "1\n" });
@@ -114,26 +114,13 @@ const KEEN = {
 /** Where two readings of a text part: quotes, comments, escapes, ends. */
 const TRAPS = [
   ..."'\"`\\;.,#$@{}()[]:?-=\0\n\t",
-  ...[
-    "--",
-    "/*",
-    "*/",
-    "//",
-    "$$",
-    "$a$",
-    "''",
-    "\\'",
-    "x'",
-    "b'",
-    "1.",
-    "::",
-    "\u00a0",
-    "\u2019",
-    "\u2028",
-    "\\G",
-    "#!",
-  ],
-  ...[" SETTINGS ", " FORMAT ", " AS ", " show ", " UNION ALL ", " APPLY ", " INTO OUTFILE ", " FROM ", " system."],
+  ..."-- /* */ // $$ $a$ '' \\' x' b' 1. :: \\G #!".split(" "),
+  "\u00a0",
+  "\u2019",
+  "\u2028",
+  ...["SETTINGS", "FORMAT", "AS", "show", "UNION ALL", "APPLY", "INTO OUTFILE", "FROM", "system."].map(
+    (word) => ` ${word} `,
+  ),
 ];
 
 /** What worked somewhere, once. */
