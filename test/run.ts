@@ -3,11 +3,12 @@ import { relative } from "node:path";
 import { endTestFilesOnSignal, type FileResult, runTestFile } from "./support/run-test-file.ts";
 
 /*
- * What `npm test` runs: every test file in a process of its own (chDB allows one data directory a process), two at a
+ * What `npm test` runs: every test file in a process of its own (chDB allows one data directory a process), three at a
  * time. Arguments filter by path. Says more only of what fails; the last line is `N passed, N failed`.
  */
 
-const PARALLEL = Math.min(2, cpus().length);
+/** One more than the cores that they are meant for: much of what is tested is waited for. */
+const PARALLEL = Math.min(3, cpus().length + 1);
 const ROOT = new URL("..", import.meta.url).pathname;
 
 const filters = process.argv.slice(2);
