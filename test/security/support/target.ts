@@ -39,14 +39,15 @@ export async function startTarget(environment: Readonly<Record<string, string>> 
     return { id, apiKey: (await waybill.operator("POST", `/tenants/${id}/keys`)).body.api_key };
   };
   const [victim, attacker] = [await account("victim"), await account("mallory")];
-  const secretIn = (file: string) => readFileSync(join(home.path, file), "utf8").trim();
+  const secretOf = (name: string, file: string) =>
+    environment[name] ?? readFileSync(join(home.path, file), "utf8").trim();
   return {
     url: waybill.url,
     waybill,
     victim,
     attacker,
-    operatorToken: secretIn("operator-token"),
-    webhookSecret: environment["WEBHOOK_SECRET"] ?? secretIn("webhook-secret"),
+    operatorToken: secretOf("OPERATOR_TOKEN", "operator-token"),
+    webhookSecret: secretOf("WEBHOOK_SECRET", "webhook-secret"),
     probe: (request) => probe(waybill.url, request),
     call: ({ apiKey }, method, path, body) => waybill.request(apiKey, method, path, body),
     operator: waybill.operator,
