@@ -4,6 +4,7 @@ import { generatedSecret } from "./config/generated-secret.ts";
 import type { Setting } from "./config/setting.ts";
 import { SETTINGS } from "./config/settings.ts";
 import { ConfigurationError } from "./core/errors.ts";
+import { isLoopback } from "./core/loopback.ts";
 
 type ValueOf<S extends Setting<unknown>> =
   | Exclude<ReturnType<S["parse"]>, undefined>
@@ -11,6 +12,9 @@ type ValueOf<S extends Setting<unknown>> =
 
 /** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
 export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
+
+/** So long a token cannot be guessed over a network, however long somebody tries. */
+const PUBLIC_TOKEN_CHARS_MIN = 32;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -32,6 +36,8 @@ export function loadConfig(environment: Environment): Config {
   reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
   if (reader.problems.length === 0) {
     for (const [key, setting] of generated) values[key] = reader.readGenerated(setting, String(values["home"]));
+    // As above; what could not be generated is a problem already, and empty here.
+    reader.problems.push(...weakSecrets(values as Config));
   }
   if (reader.problems.length > 0) throw new ConfigurationError(...reader.problems);
   // By now every key of SETTINGS holds what its own `parse` gave, or null.
@@ -49,6 +55,16 @@ export function configTable(): string {
 export function withoutEffect(environment: Environment): readonly string[] {
   const settings = Object.values<Setting<unknown>>(SETTINGS);
   return settings.filter((one) => one.planned && textOf(environment, one) !== null).map(({ name }) => name);
+}
+
+/** What works and should be changed: a proxy before us makes a loopback address one that others reach. */
+export function doubtsAbout({ host, publicUrl, roles, operatorToken }: Config): readonly string[] {
+  const publicHost = publicUrl === null ? host : new URL(publicUrl).hostname.replace(/^\[|\]$/g, "");
+  if (isLoopback(publicHost) || !roles.includes("api") || operatorToken.length >= PUBLIC_TOKEN_CHARS_MIN) return [];
+  return [
+    `OPERATOR_TOKEN has ${operatorToken.length} characters, and PUBLIC_URL is an address that others reach: it should ` +
+      `have at least ${PUBLIC_TOKEN_CHARS_MIN}`,
+  ];
 }
 
 /** Reads settings one by one and collects what is wrong with them. */
@@ -109,6 +125,9 @@ function contradictions(config: Config): readonly string[] {
   if (config.roles.includes("maillog") && config.mailLog === null) {
     problems.push("MAIL_LOG is unset; with the role maillog it should be the path of the MTA's log");
   }
+  if (config.metricsHost !== null && config.metricsPort === null) {
+    problems.push("METRICS_PORT is unset; with METRICS_HOST it should be the port that metrics are served at");
+  }
   if (config.clickhouseCluster !== null && config.clickhouseUrl === null) {
     problems.push("CLICKHOUSE_URL is unset; with CLICKHOUSE_CLUSTER it should be the address of one of its servers");
   }
@@ -133,6 +152,16 @@ function contradictions(config: Config): readonly string[] {
     );
   }
   return problems;
+}
+
+/** Secrets that are enough where nobody else can connect, and nowhere else. */
+function weakSecrets({ host, roles, operatorToken }: Config): readonly string[] {
+  const chars = operatorToken?.length ?? PUBLIC_TOKEN_CHARS_MIN;
+  if (isLoopback(host) || !roles.includes("api") || chars >= PUBLIC_TOKEN_CHARS_MIN) return [];
+  return [
+    `OPERATOR_TOKEN has ${chars} characters; with HOST=${host}, which others can reach, it should have at least ` +
+      `${PUBLIC_TOKEN_CHARS_MIN} (openssl rand -base64 32), or be left unset: then one is made`,
+  ];
 }
 
 /** What some settings mean for others that are unset. */

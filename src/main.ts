@@ -5,10 +5,11 @@ import { adopt } from "./commands/adopt.ts";
 import { check } from "./commands/check.ts";
 import { HELP } from "./commands/help.ts";
 import { migrate } from "./commands/migrate.ts";
+import { openConfig } from "./commands/open-config.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
 import { UsageError } from "./commands/usage-error.ts";
-import { loadConfig, withoutEffect } from "./config.ts";
+import { withoutEffect } from "./config.ts";
 import { ApiError, ConfigurationError, isOutage } from "./core/errors.ts";
 
 const EXIT_FAILURE = 1;
@@ -22,7 +23,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (values.version === true) return print(version);
   const [command = "serve", action, ...rest] = positionals;
   const operands = action === undefined ? [] : [action, ...rest];
-  const config = () => loadConfig(process.env);
+  const config = () => openConfig(process.env);
   switch (command) {
     case "serve":
       refuseOperands(command, operands);
@@ -106,4 +107,6 @@ function inFull(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
+// Before anything is written: whatever we and our children make is for our own user alone.
+process.umask(0o077);
 process.exit(await run(process.argv.slice(2)).catch(explain));

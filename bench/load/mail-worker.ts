@@ -28,6 +28,7 @@ const channel = new EmailChannel({
   publicUrl: "https://send.example.test",
   links: new LinkTokens([new Uint8Array(32).fill(7)]),
   clock: systemClock,
+  ownRelays: null,
   connectionsMax: Number(connections),
 });
 const ids = new JobIds(systemClock, systemRandom);

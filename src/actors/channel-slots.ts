@@ -32,7 +32,7 @@ export interface AwayRelay {
   /** Whether it is a tenant's own: then only that tenant's jobs wait. */
   readonly isOwn: boolean;
   /** For how long. */
-  readonly sinceMs: number;
+  readonly forMs: number;
 }
 
 export interface ChannelSlotsOptions {
@@ -112,8 +112,8 @@ export class ChannelSlots {
       for (const { relay, awaySinceMs } of this.awayLanes) {
         if (listed.length === AWAY_LISTED_MAX) return listed;
         if (relay.isOwn !== isOwn) continue;
-        const sinceMs = clock.monotonicMs() - (awaySinceMs ?? clock.monotonicMs());
-        listed.push({ channel: channel.name, relay: relay.name, isOwn, sinceMs });
+        const forMs = clock.monotonicMs() - (awaySinceMs ?? clock.monotonicMs());
+        listed.push({ channel: channel.name, relay: relay.name, isOwn, forMs });
       }
     }
     return listed;

@@ -17,6 +17,7 @@ import type { Engagement } from "../intake/engagements.ts";
 import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
 import type { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
+import type { MetricsReaders } from "./metrics-gate.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
 import type { Readiness } from "./readiness.ts";
 import type { WalletPorts } from "./wallet-ports.ts";
@@ -37,6 +38,8 @@ export interface ApiPorts {
   readonly telemetry: Telemetry;
   /** The Prometheus text exposition of this process. */
   metricsText(): Promise<string>;
+  /** Who may read that; programs of this machine where nothing is said. */
+  readonly metricsReaders?: MetricsReaders;
   /** Which parts are away. */
   readonly readiness: Pick<Readiness, "look">;
   /** Provider credentials of tenants without their own. */

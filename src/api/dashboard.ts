@@ -5,7 +5,8 @@ import type { FrontDoor } from "./front-door.ts";
 /** `GET /dash`: the operators' page and its files. They hold nothing secret; what they show comes from `/dash/api`. */
 export function dashboardRoutes(app: Elysia, door: FrontDoor): void {
   for (const { path, contentType, file } of door.ports.dashboard) {
-    const answer = (exchange: Exchange) => exchange.body(200, file, { ...HEADERS, "content-type": contentType });
+    const answer = (exchange: Exchange) =>
+      exchange.body(200, file, { ...door.ofPages, ...HEADERS, "content-type": contentType });
     app.get(path, ({ request }) => door.serve("dashboard", request, answer));
   }
 }

@@ -10,12 +10,12 @@ export function docsRoutes(app: Elysia, door: FrontDoor): void {
   const document = JSON.stringify(buildApiDocument({ version, publicUrl: publicUrl ?? "/" }));
   const openapi = (exchange: Exchange) => exchange.jsonText(200, document, { "cache-control": "no-cache" });
   const page = (exchange: Exchange) =>
-    exchange.body(200, PAGE, { ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8" });
+    exchange.body(200, PAGE, { ...door.ofPages, ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8" });
   app.get("/openapi.json", ({ request }) => door.serve("openapi", request, openapi));
   app.get("/docs", ({ request }) => door.serve("docs", request, page));
   for (const { path, type, content } of ASSETS) {
     const asset = (exchange: Exchange) =>
-      exchange.body(200, content(), { "content-type": type, "cache-control": "public, max-age=3600" });
+      exchange.body(200, content(), { ...door.ofPages, "content-type": type, "cache-control": "public, max-age=3600" });
     app.get(path, ({ request }) => door.serve("docs", request, asset));
   }
 }

@@ -1,10 +1,12 @@
 import { ApiError, isOutage } from "../core/errors.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { Exchange } from "./exchange.ts";
+import { CallerAddresses } from "./caller-addresses.ts";
+import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
 import { OperatorGate } from "./operator-gate.ts";
 import { type JsonBody, RequestBodies } from "./request-body.ts";
+import { transportSecurity } from "./transport-security.ts";
 
 /** Does one request's work. What it throws becomes the error answer. */
 export type Work = (exchange: Exchange) => Response | Promise<Response>;
@@ -21,12 +23,17 @@ export type Work = (exchange: Exchange) => Response | Promise<Response>;
  * F4. The body of a request that is refused for a limit is not read, unless the body is small and the limit was not known.
  */
 export class FrontDoor {
+  /** Where requests come from; known to the listener. */
+  readonly callers = new CallerAddresses();
+  /** What every page and its parts say beside their own headers. */
+  readonly ofPages: AnswerHeaders;
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
   private readonly known: KnownLimits;
 
   constructor(readonly ports: ApiPorts) {
-    this.operators = new OperatorGate(ports.operatorToken);
+    this.ofPages = transportSecurity(ports.publicUrl);
+    this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock);
     this.known = new KnownLimits(ports.clock);
   }
@@ -121,12 +128,11 @@ export class FrontDoor {
     return look();
   }
 
-  /** Throws 401 unless the request carries the operator's token. */
+  /** Throws 401 unless the request carries the operator's token, and 429 where too many wrong ones were tried. */
   requireOperator(exchange: Exchange): void {
     exchange.challenge = 'Bearer realm="waybill operators"';
-    if (!this.operators.admits(exchange.request.headers.get("authorization"))) {
-      throw new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
-    }
+    const { request } = exchange;
+    this.operators.require(request.headers.get("authorization"), () => this.callers.of(request));
     exchange.caller = "operator";
   }
 

@@ -1,20 +1,64 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import type { Clock } from "../core/clock.ts";
+import { ApiError } from "../core/errors.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import { BearerToken } from "./bearer-token.ts";
+import { RecentFailures } from "./recent-failures.ts";
 
-/** Compares bearer tokens (RFC 6750, 2.1) with the operator's, in a time that tells nothing about it. */
+const WINDOW_MS = 60_000;
+const WRONG_TOKENS_MAX = 10;
+const CALLERS_MAX = 10_000;
+
+export interface OperatorGatePorts {
+  readonly operatorToken: string;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Admits who carries the operator's token, always and at once: somebody who guesses, perhaps behind the same proxy, must
+ * not lock the operators out. Wrong tokens of one address are answered ten times a minute, and then told to wait. A
+ * request without a token guesses nothing and is not counted.
+ */
 export class OperatorGate {
-  private readonly expected: Buffer;
+  private readonly token: BearerToken;
+  private readonly failures = new RecentFailures({
+    windowMs: WINDOW_MS,
+    failuresMax: WRONG_TOKENS_MAX,
+    callersMax: CALLERS_MAX,
+  });
 
-  constructor(operatorToken: string) {
-    this.expected = digest(operatorToken);
+  constructor(private readonly ports: OperatorGatePorts) {
+    this.token = new BearerToken(ports.operatorToken);
   }
 
-  admits(authorization: string | null): boolean {
-    const token = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
-    return token !== undefined && timingSafeEqual(digest(token), this.expected);
+  /** Throws 401, and 429 where there were too many wrong tokens. `addressOf`: where the request came from. */
+  require(authorization: string | null, addressOf: () => string | null): void {
+    const fits = this.token.fits(authorization);
+    if (fits === true) return;
+    if (fits === false) this.countWrong(addressOf());
+    throw new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
+  }
+
+  private countWrong(address: string | null): void {
+    const { clock, telemetry } = this.ports;
+    const nowMs = clock.monotonicMs();
+    const caller = networkOf(address);
+    const waitMs = this.failures.waitMs(caller, nowMs);
+    if (waitMs > 0) {
+      telemetry.count("operator_tokens_refused", { how: "slowed" });
+      throw new ApiError(429, "too many wrong operator tokens from this address", {}, Math.ceil(waitMs / 1000));
+    }
+    telemetry.count("operator_tokens_refused", { how: "wrong" });
+    if (this.failures.add(caller, nowMs) < WRONG_TOKENS_MAX) return;
+    telemetry.log("warn", "many wrong operator tokens came from one address, which has to wait now", { address });
   }
 }
 
-/** Digests are of one length, which `timingSafeEqual` asks for, and hide how long the token is. */
-function digest(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
+/** Whose an address is: of IPv6 a caller has a whole /64. */
+function networkOf(address: string | null): string {
+  const plain = address?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
+  if (!plain.includes(":")) return plain;
+  const [head = ""] = plain.split("::");
+  const groups = head.split(":").filter((group) => group !== "");
+  return [...groups, "0", "0", "0", "0"].slice(0, 4).join(":");
 }

@@ -41,6 +41,10 @@ async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null
   const { passId } = found;
   const { type } = found.content;
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
+  const change = (pass: Pass) => updatedContent(accepted, pass, tenant.name);
+  // As the pass is now; what it is linked to by the time of the job, its delivery looks at once more.
+  const content = type === "google" ? change(found) : null;
+  if (content?.type === "google") await wallet.google.requireOwnLinks(tenant, content);
   const jobId = jobIds.next();
   const { notificationKind, notifyMessage } = accepted;
   const { version } = await wallet.passes.update(tenant.tenantId, {
@@ -49,7 +53,7 @@ async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null
     notificationKind,
     notifyMessage,
     images: imagesOfUpdate(accepted, found),
-    change: (pass) => updatedContent(accepted, pass, tenant.name),
+    change,
   });
   const brought: WalletPayload = { action: "update", passId, version };
   const payload = JSON.stringify(notifyMessage === null ? brought : { ...brought, notifyMessage });

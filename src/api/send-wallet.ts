@@ -50,7 +50,7 @@ async function servePass(door: FrontDoor, exchange: Exchange, { scope, kind }: P
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
   const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
-  await requireClass(door, tenant, accepted);
+  await requireOwn(door, tenant, accepted);
   // Before anything is looked at that costs tokens or a serial.
   if (first !== null) throw keyConflict();
   await requireCredentials(door, tenant, accepted.content.type);
@@ -60,9 +60,12 @@ async function servePass(door: FrontDoor, exchange: Exchange, { scope, kind }: P
   return queue(door, exchange, { tenant, pass, idempotency, template: accepted.template });
 }
 
-/** Throws an `ApiError` 400 where the pass is of a class that only another tenant may use. */
-async function requireClass(door: FrontDoor, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
-  if (content.type === "google") await door.ports.wallet.classes.requireUsable(tenant, content.classId);
+/** Throws an `ApiError` 400 where the pass is of a class, or linked to objects, that only another tenant may use. */
+async function requireOwn(door: FrontDoor, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
+  if (content.type !== "google") return;
+  const { classes, google } = door.ports.wallet;
+  await classes.requireUsable(tenant, content.classId);
+  await google.requireOwnLinks(tenant, content);
 }
 
 /** Throws an `ApiError` 500 where the provider cannot be used, after the 402 of a tenant who could not pay anyway. */

@@ -3,6 +3,7 @@ import { sleep } from "../core/clock.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import { limits } from "../core/limits.ts";
 import type { ApiPorts } from "./api-ports.ts";
+import type { CallerAddresses } from "./caller-addresses.ts";
 import { aliasRoutes } from "./dash/aliases.ts";
 import { credentialRoutes } from "./dash/credentials.ts";
 import { operatorDomainRoutes } from "./dash/domains.ts";
@@ -67,7 +68,7 @@ export function createServer(ports: ApiPorts): Server {
       throw error;
     });
   });
-  const listener = new Listener(ports, answer);
+  const listener = new Listener(ports, door.callers, answer);
   return { handle: answer, listen: (at) => listener.listen(at), stop: () => listener.stop(), routes };
 }
 
@@ -115,6 +116,7 @@ class Listener {
 
   constructor(
     private readonly ports: ApiPorts,
+    private readonly callers: CallerAddresses,
     private readonly answer: (request: Request) => Promise<Response>,
   ) {}
 
@@ -136,6 +138,7 @@ class Listener {
       error: (error) => this.lastResort(error),
     });
     this.server = server;
+    this.callers.listensOn(server);
     const port = server.port ?? at.port;
     return { url: httpOrigin(at.host, port), port };
   }

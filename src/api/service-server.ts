@@ -1,6 +1,8 @@
+import { ApiError } from "../core/errors.ts";
 import { httpOrigin } from "../core/http-origin.ts";
 import type { JobIds } from "../core/ids.ts";
 import type { Telemetry } from "../core/telemetry.ts";
+import { CallerAddresses } from "./caller-addresses.ts";
 import { Exchange } from "./exchange.ts";
 import { type ServiceAnswerPorts, serviceAnswers } from "./service.ts";
 
@@ -15,11 +17,12 @@ export interface ServiceServer {
 }
 
 /**
- * The listener of a process without the role `api`: health, readiness and metrics, and nothing else. Throws where the
- * address cannot be had.
+ * The listener of a process without the role `api`, or of metrics that have an address of their own: health, readiness
+ * and metrics, and nothing else. Throws where the address cannot be had.
  */
 export function serveService(ports: ServiceServerPorts, at: { readonly host: string; readonly port: number }) {
-  const answers = serviceAnswers(ports);
+  const callers = new CallerAddresses();
+  const answers = serviceAnswers(ports, callers);
   const known = new Map<string, (exchange: Exchange) => Response | Promise<Response>>([
     ["/health", answers.health],
     ["/ready", answers.ready],
@@ -33,7 +36,12 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
     if (request.method !== "GET" && request.method !== "HEAD") {
       return exchange.json(405, { error: `it takes GET, not ${request.method.slice(0, 20)}` }, { allow: "GET, HEAD" });
     }
-    return work(exchange);
+    try {
+      return await work(exchange);
+    } catch (error) {
+      if (error instanceof ApiError) return exchange.error(error);
+      throw error;
+    }
   };
   const server = Bun.serve({
     hostname: at.host,
@@ -46,6 +54,7 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
       return Response.json({ error: "internal error" }, { status: 500 });
     },
   });
+  callers.listensOn(server);
   const url = httpOrigin(at.host, server.port ?? at.port);
   return { url, stop: () => server.stop(true) } satisfies ServiceServer;
 }

@@ -42,7 +42,9 @@ export class Unrouted {
 
   private async head(request: Request): Promise<Response> {
     const { url, headers } = request;
-    const { status, headers: answered } = await this.get(new Request(url, { method: "GET", headers }));
+    const asGet = new Request(url, { method: "GET", headers });
+    this.door.callers.standsFor(asGet, request);
+    const { status, headers: answered } = await this.get(asGet);
     return new Response(null, { status, headers: answered });
   }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Config } from "../config.ts";
+import { type Config, doubtsAbout } from "../config.ts";
 import { type House, startHouse } from "../house/house.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
@@ -19,6 +19,7 @@ export interface ServeOptions {
 export async function serve({ config, version, withoutEffect, isTokenGiven }: ServeOptions): Promise<number> {
   const telemetry = processTelemetry(config);
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
+  for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   const signalled = nextSignal();
   const house = await Promise.race([startHouse({ config, telemetry, version }), signalled.then(() => null)]);
   // Asked to end before anything was accepted: what has been started ends with the process.
@@ -53,26 +54,32 @@ function nextSignal(): Promise<string> {
 
 function firstScreen(
   config: Config,
-  { url, serviceUrl, clickhouseUrl, demoKey }: House,
+  { url, serviceUrl, metricsUrl, clickhouseUrl, demoKey }: House,
   isTokenGiven: boolean,
 ): string {
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
   }
-  if (url === null) rows.push(["Service", `${serviceUrl} (/health, /ready, /metrics)`]);
+  const service = metricsUrl === null ? "/health, /ready, /metrics" : "/health, /ready";
+  if (url === null) rows.push(["Service", `${serviceUrl} (${service})`]);
+  if (metricsUrl !== null) rows.push(["Metrics", `${metricsUrl}/metrics`]);
   if (clickhouseUrl !== null) rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);
   rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
   if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);
   if (demoKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demoKey} (shown this once)`]);
   const lines = ["", "Waybill is ready.", "", ...rows.map(([name, value]) => `  ${name.padEnd(15)} ${value}`), ""];
-  if (url !== null) lines.push(...firstEmail(url, demoKey));
+  if (url !== null) lines.push(...firstEmail(url, demoKey, config.providers));
   return lines.join("\n");
 }
 
-function firstEmail(url: string, demoKey: string | null): readonly string[] {
-  const intro = demoKey === null ? "Send an e-mail (a new key: npm start -- key create demo):" : "Send a first e-mail:";
+function firstEmail(url: string, demoKey: string | null, providers: Config["providers"]): readonly string[] {
+  const without =
+    providers === "sandbox"
+      ? "Send an e-mail (a new key: npm start -- key create demo):"
+      : "Send an e-mail (a tenant: npm start -- tenant create NAME --id ID; its key: npm start -- key create ID):";
+  const intro = demoKey === null ? without : "Send a first e-mail:";
   const body = JSON.stringify({ to_address: "ann@example.com", subject: "Hello", html: "<p>Hello from Waybill</p>" });
   return [
     intro,

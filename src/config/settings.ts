@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
+import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";
 import {
   distinct,
@@ -13,9 +14,7 @@ import {
   matching,
   network,
   oneOf,
-  pemText,
   redisAddress,
-  serviceAccount,
   socketAddress,
   urlOf,
   webUrl,
@@ -29,6 +28,18 @@ const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
 
 const TOKEN_CHARS_MIN = 16;
 
+/** Where a listener is. */
+const hostOrAddress = {
+  expected: "a host name or an IP address",
+  parse: (text: string) => matching(text, /^[A-Za-z0-9._:-]{1,253}$/),
+};
+
+/** A secret that stands in a header. */
+const bearerToken = {
+  expected: `at least ${TOKEN_CHARS_MIN} printable ASCII characters without blanks`,
+  parse: (text: string) => matching(text, new RegExp(`^[!-~]{${TOKEN_CHARS_MIN},}$`)),
+};
+
 /** Every setting, by the name that it has in `Config`, in the order of the documentation. */
 export const SETTINGS = {
   port: {
@@ -41,8 +52,7 @@ export const SETTINGS = {
     name: "HOST",
     default: "127.0.0.1",
     meaning: "address of the HTTP listener",
-    expected: "a host name or an IP address",
-    parse: (text) => matching(text, /^[A-Za-z0-9._:-]{1,253}$/),
+    ...hostOrAddress,
   },
   publicUrl: {
     name: "PUBLIC_URL",
@@ -165,8 +175,31 @@ export const SETTINGS = {
     generated: { file: "operator-token", make: () => randomBytes(32).toString("base64url") },
     secret: true,
     meaning: "bearer token of `/dash/api`",
-    expected: `at least ${TOKEN_CHARS_MIN} printable ASCII characters without blanks`,
-    parse: (text) => matching(text, new RegExp(`^[!-~]{${TOKEN_CHARS_MIN},}$`)),
+    ...bearerToken,
+  },
+  metricsToken: {
+    name: "METRICS_TOKEN",
+    default: null,
+    unset: "none: `/metrics` answers programs of this machine alone",
+    secret: true,
+    meaning: "bearer token of `/metrics`, from wherever it is asked for",
+    ...bearerToken,
+  },
+  metricsHost: {
+    name: "METRICS_HOST",
+    default: null,
+    unset: "`127.0.0.1`",
+    meaning: "address of the listener at `METRICS_PORT`",
+    ...hostOrAddress,
+  },
+  metricsPort: {
+    name: "METRICS_PORT",
+    default: null,
+    unset: "none: `/metrics` is at `HOST:PORT`",
+    meaning:
+      "port of a listener of its own for `/metrics`, which answers everybody who reaches it (with `METRICS_TOKEN`: who " +
+      "has that) and is nowhere else then; `0` takes a free one",
+    ...wholeNumber(0, 65_535),
   },
   masterKeys: {
     name: "MASTER_KEY",
@@ -237,133 +270,7 @@ export const SETTINGS = {
     expected: "an address like no-reply@example.com or Example <no-reply@example.com>",
     parse: mailbox,
   },
-  whatsappApiUrl: {
-    name: "WHATSAPP_API_URL",
-    default: null,
-    unset: "the sandbox; with `PROVIDERS=live` the provider's public one",
-    meaning: "address of the WhatsApp Cloud API; a version at its end goes before `WHATSAPP_API_VERSION`",
-    ...webUrl("https://graph.example.com"),
-  },
-  whatsappApiVersion: {
-    name: "WHATSAPP_API_VERSION",
-    default: "v25.0",
-    meaning: "version of the WhatsApp Cloud API that is called",
-    expected: "a version like v25.0",
-    parse: (text) => matching(text, /^v\d{1,3}\.\d$/),
-  },
-  googleWalletApiUrl: {
-    name: "GOOGLE_WALLET_API_URL",
-    default: null,
-    unset: "the sandbox; with `PROVIDERS=live` the provider's public one",
-    meaning: "address of the Google Wallet API; without a path, that of version 1 is added (`/walletobjects/v1`)",
-    ...webUrl("https://wallet.example.com"),
-  },
-  googleTokenUrl: {
-    name: "GOOGLE_TOKEN_URL",
-    default: null,
-    unset: "the sandbox; with `PROVIDERS=live` the provider's public one",
-    meaning: "where Google access tokens come from",
-    ...webUrl("https://token.example.com/token"),
-  },
-  apnsUrl: {
-    name: "APNS_URL",
-    default: null,
-    unset: "the sandbox; with `PROVIDERS=live` the provider's public one",
-    meaning: "address of the Apple Push Notification service",
-    ...webUrl("https://push.example.com"),
-  },
-  appleCertificate: {
-    name: "APPLE_CERTIFICATE",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    // Whoever mistakes it for the key must not read that in an error.
-    secret: true,
-    meaning: "the platform's own Pass Type ID certificate, for tenants without one: PEM, or the path of a PEM file",
-    ...pemText("CERTIFICATE"),
-  },
-  applePrivateKey: {
-    name: "APPLE_PRIVATE_KEY",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    secret: true,
-    meaning: "its private key: PEM, or the path of a PEM file",
-    ...pemText("PRIVATE KEY"),
-  },
-  applePassphrase: {
-    name: "APPLE_PASSPHRASE",
-    default: null,
-    unset: "none",
-    secret: true,
-    meaning: "passphrase of that key, where it is encrypted",
-    expected: "a passphrase",
-    parse: (text) => text,
-  },
-  appleWwdr: {
-    name: "APPLE_WWDR",
-    default: null,
-    unset: "Apple's own that issued it",
-    // Whoever mistakes it for the key must not read that in an error.
-    secret: true,
-    meaning: "the intermediate certificate that issued it: PEM, or the path of a PEM file",
-    ...pemText("CERTIFICATE"),
-  },
-  applePassTypeId: {
-    name: "APPLE_PASS_TYPE_ID",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    meaning: "pass type that this certificate is for",
-    expected: "a pass type identifier like pass.com.example.ticket",
-    parse: (text) => matching(text, /^pass\.[A-Za-z0-9.-]{1,150}$/),
-  },
-  appleTeamId: {
-    name: "APPLE_TEAM_ID",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    meaning: "team that this certificate belongs to",
-    expected: "the ten characters of a team id",
-    parse: (text) => matching(text, /^[A-Z0-9]{10}$/),
-  },
-  saveUrlBase: {
-    name: "SAVE_URL_BASE",
-    default: null,
-    unset: "`https://pay.google.com/gp/v/save`",
-    meaning: "base of Google Wallet save links",
-    ...webUrl("https://pay.example.com/save"),
-  },
-  googleServiceAccount: {
-    name: "GOOGLE_SERVICE_ACCOUNT",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    secret: true,
-    meaning: "the platform's own service account for Google Wallet: the path of its JSON key file, or the JSON itself",
-    expected: "the path of a service account's key file, or its JSON, with client_email and an RSA private_key",
-    parse: serviceAccount,
-  },
-  googleIssuerId: {
-    name: "GOOGLE_ISSUER_ID",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    meaning: "the Google Wallet issuer that this service account acts for",
-    expected: "the digits of an issuer id",
-    parse: (text) => matching(text, /^\d{1,20}$/),
-  },
-  whatsappPhoneNumberId: {
-    name: "WHATSAPP_PHONE_NUMBER_ID",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    meaning: "the platform's own phone number, for tenants without credentials of their own",
-    expected: "the digits of a phone number id",
-    parse: (text) => matching(text, /^\d{1,32}$/),
-  },
-  whatsappAccessToken: {
-    name: "WHATSAPP_ACCESS_TOKEN",
-    default: null,
-    unset: "none; with the sandbox one that is made up",
-    secret: true,
-    meaning: "access token of that phone number",
-    expected: "an access token",
-    parse: (text) => matching(text, /^[!-~]+$/),
-  },
+  ...PROVIDER_SETTINGS,
   spamFilter: {
     name: "SPAM_FILTER",
     default: "builtin",

@@ -36,3 +36,12 @@ export interface EmailSender {
 export function normaliseAddress(address: string): string {
   return address.toLowerCase();
 }
+
+/**
+ * Whether the domain of an address names a machine in place of a domain: an address literal (RFC 5321, 4.1.3), what
+ * resolvers read as an IPv4 address (no top-level domain is a number), or the machine that looks it up (RFC 6761, 6.3).
+ * A mail server connects to such a machine itself, and stands where no tenant does.
+ */
+export function namesMachine(domain: string): boolean {
+  return /^\[|(?:^|\.)(?:\d+|0x[0-9a-f]*|localhost)\.?$/i.test(domain);
+}

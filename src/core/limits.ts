@@ -266,10 +266,10 @@ export const limits = {
   /** Serials in one answer to what changed; the rest is in the next. */
   updatedSerialsMax: 1_000,
   deviceLogBytesMax: 16 * 1024,
-  /** Lines of one call, and of all devices in a second, that are kept; the rest is counted. */
-  deviceLogLinesMax: 100,
-  deviceLogLinesPerSecond: 100,
-  deviceLogLineCharsMax: 1_000,
+  /** Lines of one call, and of all devices in a minute, that are kept; the rest is counted. Any stranger can send them. */
+  deviceLogLinesMax: 10,
+  deviceLogLinesPerMinute: 60,
+  deviceLogLineCharsMax: 500,
 
   // Telling tenants of devices.
   webhookUrlCharsMax: 2_048,

@@ -4,11 +4,13 @@ export type OutboundRoute =
   | {
       readonly kind: "allowed";
       readonly address: string;
+      /** All that the host has, each as good as the first, which is `address`. */
+      readonly addresses: readonly string[];
       /** Every address of the host is in a network that the operator named: nothing is protected from it. */
       readonly configured: boolean;
     }
-  /** `why` completes "the host …". */
-  | { readonly kind: "refused"; readonly why: string }
+  /** `absent`: the host has no address; `forbidden`: one that must not be connected to. `why` completes "the host …". */
+  | { readonly kind: "refused"; readonly cause: "absent" | "forbidden"; readonly why: string }
   /** The name could not be looked up at the moment. */
   | { readonly kind: "unanswered"; readonly why: string };
 

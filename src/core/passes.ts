@@ -1,5 +1,5 @@
 import type { Tenant } from "./tenant.ts";
-import type { NotificationKind, PassContent } from "./wallet.ts";
+import type { GoogleContent, NotificationKind, PassContent } from "./wallet.ts";
 
 /**
  * A pass. `creating` until its first job has ended, `failed` where that ended without a pass: its token is given back
@@ -113,6 +113,11 @@ export interface GooglePassStatus {
 export interface GooglePasses {
   /** `ApiError` 500 where the credentials are missing, or Google does not answer: nothing is made up. */
   status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus>;
+  /**
+   * Rejects with `ApiError` 400 where the pass is linked to objects that are not the tenant's own, on the issuer that
+   * tenants share. Google is not asked.
+   */
+  requireOwnLinks(tenant: Tenant, content: GoogleContent): Promise<void>;
 }
 
 /** Links that bring a pass into its holder's Google wallet. */

@@ -93,7 +93,7 @@ export class ShardKeeper {
       this.nudge = new AbortController();
       const [, states] = await Promise.all([this.countMembers(), this.ask("look", () => leases.leases(role, shards))]);
       if (this.stopping.signal.aborted) break;
-      this.watch(states ?? []);
+      this.watch(states ?? [], begunMs);
       const share = Math.ceil(shards / this.members);
       this.closeTerms(share);
       await this.acquireUpTo(share, states ?? []);
@@ -106,27 +106,28 @@ export class ShardKeeper {
   /** Says that this process lives, and finds out how many do. */
   private async countMembers(): Promise<void> {
     const { leases, role, owner, clock } = this.options;
+    const askedAtMs = clock.monotonicMs();
     this.isBeating = true;
     const beats = await this.ask("heartbeat", () => leases.heartbeat(role, owner));
     this.isBeating = false;
     if (beats === null) return;
-    const nowMs = clock.monotonicMs();
+    const look = { askedAtMs, heardAtMs: clock.monotonicMs() };
     for (const member of this.otherMembers.keys()) if (!beats.has(member)) this.otherMembers.gone(member);
     let living = 1;
     for (const [member, count] of beats) {
       if (member === owner) continue;
-      this.otherMembers.seen(member, count, nowMs);
+      this.otherMembers.seen(member, count, look);
       if (!this.otherMembers.isSilent(member)) living += 1;
       else void this.ask("resign", () => leases.resign(role, member, count));
     }
     this.members = living;
   }
 
-  private watch(states: readonly (LeaseState | null | undefined)[]): void {
-    const nowMs = this.options.clock.monotonicMs();
+  private watch(states: readonly (LeaseState | null | undefined)[], askedAtMs: number): void {
+    const look = { askedAtMs, heardAtMs: this.options.clock.monotonicMs() };
     for (const [shard, state] of states.entries()) {
       if (state === null || this.terms.has(shard)) this.otherLeases.gone(shard);
-      else if (state !== undefined) this.otherLeases.seen(shard, state, nowMs);
+      else if (state !== undefined) this.otherLeases.seen(shard, state, look);
     }
   }
 

@@ -1,13 +1,22 @@
 import { limits } from "./limits.ts";
 
-/** Longest time between two answered looks that belong together. Longer, and nobody knows what happened in between. */
+/**
+ * Longest time from the asking of an answered look to the answer of the next one that belongs to it. Longer, and the store
+ * may have been silent in between for longer than a hiccup.
+ */
 const LOOK_GAP_MS_MAX = 2.5 * limits.leaseCompeteMs;
 
 interface Sign<S> {
   state: S;
   /** When the state was first seen, in an unbroken row of looks (monotonic). */
   sinceMs: number;
-  seenAtMs: number;
+  last: Look;
+}
+
+/** A look that was answered (monotonic). */
+export interface Look {
+  readonly askedAtMs: number;
+  readonly heardAtMs: number;
 }
 
 /**
@@ -20,14 +29,16 @@ export class SignsOfLife<K, S> {
 
   constructor(private readonly isSame: (a: S, b: S) => boolean) {}
 
-  /** The store answered at `nowMs` that this is the state. */
-  seen(key: K, state: S, nowMs: number): void {
+  /** The store answered that this is the state. */
+  seen(key: K, state: S, look: Look): void {
+    const { heardAtMs } = look;
     const sign = this.signs.get(key);
-    if (sign === undefined) this.signs.set(key, { state, sinceMs: nowMs, seenAtMs: nowMs });
+    if (sign === undefined) this.signs.set(key, { state, sinceMs: heardAtMs, last: look });
     else {
-      if (nowMs - sign.seenAtMs > LOOK_GAP_MS_MAX || !this.isSame(sign.state, state)) sign.sinceMs = nowMs;
+      const gapMs = heardAtMs - sign.last.askedAtMs;
+      if (gapMs > LOOK_GAP_MS_MAX || !this.isSame(sign.state, state)) sign.sinceMs = heardAtMs;
       sign.state = state;
-      sign.seenAtMs = nowMs;
+      sign.last = look;
     }
   }
 
@@ -38,7 +49,7 @@ export class SignsOfLife<K, S> {
 
   isSilent(key: K): boolean {
     const sign = this.signs.get(key);
-    return sign !== undefined && sign.seenAtMs - sign.sinceMs >= limits.leaseTtlMs;
+    return sign !== undefined && sign.last.heardAtMs - sign.sinceMs >= limits.leaseTtlMs;
   }
 
   keys(): Iterable<K> {

@@ -74,7 +74,7 @@ async function refresh() {
     sessionStorage.setItem("operator-token", token);
     element("entry").hidden = true;
   } catch (error) {
-    if (error.status === 401) {
+    if (error.status === 401 || error.status === 429) {
       token = "";
       sessionStorage.removeItem("operator-token");
       element("entry").hidden = false;

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/pglite";
+import { PrivateNodeFs } from "./private-node-fs.ts";
 
 /**
  * Opens PostgreSQL inside this process, with its data in `folder`, which is created when it does not exist (that takes
@@ -18,7 +19,7 @@ export async function openPglite(
   folder: string,
 ): Promise<{ readonly db: PgDatabase<PgQueryResultHKT>; close(): Promise<void> }> {
   if (!existsSync(join(folder, "PG_VERSION"))) await create(folder);
-  const client = await PGlite.create({ dataDir: folder });
+  const client = await PGlite.create({ fs: new PrivateNodeFs(folder) });
   await client.exec("set client_min_messages = warning");
   let closed: Promise<void> | null = null;
   return {
@@ -35,7 +36,7 @@ async function create(folder: string): Promise<void> {
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(dirname(folder), { recursive: true });
-  await closeClient(await PGlite.create({ dataDir: unfinished }));
+  await closeClient(await PGlite.create({ fs: new PrivateNodeFs(unfinished) }));
   await rename(unfinished, folder);
 }
 

@@ -26,11 +26,11 @@ export class AwayParts {
       const away = dispatcher.away();
       const own = away.filter(({ isOwn }) => isOwn);
       const shared = away.filter(({ isOwn }) => !isOwn);
-      const sinceMs = (forMs: number) => this.clock.nowMs() - forMs;
-      const named = shared.map((relay) => ({ part: `relay ${relay.relay}`, sinceMs: sinceMs(relay.sinceMs) }));
+      const nowMs = this.clock.nowMs();
+      const named = shared.map(({ relay, forMs }) => ({ part: `relay ${relay}`, sinceMs: nowMs - forMs }));
       if (own.length === 0) return named;
-      const longest = Math.max(...own.map((relay) => relay.sinceMs));
-      return [...named, { part: `relays of tenants' own: ${own.length}`, sinceMs: sinceMs(longest) }];
+      const longestMs = Math.max(...own.map(({ forMs }) => forMs));
+      return [...named, { part: `relays of tenants' own: ${own.length}`, sinceMs: nowMs - longestMs }];
     });
   }
 }

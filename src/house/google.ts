@@ -4,6 +4,7 @@ import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
 import type { Config } from "../config.ts";
 import type { GoogleClassOwners } from "../core/google-classes.ts";
+import type { PassStore } from "../core/passes.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
@@ -45,11 +46,12 @@ export interface GoogleSurroundings {
   readonly telemetry: Telemetry;
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
+  readonly passes: Pick<PassStore, "holder">;
 }
 
 /** Google's wallet at the configured addresses, the public ones, or in a sandbox. */
 export async function startGoogle(
-  { config, telemetry, platform, classOwners }: GoogleSurroundings,
+  { config, telemetry, platform, classOwners, passes }: GoogleSurroundings,
   shutdown: Shutdown,
 ): Promise<Google> {
   const { googleWalletApiUrl, googleTokenUrl, providers } = config;
@@ -62,6 +64,7 @@ export async function startGoogle(
     saveUrlBase: config.saveUrlBase ?? PUBLIC_SAVE_URL,
     platform,
     classOwners,
+    passes,
     clock: systemClock,
     telemetry,
   });

@@ -24,7 +24,7 @@ import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 import { AwayParts } from "./away-parts.ts";
-import { createDemoTenant } from "./demo-tenant.ts";
+import { openDemoTenant } from "./demo-tenant.ts";
 import { startListener, startReadiness } from "./listener.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit } from "./open-pass-kit.ts";
@@ -47,9 +47,11 @@ export interface House {
   readonly url: string | null;
   /** Where health, readiness and metrics are: the same as the API, where this process has one. */
   readonly serviceUrl: string;
+  /** Where metrics are that have an address of their own. */
+  readonly metricsUrl: string | null;
   /** Where analysts' tools find the ledger that is in this process, or null where they do not. */
   readonly clickhouseUrl: string | null;
-  /** The demo tenant's key, on the first start of the embedded default only. */
+  /** The demo tenant's key, on the first start of the embedded default with the sandbox only. */
   readonly demoKey: string | null;
   /** Rejects when a part is gone for good, and the process should end. */
   readonly broken: Promise<never>;
@@ -100,7 +102,7 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   startMailLog(options, shutdown, { reports, away });
   const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const demo = config.databaseUrl === null ? await createDemoTenant(registry.registry) : null;
+  const demo = await openDemoTenant(config, registry.registry, telemetry);
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const needed = neededParts(stores, registry);
@@ -119,14 +121,14 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     readiness: startReadiness(shutdown, { needed, beside: () => away.list(), clock, telemetry }),
     sandbox: providers.mailbox,
     platform: providers.platform,
-    whatsapp: openWhatsappWebhook({ config, journal, directory, ledger: ledger.reader, telemetry }, shutdown),
+    whatsapp: openWhatsappWebhook({ ...providers, config, journal, directory, ledger, telemetry }, shutdown),
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports, links, clock, telemetry }),
     ...configured(config, version),
   });
-  const url = config.roles.includes("api") ? listener : null;
+  const url = config.roles.includes("api") ? listener.url : null;
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry };
@@ -134,7 +136,8 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
   const delivering = { journal, directory, suppressions, owner, channels, away };
   if (channels.length > 0) startDispatcher(options, shutdown, delivering);
   const demoKey = demo?.apiKey ?? null;
-  return { url, serviceUrl: listener, clickhouseUrl, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl };
+  return { ...urls, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
 
 /** What the API says as it was told. */

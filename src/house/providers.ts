@@ -20,6 +20,7 @@ import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import { type ApplePush, platformApple, startApplePush } from "./apple.ts";
 import type { AwayParts } from "./away-parts.ts";
 import { platformGoogle, startGoogle } from "./google.ts";
+import { outboundGuard } from "./outbound-guard.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
 
@@ -48,7 +49,7 @@ export interface ProvidersPorts {
   readonly config: Config;
   readonly telemetry: Telemetry;
   readonly reports: DeliveryReports;
-  readonly registry: Pick<OpenRegistry, "googleClasses">;
+  readonly registry: Pick<OpenRegistry, "googleClasses" | "passes">;
   readonly away: AwayParts;
 }
 
@@ -58,7 +59,8 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   const apple = await platformApple(config);
   const platform = { whatsapp: platformWhatsapp(config), apple, google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about what became of a pass.
-  const google = await startGoogle({ config, telemetry, platform, classOwners: registry.googleClasses }, shutdown);
+  const { googleClasses: classOwners, passes } = registry;
+  const google = await startGoogle({ config, telemetry, platform, classOwners, passes }, shutdown);
   away.addPart("Google wallet", () => google.wallet.health());
   const common = { platform, google: google.wallet };
   if (!config.roles.includes("dispatcher")) {
@@ -104,7 +106,7 @@ function openEmail(
   { config, telemetry, away }: Pick<ProvidersPorts, "config" | "telemetry" | "away">,
   shutdown: Shutdown,
 ): EmailChannel {
-  const ownRelays = config.providers === "live";
+  const ownRelays = config.providers === "live" ? outboundGuard(config) : null;
   const filter = spamFilterFor(config.spamFilter);
   const spam =
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { ConfigurationError } from "../core/errors.ts";
-import { QUEUE_FORMAT } from "../journal/format.ts";
+import { foreignFormat, QUEUE_FORMAT } from "../journal/format.ts";
 import { RedisInspection } from "../journal/redis-inspection.ts";
 import { requireSchema } from "../registry/migrate.ts";
 import { readIdentity } from "../registry/registry-identity.ts";
@@ -33,7 +33,7 @@ export class StoreChecks {
       const { problems, warnings, summary } = fitnessOf(await inspection.servers(), address.kind === "cluster");
       if (problems.length > 0) throw new ConfigurationError(...problems);
       const format = await inspection.meta.format();
-      if (format !== QUEUE_FORMAT) throw new ConfigurationError(formatProblem(format));
+      if (format !== QUEUE_FORMAT) throw foreignFormat(format);
       this.meta = await inspection.meta.read();
       return [`answers (${summary})`, ...warnings.map((warning) => `warning: ${warning}`)].join("\n");
     } finally {
@@ -97,12 +97,6 @@ export class StoreChecks {
     ];
     return unseen.length === 0 ? "" : ` (the private ${unseen.join(" and ")} in WAYBILL_HOME was not opened)`;
   }
-}
-
-function formatProblem(format: number): string {
-  const remedy =
-    format < QUEUE_FORMAT ? "stop its processes and run `waybill migrate`" : "start a release that reads it";
-  return `the queue has format ${format}, and this release reads ${QUEUE_FORMAT}: ${remedy}.`;
 }
 
 function missing(program: string): never {

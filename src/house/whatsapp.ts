@@ -4,6 +4,7 @@ import type { PlatformCredentials } from "../core/platform.ts";
 import type { SandboxMailbox } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { WhatsappSender } from "../core/whatsapp.ts";
+import { CallbackData } from "../links/callback-data.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { startGraphSandbox } from "../sandbox/graph-sandbox.ts";
@@ -36,8 +37,9 @@ export interface WhatsappApi {
 /** The configured address, the public one, or a sandbox. */
 export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
   const { whatsappApiVersion: apiVersion } = config;
+  const callbacks = new CallbackData(config.masterKeys);
   const channelTo = (apiUrl: string, platform: PlatformCredentials) =>
-    new WhatsappChannel({ apiUrl, apiVersion, platform, clock: systemClock, telemetry });
+    new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry });
   const realUrl = realWhatsappUrl(config);
   if (realUrl !== null) return { mailbox: null, openChannel: (_, platform) => channelTo(realUrl, platform) };
 

@@ -1,9 +1,11 @@
+import { namesMachine } from "../core/email.ts";
 import { limits } from "../core/limits.ts";
 
 /**
  * Reads one mailbox as SMTP takes it (RFC 5321, 4.1.2): a dot-string or quoted local part of at most 64 bytes, and a
- * domain or an address literal. ASCII only: internationalised domains are given in their `xn--` form, and local parts
- * beyond ASCII (RFC 6531) are refused, because not every relay on the way carries them.
+ * domain. ASCII only: internationalised domains are given in their `xn--` form, and local parts beyond ASCII (RFC 6531)
+ * are refused, because not every relay on the way carries them. Address literals are refused as well: mail to a machine
+ * by its address is mail into whatever network the relay is in.
  *
  * Gives the address back without quotes that it does not need, so that one mailbox has one spelling; null when the text
  * is anything else (a list, a display name, a comment, a group, an empty part, too long).
@@ -32,29 +34,5 @@ function withoutNeedlessQuotes(quoted: string): string {
 }
 
 function isDomain(domain: string): boolean {
-  if (domain.startsWith("[")) return domain.endsWith("]") && isAddressLiteral(domain.slice(1, -1));
-  return DOMAIN.test(domain);
-}
-
-/** RFC 5321, 4.1.3, without the general form: no tag but `IPv6` has ever been registered. */
-function isAddressLiteral(literal: string): boolean {
-  const ipv6 = /^IPv6:(.+)$/i.exec(literal)?.[1];
-  return ipv6 === undefined ? isIpv4(literal) : isIpv6(ipv6);
-}
-
-function isIpv4(text: string): boolean {
-  const parts = text.split(".");
-  return parts.length === 4 && parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255);
-}
-
-function isIpv6(text: string): boolean {
-  const halves = text.split("::");
-  if (halves.length > 2) return false;
-  const groups = halves.flatMap((half) => (half === "" ? [] : half.split(":")));
-  const tail = groups.at(-1) ?? "";
-  const endsInIpv4 = tail.includes(".");
-  if (endsInIpv4 && !isIpv4(tail)) return false;
-  const hex = endsInIpv4 ? groups.slice(0, -1) : groups;
-  const count = hex.length + (endsInIpv4 ? 2 : 0);
-  return hex.every((group) => /^[0-9a-f]{1,4}$/i.test(group)) && (halves.length === 2 ? count <= 7 : count === 8);
+  return DOMAIN.test(domain) && !namesMachine(domain);
 }

@@ -11,7 +11,7 @@ export async function checkWebhookUrl(text: string, guard: OutboundGuard): Promi
   if ("why" in url) throw refused(url.why);
   const route =
     url.secure && isPublicName(url.host)
-      ? ({ kind: "allowed", address: url.host, configured: false } as const)
+      ? ({ kind: "allowed", address: url.host, addresses: [url.host], configured: false } as const)
       : await guard.routeTo(url.host);
   const why = webhookRefusal(url, route);
   if (why !== null) throw refused(why);

@@ -1,6 +1,8 @@
-import { type Clock, sleep } from "../core/clock.ts";
+import type { CallbackReader } from "../core/callback-data.ts";
+import type { Clock } from "../core/clock.ts";
 import type { JobAddress, ProviderReferences } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
+import type { PlatformCredentials } from "../core/platform.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { EarlyStatuses } from "./early-statuses.ts";
 import { type ObserveReportPorts, observeReport } from "./observe-report.ts";
@@ -8,18 +10,27 @@ import type { WhatsappStatus } from "./whatsapp-webhook.ts";
 
 export interface WhatsappStatusesPorts extends ObserveReportPorts {
   readonly references: ProviderReferences;
+  readonly callbacks: CallbackReader;
+  readonly platform: Pick<PlatformCredentials, "whatsapp">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Adds the chat provider's statuses to the history of their jobs. A message says itself which job it is of, where our
- * channel sent it; otherwise its id does, once the answer to the call that sent it is in the journal.
+ * Adds the chat provider's statuses to the history of their jobs. A message says itself which job it is of, by callback
+ * data that our channel signed; otherwise its id does, once the answer to the call that sent it is in the journal. The
+ * provider's signature says no more than that somebody's number sent something: the same account serves many.
  *
  * W1. `take` resolves when every status of a known job is in the journal: who answers the provider after that has lost
  *     none. W2. A status whose message is not known is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
- * W3. Statuses of one job reach the journal in the order in which they came, those that were held first. W4. Names of
- *     tenants that somebody made up keep nobody from working: they are looked up one by one.
+ * W3. Statuses of one job reach the journal in the order in which they came, those that were held first. W4. Only chat
+ *     jobs are changed: nothing else is signed, and nothing else has a reference. W5. Only by statuses of the number that
+ *     sent them, where the call names one: the one that was signed, or else the tenant's own or the platform's.
+ *
+ * Callback data without a signature, as a release sent it that did not sign yet, is not believed: anybody can write it.
+ * Such messages are followed by their ids, for as long as those are kept. Where the answer to one was lost in the moment
+ * of the upgrade, nothing names its job, and it is sent again as if no status had come. The other way round, such a
+ * release follows signed messages by their ids.
  */
 export class WhatsappStatuses {
   private readonly early: EarlyStatuses;
@@ -48,9 +59,9 @@ export class WhatsappStatuses {
   }
 
   private async takeSome(statuses: readonly WhatsappStatus[]): Promise<void> {
-    const byId = await this.jobsById(statuses);
-    const strangers = await this.strangersIn(statuses);
-    const jobOf = ({ job, messageId }: WhatsappStatus) => job ?? byId.get(messageId) ?? null;
+    const signed = new Map(statuses.map((status) => [status, this.signedJobOf(status)] as const));
+    const byId = await this.jobsById(statuses.filter((status) => signed.get(status) === null));
+    const jobOf = (status: WhatsappStatus) => signed.get(status) ?? byId.get(status.messageId) ?? null;
     const known = new Map(
       statuses.flatMap((status) => {
         const job = jobOf(status);
@@ -61,32 +72,21 @@ export class WhatsappStatuses {
     await allEnded(
       statuses.map(async (status) => {
         const job = jobOf(status);
-        if (job === null) {
-          if (!this.early.hold(status)) this.count(status, "dropped");
-        } else if (strangers.has(job.tenantId)) this.count(status, "unknown");
-        else await this.record(status, job);
+        if (job !== null) await this.record(status, job);
+        else if (!this.early.hold(status)) this.count(status, "dropped");
       }),
     );
   }
 
-  /**
-   * The tenants that are named and do not exist. A registry in this process holds the event loop while it looks, so
-   * everybody else has a turn after each that is not remembered.
-   */
-  private async strangersIn(statuses: readonly WhatsappStatus[]): Promise<ReadonlySet<string>> {
-    const { directory, clock } = this.ports;
-    const strangers = new Set<string>();
-    for (const tenantId of new Set(statuses.flatMap(({ job }) => job?.tenantId ?? []))) {
-      const found = directory.byId(tenantId);
-      if ((await found) === null) strangers.add(tenantId);
-      if (found instanceof Promise) await sleep(clock, 0);
-    }
-    return strangers;
+  /** The job whose message this is, as we signed it; null where it says nothing, or another number says it. */
+  private signedJobOf({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
+    const message = callbackData === null ? null : this.ports.callbacks.read(callbackData);
+    return message !== null && (phoneNumberId ?? message.phoneNumberId) === message.phoneNumberId ? message : null;
   }
 
   /** The jobs of messages that do not say it themselves. */
   private async jobsById(statuses: readonly WhatsappStatus[]): Promise<ReadonlyMap<string, JobAddress>> {
-    const ids = [...new Set(statuses.flatMap(({ job, messageId }) => (job === null ? [messageId] : [])))];
+    const ids = [...new Set(statuses.map(({ messageId }) => messageId))];
     if (ids.length === 0) return new Map();
     const jobs = await this.ports.references.jobsOf(ids);
     return new Map(ids.flatMap((id, i) => (jobs[i] ? [[id, jobs[i]] as const] : [])));
@@ -94,8 +94,21 @@ export class WhatsappStatuses {
 
   private async record(status: WhatsappStatus, { tenantId, jobId }: JobAddress): Promise<void> {
     const { type, result } = status;
+    if (this.signedJobOf(status) === null && (await this.isForeign(status, tenantId))) {
+      this.count(status, "foreign");
+      return;
+    }
     const report = { tenantId, jobId, type, result, suppressRecipient: null };
     this.count(status, await observeReport(this.ports, report));
+  }
+
+  /** Whether a number says it that the tenant does not send from. */
+  private async isForeign({ phoneNumberId }: WhatsappStatus, tenantId: string): Promise<boolean> {
+    const { directory, platform } = this.ports;
+    if (phoneNumberId === null) return false;
+    const tenant = await directory.byId(tenantId);
+    const senders = [tenant?.whatsapp.sender, platform.whatsapp];
+    return !senders.some((sender) => sender?.phoneNumberId === phoneNumberId);
   }
 
   private count({ type }: WhatsappStatus, result: string): void {

@@ -1,19 +1,18 @@
 import { chatErrorText } from "../core/chat-error-text.ts";
-import { isJobId } from "../core/ids.ts";
 import type { IncomingMessage } from "../core/incoming-messages.ts";
-import type { JobAddress } from "../core/journal.ts";
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import { limits } from "../core/limits.ts";
-import { TENANT_ID } from "../core/tenant.ts";
 
 /** What the provider says of one message that was handed over. */
 export interface WhatsappStatus {
   /** The provider's id of the message. */
   readonly messageId: string;
+  /** The provider's id of the number that sent it; null where the call names none. */
+  readonly phoneNumberId: string | null;
   readonly type: "sent" | "delivered" | "read" | "failed";
   readonly result: JsonObject;
-  /** The job that the message says it is of, or null where it says none. */
-  readonly job: JobAddress | null;
+  /** What was sent along to be repeated, by whoever sent it; null where nothing was. */
+  readonly callbackData: string | null;
 }
 
 export interface WhatsappWebhook {
@@ -53,15 +52,15 @@ function readValue(value: JsonObject, found: Found): void {
   const { statuses, messages } = value;
   // Changes of other fields (an account's review, a template's) have neither.
   if (statuses === undefined && messages === undefined) found.ignored += 1;
-  if (statuses !== undefined) for (const status of members(statuses, found)) readStatus(status, found);
+  const phoneNumberId = phoneNumberIdOf(value["metadata"]);
+  if (statuses !== undefined) for (const one of members(statuses, found)) readStatus(one, { found, phoneNumberId });
   if (messages === undefined) return;
   const names = namesOf(value["contacts"]);
-  const phoneNumberId = phoneNumberIdOf(value["metadata"]);
   for (const message of members(messages, found)) readMessage(message, { found, names, phoneNumberId });
 }
 
-function readStatus(status: JsonObject, found: Found): void {
-  const { id, status: word } = status;
+function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Surroundings, "names">): void {
+  const { id, status: word, biz_opaque_callback_data: data } = status;
   if (!isName(id) || typeof word !== "string") {
     found.misshapen += 1;
     return;
@@ -72,7 +71,8 @@ function readStatus(status: JsonObject, found: Found): void {
     return;
   }
   const result = type === "failed" ? { error: failureOf(status["errors"]) } : {};
-  found.statuses.push({ messageId: id, type, result, job: jobOf(status["biz_opaque_callback_data"]) });
+  const callbackData = typeof data === "string" ? data : null;
+  found.statuses.push({ messageId: id, phoneNumberId, type, result, callbackData });
 }
 
 const STATUSES = ["sent", "delivered", "read", "failed"] as const;
@@ -116,14 +116,6 @@ function phoneNumberIdOf(metadata: Json | undefined): string | null {
   return isName(id) ? id : null;
 }
 
-/** `<tenant>/<job id>`, as the channel writes it; null for what is not that. Anybody's text: other senders write theirs. */
-function jobOf(text: Json | undefined): JobAddress | null {
-  if (typeof text !== "string" || text.length > ADDRESS_CHARS_MAX) return null;
-  const slash = text.indexOf("/");
-  const [tenantId, jobId] = [text.slice(0, Math.max(slash, 0)), text.slice(slash + 1)];
-  return TENANT_ID.test(tenantId) && isJobId(jobId) ? { tenantId, jobId } : null;
-}
-
 /** What went wrong, for the tenant. Statuses have the codes of the answers to calls. */
 function failureOf(errors: Json | undefined): string {
   const [error] = Array.isArray(errors) ? errors : [];
@@ -142,7 +134,6 @@ function isText(value: Json | undefined): value is string {
 
 const NO_REASON = "the provider could not deliver the message";
 const NAME_CHARS_MAX = 256;
-const ADDRESS_CHARS_MAX = 100;
 
 /** The objects in a list. What is no list, or is in it and no object, is counted. */
 function members(list: Json | undefined, found: Found): readonly JsonObject[] {

@@ -20,6 +20,17 @@ export type FormatMode = "migrate" | "refuse";
 const script = new Script(migrateLua, "run");
 const FORMAT = "format";
 
+/** Why a queue of another format is left alone. */
+export function foreignFormat(format: number): ConfigurationError {
+  const remedy =
+    format < QUEUE_FORMAT
+      ? "Stop all processes of the former release and run npm start -- migrate."
+      : "Start a release that reads it.";
+  return new ConfigurationError(
+    `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. ${remedy}`,
+  );
+}
+
 /** What all processes of a queue must agree on. */
 export class Meta {
   constructor(
@@ -31,6 +42,7 @@ export class Meta {
     return this.connection.hgetall(META_KEY).catch(fail);
   }
 
+  /** Writes a field down if nobody has before; answers what it is then. */
   async claim(field: string, value: string): Promise<string> {
     await this.connection.hsetnx(META_KEY, field, value).catch(fail);
     return (await this.connection.hget(META_KEY, field).catch(fail)) ?? value;
@@ -45,22 +57,17 @@ export class Meta {
     return Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
   }
 
+  /**
+   * Makes sure that the queue has the format that this release writes: a new queue gets it, an older one is migrated where
+   * `mode` says so. Rejects with `ConfigurationError` where it must not be touched. Before any other call.
+   */
   async openFormat(mode: FormatMode): Promise<void> {
     const format = await this.format();
     if (format === QUEUE_FORMAT) {
       await this.claim(FORMAT, String(QUEUE_FORMAT));
       return;
     }
-    if (format !== 1) {
-      throw new ConfigurationError(
-        `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. Start a release that reads it.`,
-      );
-    }
-    if (mode === "refuse") {
-      throw new ConfigurationError(
-        `REDIS_URL: the queue has format 1, this release reads ${QUEUE_FORMAT}. Stop all processes of the former release and run npm start -- migrate.`,
-      );
-    }
+    if (format !== 1 || mode === "refuse") throw foreignFormat(format);
     await this.migrate();
   }
 

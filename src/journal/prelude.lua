@@ -37,8 +37,8 @@
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <box entry>". Then a line an event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- While the job has not ended also, for each type (clicked: type and result) at most once, a report that waits for its end: "!<type> <result>".
--- A count is "<attempts>", or "<attempts>+<waits>" where there were waits that cost no attempt. The sum of both is the
--- number of the settlement, by which its repeats are known.
+-- A count is "<attempts>", or "<attempts>+<waits>" where there were waits that cost no attempt, and in a box entry that was
+-- lent. The sum of both is the number of the settlement, by which its repeats are known.
 -- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
 -- failed f, suppressed x. Events: see codec.ts.
 --
@@ -138,6 +138,15 @@ local function quarantine(prefix, said, what, where, why, text)
   redis.call('LTRIM', prefix .. ':quarantine', 0, 999)
   said[#said + 1] = what
   said[#said + 1] = where
+end
+
+-- A box's entry: it leaves the box, and the load of its tenant, as far as its text tells what it counted for.
+local function quarantine_entry(prefix, said, box, id, why, text)
+  quarantine(prefix, said, 'entry', box .. ' ' .. id, why, text)
+  if redis.call('XDEL', prefix .. ':box:' .. box, id) == 0 then return end
+  local ended = {}
+  count_ended(ended, box:match('^[^/]+'), text and payload_bytes(text) or 0)
+  unload(prefix, ended)
 end
 
 -- A job id is 36 characters, the ninth of them a dash.

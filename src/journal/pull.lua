@@ -117,8 +117,7 @@ local function read_box(box, after, entries_max, box_room)
         read[#read + 1] = entry
         room, box_room, is_first = room - bytes, box_room - bytes, false
       else
-        quarantine(prefix, said, 'entry', box .. ' ' .. entry[1], 'not a box entry', value)
-        redis.call('XDEL', key, entry[1])
+        quarantine_entry(prefix, said, box, entry[1], 'not a box entry', value)
       end
       from = '(' .. entry[1]
     end

@@ -53,8 +53,8 @@ function decodeJobs(box: Mailbox, cells: readonly string[]) {
     try {
       jobs.push(decodeEntry(box.tenantId, id, text, cells[at + 2] ?? ""));
     } catch (error) {
-      const [name, why] = [encodeBox(box), error instanceof Error ? error.message : String(error)];
-      unreadable.push({ what: "entry", where: `${name} ${id}`, why, text, entry: [name, id] });
+      const why = error instanceof Error ? error.message : String(error);
+      unreadable.push({ at: ["entry", encodeBox(box), id], why, text });
     }
   }
   return { jobs, unreadable };

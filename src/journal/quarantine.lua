@@ -1,9 +1,13 @@
 -- Puts away what only its reader finds that it cannot read.
 -- KEYS: the shard's prefix.
--- ARGV: what it is, where, why it cannot be read, its text, and where it is a box's entry the box and the entry's id.
+-- ARGV: why it cannot be read, its text, what it is ("entry" of a box, "row" of the outbox) and where: the box and the
+--       entry's id, or the batch.
 -- Returns 1.
 
-local prefix = KEYS[1]
-quarantine(prefix, {}, ARGV[1], ARGV[2], ARGV[3], ARGV[4])
-if ARGV[6] then redis.call('XDEL', prefix .. ':box:' .. ARGV[5], ARGV[6]) end
+local prefix, why, text = KEYS[1], ARGV[1], ARGV[2]
+if ARGV[3] == 'entry' then
+  quarantine_entry(prefix, {}, ARGV[4], ARGV[5], why, text)
+else
+  quarantine(prefix, {}, ARGV[3], ARGV[4], why, text)
+end
 return 1

@@ -6,14 +6,11 @@ import { Script } from "./script.ts";
 
 const script = new Script(quarantineLua, "run");
 
-/** What cannot be read, and where it was. */
+/** What cannot be read, and where it was: an entry of a box, which it leaves, or a row of a batch. */
 export interface Unreadable {
-  readonly what: "entry" | "row";
-  readonly where: string;
+  readonly at: readonly ["entry", box: string, id: string] | readonly ["row", batch: string];
   readonly why: string;
   readonly text: string;
-  /** An entry's box and id: it leaves the box. */
-  readonly entry?: readonly [box: string, id: string];
 }
 
 /**
@@ -25,9 +22,10 @@ export class Quarantine {
     private readonly telemetry: Telemetry,
   ) {}
 
-  async put(shard: number, { what, where, why, text, entry }: Unreadable): Promise<void> {
-    await script.run(this.connection, [shardPrefix(shard)], [what, where, why, text, ...(entry ?? [])]);
-    this.tell(shard, [what, where]);
+  async put(shard: number, { at, why, text }: Unreadable): Promise<void> {
+    await script.run(this.connection, [shardPrefix(shard)], [why, text, ...at]);
+    const [what, ...where] = at;
+    this.tell(shard, [what, where.join(" ")]);
   }
 
   /** Of what a script has put away: what and where, in turn. */

@@ -43,7 +43,7 @@ export class RecordCalls {
 
   /** Once. */
   private async putAway(shard: number, row: Unreadable): Promise<void> {
-    const name = `${row.where} ${row.text}`;
+    const name = `${row.at.join(" ")} ${row.text}`;
     if (this.unreadable.has(name)) return;
     await this.quarantine.put(shard, row);
     this.unreadable.add(name);
@@ -59,7 +59,7 @@ function decodeRows(texts: readonly string[], token: string) {
         rows.push(decodeRow(line));
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        unreadable.push({ what: "row", where: token, why, text: line });
+        unreadable.push({ at: ["row", token], why, text: line });
       }
     }
   }

@@ -37,7 +37,6 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { decodeRecord, encodeBox } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { type FormatMode, Meta } from "./format.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
@@ -85,7 +84,6 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
   private readonly settler: SettleCalls;
   private readonly recording: RecordCalls;
   private readonly leaseCalls: RedisLeases;
-  private readonly agreed: Meta;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly mailListeners = new Set<(shard: number) => void>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
@@ -113,7 +111,6 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     this.puller = new Puller(this.bulk, quarantine);
     this.settler = new SettleCalls(this.owner, quarantine);
     this.recording = new RecordCalls(this.bulk, quarantine);
-    this.agreed = new Meta(this.owner, telemetry);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
@@ -133,24 +130,6 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
 
   private connections(): readonly RedisConnection[] {
     return [this.front, this.leaseLine, this.bulk, this.owner, this.subscriber];
-  }
-
-  /**
-   * Makes sure that the queue has the format that this release writes: a new queue gets it, an older one is migrated where
-   * `mode` says so. Rejects with `ConfigurationError` where it must not be touched. Before any other call.
-   */
-  openFormat(mode: FormatMode): Promise<void> {
-    return this.agreed.openFormat(mode);
-  }
-
-  /** What is written down beside the queue for all processes to agree on: format and identities. */
-  meta(): Promise<Record<string, string>> {
-    return this.agreed.read();
-  }
-
-  /** Writes a field down if nobody has before; answers what it is then. */
-  claimMeta(field: string, value: string): Promise<string> {
-    return this.agreed.claim(field, value);
   }
 
   /**

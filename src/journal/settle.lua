@@ -127,7 +127,7 @@ for at = FIRST, #ARGV, EACH do
     local is_over = not (is_retry or is_lent)
     if how == 'w' then
       waits = waits + 1
-    elseif not is_lent or #kept > 0 then
+    elseif not is_lent then
       attempts = attempts + 1
     end
     -- What has been running does not look pending again; what is lent looks as it did.
@@ -151,7 +151,9 @@ for at = FIRST, #ARGV, EACH do
       if #kept > 0 then record = take_reports(record, row, kept) end
       if result ~= '' then record = record .. '\n=' .. result end
     else
-      value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count_text(attempts, waits), 1)
+      -- What was lent is seen to have been out, also before anything of it counts: it may be reported on before it comes back.
+      local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
+      value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)
       park(job, box, is_lent and '!' .. token or '', value, detail)
       loans[job] = is_lent and detail or nil
     end

@@ -11,7 +11,12 @@ import { requireTenant, requireTenantId } from "./require-tenant.ts";
 import { keys } from "./schema.ts";
 
 const KEY_ID = /^key_[0-9A-Za-z]{16}$/;
-const KEY_ID_CHARS = 16;
+/** In the id of every key that has a checksum. Former releases' ids have no zero. */
+const CHECKED = "key_0";
+const RANDOM_ID_CHARS = 15;
+
+/** Tells the ids of keys with a checksum, as a pattern for `like`. */
+export const CHECKED_KEY_IDS = `${CHECKED.replace("_", "\\_")}%`;
 
 export interface KeyRepositoryOptions {
   readonly database: Database;
@@ -26,7 +31,7 @@ export class KeyRepository {
   /** No snapshot shows a new key: nobody can have asked for it before. */
   async create(tenantId: string): Promise<{ key_id: string; api_key: string }> {
     const { database, clock, random } = this.options;
-    const id = `key_${randomText(random, KEY_ID_CHARS)}`;
+    const id = `${CHECKED}${randomText(random, RANDOM_ID_CHARS)}`;
     const apiKey = newApiKey(random);
     await database.write(async (transaction) => {
       await requireTenant(transaction, tenantId);

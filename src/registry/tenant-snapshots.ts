@@ -4,7 +4,8 @@ import { type Clock, sleep } from "../core/clock.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../core/tenant.ts";
-import { apiKeyHash, isApiKey } from "./api-key.ts";
+import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
+import { FormerKeys } from "./former-keys.ts";
 import { LookUps } from "./look-ups.ts";
 import { RecentMisses } from "./recent-misses.ts";
 import type { TenantSource } from "./tenant-source.ts";
@@ -64,6 +65,7 @@ export class TenantSnapshots implements TenantDirectory {
   private readonly unknownKeys = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
   private readonly tenantLookUps: LookUps<Snapshot | null>;
   private readonly keyLookUps: LookUps<string | null>;
+  private readonly formerKeys: FormerKeys;
   private readonly keyLoads = new Map<string, Promise<Tenant | null>>();
   /** Counts the calls of `drop` (S1), and what they named while a key is being loaded. */
   private drops = 0;
@@ -86,6 +88,7 @@ export class TenantSnapshots implements TenantDirectory {
     this.trustedUntilMs = nowMs + TRUSTED_MS;
     this.sweptAtMs = nowMs;
     const { source, clock } = options;
+    this.formerKeys = new FormerKeys({ read: (limit) => source.hashesOfFormerKeys(limit), clock });
     this.tenantLookUps = new LookUps({
       read: (tenantIds) => this.readTenants(tenantIds),
       missing: null,
@@ -114,7 +117,8 @@ export class TenantSnapshots implements TenantDirectory {
       if (snapshot?.isCurrent) return served(snapshot, nowMs);
       if (this.unknownKeys.has(apiKey, nowMs)) return null;
     }
-    return isApiKey(apiKey) ? this.loadKey(apiKey) : null;
+    if (!isApiKey(apiKey)) return null;
+    return hasChecksum(apiKey) ? this.loadKey(apiKey) : this.loadFormerKey(apiKey);
   }
 
   byIdNow(tenantId: string): Tenant | null | undefined {
@@ -260,6 +264,12 @@ export class TenantSnapshots implements TenantDirectory {
     });
     this.keyLoads.set(apiKey, started);
     return started;
+  }
+
+  private loadFormerKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
+    const load = (mayBe: boolean) => (mayBe ? this.loadKey(apiKey) : null);
+    const mayBe = this.formerKeys.mayHave(apiKey);
+    return typeof mayBe === "boolean" ? load(mayBe) : mayBe.then(load);
   }
 
   private async readKey(apiKey: string): Promise<Tenant | null> {

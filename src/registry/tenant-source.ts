@@ -1,7 +1,8 @@
-import { asc, eq, gt, inArray } from "drizzle-orm";
+import { asc, eq, gt, inArray, notLike } from "drizzle-orm";
 import type { Clock } from "../core/clock.ts";
 import type { Plan, Tenant } from "../core/tenant.ts";
 import type { Database } from "./database.ts";
+import { CHECKED_KEY_IDS } from "./key-repository.ts";
 import { keys, plans, registryState, tenants } from "./schema.ts";
 import { TenantReading } from "./tenant-reading.ts";
 import type { Vault } from "./vault.ts";
@@ -37,6 +38,14 @@ export class TenantSource {
         .where(inArray(keys.hash, [...hashes])),
     );
     return new Map(rows.map(({ hash, tenantId }) => [hash, tenantId]));
+  }
+
+  /** The hashes of keys from before keys had a checksum, so many at most. */
+  async hashesOfFormerKeys(limit: number): Promise<readonly string[]> {
+    const rows = await this.database.read((db) =>
+      db.select({ hash: keys.hash }).from(keys).where(notLike(keys.id, CHECKED_KEY_IDS)).limit(limit),
+    );
+    return rows.map(({ hash }) => hash);
   }
 
   /** Those that exist. One that cannot be read, as its secrets do not open, fails alone. */

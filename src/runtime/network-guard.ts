@@ -17,11 +17,11 @@ export interface NetworkGuardOptions {
  * changes in between gains nothing.
  */
 export class NetworkGuard implements OutboundGuard {
-  private readonly allowed = new BlockList();
+  private readonly allowed: BlockList;
 
   /** Throws `TypeError` where an entry of `allow` is no CIDR. */
   constructor(private readonly options: NetworkGuardOptions) {
-    for (const network of options.allow) addNetwork(this.allowed, network);
+    this.allowed = listOf(options.allow);
   }
 
   async routeTo(host: string): Promise<OutboundRoute> {
@@ -31,52 +31,72 @@ export class NetworkGuard implements OutboundGuard {
     } catch (error) {
       // What getaddrinfo says for a name that does not exist (RFC 3493, 6.1), in the words of the runtime.
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
-      if (code === "ENOTFOUND" || code === "ENODATA") return { kind: "refused", why: "does not exist" };
+      if (code === "ENOTFOUND" || code === "ENODATA") {
+        return { kind: "refused", cause: "absent", why: "does not exist" };
+      }
       return { kind: "unanswered", why: "could not be looked up" };
     }
   }
 
   private judge(addresses: readonly string[]): OutboundRoute {
     const [address] = addresses;
-    if (address === undefined) return { kind: "refused", why: "has no address" };
+    if (address === undefined) return { kind: "refused", cause: "absent", why: "has no address" };
     const configured = addresses.every((one) => this.isConfigured(one));
-    if (configured || addresses.every((one) => this.mayReach(one))) return { kind: "allowed", address, configured };
-    return { kind: "refused", why: "is at an address that must not be connected to" };
+    if (configured || addresses.every((one) => this.mayReach(one))) {
+      return { kind: "allowed", address, addresses, configured };
+    }
+    return { kind: "refused", cause: "forbidden", why: "is at an address that must not be connected to" };
   }
 
   private isConfigured(address: string): boolean {
-    return this.allowed.check(address, familyOf(address));
+    return isOn(this.allowed, address);
   }
 
   private mayReach(address: string): boolean {
-    if (this.isConfigured(address)) return true;
-    return this.options.publicAllowed && !SPECIAL.check(address, familyOf(address));
+    return this.isConfigured(address) || (this.options.publicAllowed && isPublic(address));
   }
 }
 
 /**
- * Networks that are not the public Internet: the special-purpose registries of IANA (RFC 6890), and IPv6 ranges that
- * stand for IPv4 addresses. An IPv4 rule holds of its mapped form (`::ffff:…`) as well.
+ * IPv4: all but what IANA's registry of special-purpose addresses keeps from the public Internet (RFC 6890), and the
+ * public address at which one cloud serves its machines their configuration.
  */
-const SPECIAL = new BlockList();
 // biome-ignore format: a list of networks
-const SPECIAL_NETWORKS = [
+const SPECIAL_IPV4 = listOf([
   "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
   "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-  "224.0.0.0/4", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23",
-  "2001:db8::/32", "2002::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
-];
-for (const network of SPECIAL_NETWORKS) addNetwork(SPECIAL, network);
+  "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
+]);
+
+/**
+ * IPv6 is the other way round: nothing but global unicast addresses (RFC 4291, 2.5.4). Whatever else there is, or will
+ * be, is local, or stands for an IPv4 address: mapped, translated (`::ffff:0:…`, `64:ff9b::…`), compatible.
+ */
+const GLOBAL_IPV6 = listOf(["2000::/3"]);
+/** Among them: protocols and Teredo, documentation, 6to4, and the former 6bone. */
+const SPECIAL_IPV6 = listOf(["2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20"]);
+
+function isPublic(address: string): boolean {
+  if (isIP(address) === 4) return !isOn(SPECIAL_IPV4, address);
+  return isIP(address) === 6 && isOn(GLOBAL_IPV6, address) && !isOn(SPECIAL_IPV6, address);
+}
+
+/** A name, for example, is on no list. */
+function isOn(list: BlockList, address: string): boolean {
+  const family = isIP(address);
+  // A zone is of this machine, and no list knows it.
+  return family !== 0 && !address.includes("%") && list.check(address, family === 6 ? "ipv6" : "ipv4");
+}
 
 async function systemAddressesOf(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
 }
 
-function familyOf(address: string): "ipv4" | "ipv6" {
-  return isIP(address) === 6 ? "ipv6" : "ipv4";
-}
-
-function addNetwork(list: BlockList, network: string): void {
-  const [address = "", prefix = ""] = network.split("/");
-  list.addSubnet(address, Number(prefix), familyOf(address));
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", prefix = ""] = network.split("/");
+    list.addSubnet(address, Number(prefix), isIP(address) === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
 }

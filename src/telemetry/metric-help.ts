@@ -21,6 +21,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["references_not_kept", "Sent messages whose job was settled although no callback can find it by the message's id."],
   ["http_requests", "Requests that were answered, by route, method and status."],
   ["http_request_seconds", "Time from a request to its answer, in seconds."],
+  [
+    "operator_tokens_refused",
+    "Wrong operator tokens, by how they were refused: wrong, or slowed (told to wait, not counted).",
+  ],
   ["ledger_rows_recorded", "Events that were copied into the ledger."],
   ["ledger_batches_recorded", "Batches that were copied into the ledger."],
   ["quarantined", "What could not be decoded or stored and was set aside, for a person to look at."],

@@ -157,6 +157,8 @@ describe("the operator API", () => {
     ["a longer one", `Bearer ${OPERATOR_TOKEN}x`],
     ["a tenant's key", null],
   ])("is 401 at every address, existing or not: %s", async (_case, authorization) => {
+    // Of its own, because wrong tokens are counted.
+    const front = await Front.start();
     const headers = authorization === null ? { "X-API-Key": front.apiKey } : { Authorization: authorization };
     const calls = [
       ["GET", "/tenants"],
@@ -175,6 +177,7 @@ describe("the operator API", () => {
       expect(answer.headers.get("www-authenticate")).toStartWith("Bearer");
       expect(answer.body["error"]).toBeString();
     }
+    await front.stop();
   });
 
   test("with the token answers, and is 404 where there is nothing", async () => {

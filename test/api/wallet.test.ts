@@ -157,6 +157,17 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     ],
     ["another issuer", google({ class_id: "44.c" }), "pass_data.class_id must begin with 33."],
     ["a contradiction", google({ object_data: { id: "33.x" } }), "pass_data.object_data.id must be the object_id"],
+    [
+      "a contradiction in another spelling",
+      google({ object_data: { class_id: "33.theirs" } }),
+      "pass_data.object_data.class_id must be left out",
+    ],
+    ["a link that is no list", google({ object_data: { linkedObjectIds: "33.x" } }), "linkedObjectIds must be a list"],
+    [
+      "a link to nothing",
+      google({ object_data: { linkedOfferIds: [7] } }),
+      "linkedOfferIds[0] must be the id of an object",
+    ],
     ["an unknown template", { template_id: "no-such" }, 'there is no wallet template with the template_id "no-such"'],
   ])("%s", async (_case, body, error) => {
     const [before, queued] = [await world.balance(), world.front.journal.queued.length];
@@ -180,6 +191,24 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     // That a pass is asked for claims nothing: its job may fail.
     await create(google({ class_id: "33.nobodys" }));
     expect(await world.registry.googleClasses.ownerOf("33.nobodys")).toBeNull();
+  });
+
+  test("a Google pass that is linked to another tenant's, also by an update", async () => {
+    const theirs = google();
+    expect((await create(theirs, asKey(await tenant("neighbour")))).status).toBe(202);
+    const linkedObjectIds = [theirs.pass_data.object_id];
+    for (const links of [{ linkedObjectIds }, { linked_object_ids: linkedObjectIds }]) {
+      const [before, queued] = [await world.balance(), world.front.journal.queued.length];
+      const answer = await create(google({ object_data: links }));
+      expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("no pass of yours")]);
+      expect([await world.balance(), world.front.journal.queued.length]).toEqual([before, queued]);
+    }
+    const mine = google();
+    await create(mine);
+    const { passId } = await world.deliverLast();
+    expect((await put(passId, { pass_data: { linkedObjectIds } })).status).toBe(400);
+    expect((await put(passId, { pass_data: { linkedObjectIds: [mine.pass_data.object_id] } })).status).toBe(202);
+    expect((await create(google({ object_data: { linkedObjectIds: [mine.pass_data.object_id] } }))).status).toBe(202);
   });
 
   test("a serial that was used", async () => {

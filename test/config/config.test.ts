@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configTable, loadConfig } from "../../src/config.ts";
+import { configTable, doubtsAbout, loadConfig } from "../../src/config.ts";
 import { ConfigurationError } from "../../src/core/errors.ts";
 
 const folders: string[] = [];
@@ -161,6 +161,7 @@ test.each([
   ["CLICKHOUSE_URL", "clickhouse://user:hunter2@ch"],
   ["SMTP_URL", "mail.example.com:hunter2"],
   ["OPERATOR_TOKEN", "hunter2"],
+  ["METRICS_TOKEN", "hunter2"],
   ["MASTER_KEY", "hunter2"],
   ["MASTER_KEY", `${KEY},hunter2`],
   ["WEBHOOK_SECRET", "hunter2"],
@@ -189,6 +190,7 @@ test.each([
   [{ PROVIDERS: "live" }, "SMTP_URL is unset"],
   [{ CLICKHOUSE_CLUSTER: "main" }, "CLICKHOUSE_URL is unset"],
   [{ ROLES: "maillog" }, "MAIL_LOG is unset"],
+  [{ METRICS_HOST: "10.0.0.1" }, "METRICS_PORT is unset"],
   [{ WHATSAPP_PHONE_NUMBER_ID: "123" }, "WHATSAPP_ACCESS_TOKEN is unset"],
   [{ WHATSAPP_ACCESS_TOKEN: "token" }, "WHATSAPP_PHONE_NUMBER_ID is unset"],
 ])("%j alone contradicts what is missing", (environment, line) => {
@@ -210,6 +212,29 @@ test("a secret that is set is used, and none is made up in its place", () => {
   const config = loadConfig({ WAYBILL_HOME: home, OPERATOR_TOKEN: "0123456789abcdef", MASTER_KEY: KEY });
   expect(config.operatorToken).toBe("0123456789abcdef");
   expect(readdirSync(home)).toEqual(["webhook-secret"]);
+});
+
+test("a short operator token is enough where nobody else can connect, or nobody is answered", () => {
+  const short = { OPERATOR_TOKEN: "0123456789abcdef" };
+  for (const HOST of ["127.0.0.1", "127.9.8.7", "::1", "localhost"]) expect(problemsOf({ ...short, HOST })).toEqual([]);
+  expect(problemsOf({ ...short, HOST: "0.0.0.0", ROLES: "dispatcher" })).toEqual([]);
+  expect(problemsOf({ OPERATOR_TOKEN: "0123456789abcdef".repeat(2), HOST: "0.0.0.0" })).toEqual([]);
+  // The one that is made is long enough anywhere; one that was written into its file in its place may not be.
+  const home = freshHome();
+  loadConfig({ WAYBILL_HOME: home, HOST: "0.0.0.0" });
+  writeFileSync(join(home, "operator-token"), "0123456789abcdef\n");
+  expect(() => loadConfig({ WAYBILL_HOME: home, HOST: "0.0.0.0" })).toThrow("OPERATOR_TOKEN has 16 characters");
+});
+
+test("a short operator token behind a proxy is taken, and warned of", () => {
+  const doubts = (environment: Record<string, string>) =>
+    doubtsAbout(loadConfig({ WAYBILL_HOME: freshHome(), OPERATOR_TOKEN: "0123456789abcdef", ...environment }));
+  expect(doubts({ PUBLIC_URL: "https://send.example.com" })).toEqual([
+    expect.stringContaining("OPERATOR_TOKEN has 16 characters, and PUBLIC_URL is an address that others reach"),
+  ]);
+  expect(doubts({ PUBLIC_URL: "https://send.example.com", OPERATOR_TOKEN: "0123456789abcdef".repeat(2) })).toEqual([]);
+  for (const PUBLIC_URL of ["", "http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost"])
+    expect(doubts({ PUBLIC_URL })).toEqual([]);
 });
 
 test("processes that start together get the same secrets", async () => {

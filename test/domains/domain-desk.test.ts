@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createPublicKey } from "node:crypto";
+import { join } from "node:path";
 import { SmtpProbe } from "../../src/channels/email/smtp-probe.ts";
 import type { DomainView } from "../../src/core/domain.ts";
 import { DomainDesk } from "../../src/domains/domain-desk.ts";
@@ -29,7 +30,7 @@ let view: DomainView;
 
 beforeAll(async () => {
   home = await temporaryHome();
-  database = await openPglite(home.path);
+  database = await openPglite(join(home.path, "postgres"));
   await migrate(database.db);
   registry = await openTestRegistry(database);
   dns = await DnsServer.start();

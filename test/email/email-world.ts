@@ -2,12 +2,15 @@ import type { EmailPayload } from "../../src/core/email.ts";
 import { JobIds } from "../../src/core/ids.ts";
 import type { QueuedJob } from "../../src/core/job.ts";
 import { LinkTokens } from "../../src/links/link-tokens.ts";
+import { NetworkGuard } from "../../src/runtime/network-guard.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 
 export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
+/** Lets tenants' own relays be on this machine, where those of the tests are, and nowhere else. */
+export const HERE = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false });
 /** Where the links of the tests' messages lead, and what signs them. */
-export const LINKS = { publicUrl: "https://send.test", links: linkTokens, clock: systemClock };
+export const LINKS = { publicUrl: "https://send.test", links: linkTokens, clock: systemClock, ownRelays: HERE };
 
 const ids = new JobIds(systemClock, systemRandom);
 

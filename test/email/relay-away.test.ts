@@ -268,7 +268,7 @@ test("a relay is named without its credentials, and known by them", () => {
     isOwn: false,
   });
   expect(channel.relayOf(owner("smtps://me:mine@mx.acme.test"))).toEqual({
-    key: "smtps://me:mine@mx.acme.test",
+    key: "own smtps://me:mine@mx.acme.test",
     name: "mx.acme.test:465",
     isOwn: true,
   });

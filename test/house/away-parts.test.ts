@@ -10,9 +10,9 @@ test("relays of the platform are named, those of tenants are counted, and what i
   away.addPart("mail log", () => ({ up: true, sinceMs: 800_000 }));
   away.addRelays({
     away: () => [
-      { channel: "email", relay: "smtp.example.com:25", isOwn: false, sinceMs: 5_000 },
-      { channel: "email", relay: "mail.tenant.example:587", isOwn: true, sinceMs: 9_000 },
-      { channel: "email", relay: "mx.other.example:25", isOwn: true, sinceMs: 2_000 },
+      { channel: "email", relay: "smtp.example.com:25", isOwn: false, forMs: 5_000 },
+      { channel: "email", relay: "mail.tenant.example:587", isOwn: true, forMs: 9_000 },
+      { channel: "email", relay: "mx.other.example:25", isOwn: true, forMs: 2_000 },
     ],
   });
   expect(away.list()).toEqual([

@@ -15,6 +15,8 @@ interface Call {
   readonly body: any;
 }
 
+/** The tenant's own. */
+const NUMBER = "777";
 const calls: Call[] = [];
 let provider: Bun.Server<undefined>;
 let waybill: Waybill;
@@ -37,7 +39,7 @@ function startProvider() {
 }
 
 async function callBack(statuses: readonly object[], messages: readonly object[] = []): Promise<void> {
-  const { body, signature } = signed(JSON.stringify(webhookBody({ statuses, messages })), secret);
+  const { body, signature } = signed(JSON.stringify(webhookBody({ statuses, messages }, NUMBER)), secret);
   const headers = { "X-Hub-Signature-256": signature };
   const response = await fetch(`${waybill.url}/webhook/whatsapp`, { method: "POST", headers, body });
   expect([response.status, await response.json()]).toEqual([200, { status: "received" }]);
@@ -58,7 +60,7 @@ afterAll(async () => {
 
 test("a message sent by an alias is followed by its id alone, also by a status that overtakes its id", async () => {
   await waybill.operator("PATCH", "/tenants/demo", { allow_custom: ["whatsapp"] });
-  const sender = { phone_number_id: "777", access_token: "own-token" };
+  const sender = { phone_number_id: NUMBER, access_token: "own-token" };
   expect((await waybill.operator("PUT", "/tenants/demo/credentials/whatsapp", sender)).status).toBe(204);
   const alias = { meta_name: "order_hx01", language_code: "pt_BR", header: { type: "image", id: "42" } };
   expect((await waybill.operator("PUT", "/tenants/demo/aliases/order", alias)).status).toBe(200);
@@ -67,8 +69,10 @@ test("a message sent by an alias is followed by its id alone, also by a status t
   const { status: code, body } = await waybill.request(waybill.demoKey, "POST", "/v1/send/whatsapp", send);
   expect([code, body.status]).toEqual([202, "pending"]);
   expect(await finalJob(waybill, waybill.demoKey, body.job_id)).toMatchObject({ status: "success", result: {} });
-  const call = calls.find(({ body: sent }) => sent.biz_opaque_callback_data === `demo/${body.job_id}`);
-  expect(call?.path).toEndWith("/777/messages");
+  const call = calls.find(({ body: sent }) =>
+    sent.biz_opaque_callback_data.startsWith(`demo/${body.job_id}/${NUMBER}/`),
+  );
+  expect(call?.path).toEndWith(`/${NUMBER}/messages`);
   expect(call?.authorization).toBe("Bearer own-token");
   expect(call?.body).toMatchObject({
     to: "5491122334455",

@@ -11,14 +11,26 @@ function open(keptMax = 10) {
   return { log: new DeviceLog({ clock, telemetry, keptMax }), telemetry, now };
 }
 
-test("a flood of complaints is cut to so many lines a second, and the next second has room again", () => {
+test("a flood of complaints is cut to so many lines a call and a minute, and the next minute has room again", () => {
   const { log, telemetry, now } = open();
-  const flood = Array.from({ length: 2 * limits.deviceLogLinesPerSecond }, (_, at) => `line ${at}`);
-  for (let call = 0; call < 5; call += 1) log.take(flood);
-  expect(telemetry.lines).toHaveLength(limits.deviceLogLinesPerSecond);
-  now.ms += 1_000;
+  const flood = Array.from({ length: 100 }, (_, at) => `${at} ${"x".repeat(1_000)}`);
+  log.take(flood);
+  expect(telemetry.lines).toHaveLength(limits.deviceLogLinesMax);
+  // Strangers, for ten minutes, a hundred lines a second.
+  for (let second = 0; second < 600; second += 1) {
+    log.take(flood);
+    now.ms += 1_000;
+  }
+  expect(telemetry.lines.length).toBeLessThanOrEqual(11 * limits.deviceLogLinesPerMinute);
+  now.ms += 60_000;
   log.take(["after"]);
   expect(log.latest(1)).toEqual([{ logged_at: "1970-01-01T00:00:00.000Z", message: "after" }]);
+});
+
+test("what a terminal would act upon, or pass for another line, is not written", () => {
+  const { log } = open();
+  log.take(["\u001b[2Jgone\r\nERROR all is lost\u2028\u202etxt\ud800"]);
+  expect(log.latest(1)).toMatchObject([{ message: " [2Jgone ERROR all is lost txt " }]);
 });
 
 test("an endless line is cut, and only the latest lines are kept", () => {

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { UnavailableError } from "../../src/core/errors.ts";
 import type { JobRecord, JobStatus } from "../../src/core/job.ts";
 import { limits } from "../../src/core/limits.ts";
-import { openPglite } from "../../src/embedded/pglite.ts";
 import { PassSweep } from "../../src/intake/pass-sweep.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
 import { migrate } from "../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { openTestRegistry } from "../registry/open-test-registry.ts";
 import { eventually } from "../support/eventually.ts";
+import { openMadePglite } from "../support/made-postgres.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 
@@ -21,7 +21,7 @@ let database: OpenDatabase;
 let registry: OpenRegistry;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-sweep-"));
-  database = await openPglite(join(folder, "postgres"));
+  database = await openMadePglite(join(folder, "postgres"));
   await migrate(database.db);
   registry = await openTestRegistry(database);
   await registry.registry.createTenant({ id: "acme", name: "Acme", tokens: 100 });

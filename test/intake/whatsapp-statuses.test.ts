@@ -8,6 +8,7 @@ import type { LedgerReader } from "../../src/core/ledger.ts";
 import { limits } from "../../src/core/limits.ts";
 import { WhatsappStatuses } from "../../src/intake/whatsapp-statuses.ts";
 import { readWhatsappWebhook } from "../../src/intake/whatsapp-webhook.ts";
+import { CallbackData } from "../../src/links/callback-data.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { PULL, ROOM } from "../journal/journal-pulls.ts";
 import { accept, jobIds, journal, redis, world } from "../journal/journal-world.ts";
@@ -15,12 +16,15 @@ import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../support/tenants.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
-import { status, webhookBody } from "../support/whatsapp-webhook.ts";
+import { PHONE_NUMBER_ID, status, webhookBody } from "../support/whatsapp-webhook.ts";
 
 const WORDS = ["sent", "delivered", "read", "failed"] as const;
 type Word = (typeof WORDS)[number];
 /** What happens to a job: the provider reports, or our own note of the hand-over lands. */
 type Step = Word | "hand-over";
+
+const callbacks = new CallbackData([new Uint8Array(32).fill(9)]);
+const platform = { whatsapp: { phoneNumberId: PHONE_NUMBER_ID, accessToken: "token" } };
 
 type World = Awaited<ReturnType<typeof world>>;
 
@@ -44,6 +48,8 @@ function statusesFor(changes: Partial<ConstructorParameters<typeof WhatsappStatu
   return new WhatsappStatuses({
     journal,
     references: journal,
+    callbacks,
+    platform,
     directory,
     ledger,
     clock: systemClock,
@@ -69,13 +75,18 @@ async function newChatJob(isNamed: boolean): Promise<Sent> {
 async function report(sent: readonly (readonly [Sent, Word])[], to: WhatsappStatuses = statuses): Promise<void> {
   const listed = sent.map(([{ jobId, wamid, isNamed }, word]) =>
     status(wamid, word, {
-      ...(isNamed ? { biz_opaque_callback_data: `acme/${jobId}` } : null),
+      ...(isNamed ? { biz_opaque_callback_data: callbackOf(jobId) } : null),
       ...(word === "failed" ? { errors: [{ code: 131_026, title: "Undeliverable" }] } : null),
     }),
   );
   const body: unknown = JSON.parse(JSON.stringify(webhookBody({ statuses: listed })));
   if (!isJsonObject(body)) throw new Error("a body is an object");
   await to.take(readWhatsappWebhook(body).statuses);
+}
+
+/** What our channel sends along. */
+function callbackOf(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMBER_ID): string {
+  return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
 
 /** Takes the jobs out of the box and notes that they were handed over. */
@@ -205,11 +216,89 @@ describe("statuses of a job", () => {
     const before = await stored();
     const statusesOf = (callback: string) =>
       readWhatsappWebhook(webhookOf([status("wamid.x", "read", { biz_opaque_callback_data: callback })])).statuses;
-    await statuses.take(statusesOf(`globex/${sent.jobId}`));
-    await statuses.take(statusesOf(`acme/${jobIds.next()}`));
+    await statuses.take(statusesOf(callbackOf(sent.jobId, "globex")));
+    await statuses.take(statusesOf(callbackOf(jobIds.next())));
     expect(statuses.held).toBe(0);
     expect(await stored()).toEqual(before);
     expect((await jobOf(sent)).events).toEqual([]);
+  });
+});
+
+describe("statuses that the provider signed for somebody else's number", () => {
+  /** A job that waits for its next try: any report of its message would end it. */
+  async function parked(channel: "email" | "whatsapp"): Promise<string> {
+    const recipient = channel === "email" ? "ann@example.com" : "5491122334455";
+    const jobId = await accept(here.tenant, { channel, recipient });
+    const box = { tenantId: "acme", channel } as const;
+    const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
+    const pulled = await journal.pull(here.lease, { ...PULL, boxes });
+    if (pulled === FENCED) throw new Error("fenced");
+    const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
+    if (job === undefined) throw new Error("the job is not in its box");
+    const retry = { kind: "retry", job, delayMs: 3_600_000, status: "running" } as const;
+    expect(await journal.settle(here.lease, [retry], null)).toBe("settled");
+    return jobId;
+  }
+
+  const say = (wamid: string, data: string | null, number: string) => {
+    const more = data === null ? {} : { biz_opaque_callback_data: data };
+    const body: unknown = JSON.parse(JSON.stringify(webhookBody({ statuses: [status(wamid, "read", more)] }, number)));
+    if (!isJsonObject(body)) throw new Error("a body is an object");
+    return statuses.take(readWhatsappWebhook(body).statuses);
+  };
+
+  test.each(["email", "whatsapp"] as const)("change no job of any tenant: %s", async (channel) => {
+    const jobId = await parked(channel);
+    const before = await journal.job(here.tenant, jobId);
+    const mine = callbackOf(jobIds.next(), "acme", "999");
+    const forged = [
+      `acme/${jobId}`,
+      `acme/${jobId}/999`,
+      `acme/${jobId}/999/`,
+      `acme/${jobId}/999/${mine.split("/")[3]}`,
+      `acme/${jobId}/${PHONE_NUMBER_ID}/${"A".repeat(22)}`,
+      new CallbackData([new Uint8Array(32)]).sign({ tenantId: "acme", jobId, phoneNumberId: "999" }),
+      // What was sent from one number is nothing from another, whatever it is.
+      callbackOf(jobId),
+    ];
+    for (const [i, data] of forged.entries()) {
+      for (const number of i === forged.length - 1 ? ["999"] : ["999", PHONE_NUMBER_ID]) {
+        await say(`wamid.forged.${channel}.${i}`, data, number);
+      }
+    }
+    expect(await journal.job(here.tenant, jobId)).toEqual(before);
+  });
+
+  test("do not follow another number's message by its id, and those of the right number do", async () => {
+    const sent = await newChatJob(false);
+    await handOver([sent]);
+    await say(sent.wamid, null, "999");
+    await say(sent.wamid, callbackOf(sent.jobId), "999");
+    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent"]);
+    await say(sent.wamid, "anything", PHONE_NUMBER_ID);
+    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read"]);
+  });
+
+  test("that were held for their message do not join it either", async () => {
+    const sent = await newChatJob(false);
+    await say(sent.wamid, null, "999");
+    expect(statuses.held).toBe(1);
+    await handOver([sent]);
+    await eventually("nothing is held", () => statuses.held === 0);
+    expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent"]);
+  });
+
+  test("are told from the tenant's own number, and from calls that name none", async () => {
+    const sender = { phoneNumberId: "777", accessToken: "token" };
+    const own = aTenant({ ...here.tenant, whatsapp: { sender, aliases: new Map() } });
+    const [one, two] = [await newChatJob(false), await newChatJob(false)];
+    await handOver([one, two]);
+    statuses = statusesFor({ directory: directoryOf([own]), platform: { whatsapp: null } });
+    await say(one.wamid, null, PHONE_NUMBER_ID);
+    expect((await jobOf(one)).events).toHaveLength(1);
+    await say(one.wamid, null, "777");
+    await say(two.wamid, null, "");
+    for (const sent of [one, two]) expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read"]);
   });
 });
 
@@ -279,25 +368,16 @@ describe("statuses of messages that nobody knows", () => {
     await patient.stop();
   });
 
-  test("of tenants that nobody has are dropped, and looked up one at a time", async () => {
-    let [asked, underWay, together] = [0, 0, 0];
-    const directory = {
-      byApiKey: () => null,
-      byId: async () => {
-        asked += 1;
-        underWay += 1;
-        together = Math.max(together, underWay);
-        await Promise.resolve();
-        underWay -= 1;
-        return null;
-      },
-    };
+  test("that name jobs somebody made up are not looked up by those names", async () => {
+    let asked = 0;
+    const directory = { byApiKey: () => null, byId: () => ((asked += 1), null) };
     const strangers = statusesFor({ directory });
     const named = Array.from({ length: 20 }, (_, i) =>
       status(`wamid.${i}`, "read", { biz_opaque_callback_data: `ghost${i}/${jobIds.next()}` }),
     );
     await strangers.take(readWhatsappWebhook(webhookOf(named)).statuses);
-    expect([asked, together, strangers.held]).toEqual([20, 1, 0]);
+    expect([asked, strangers.held]).toEqual([0, 20]);
+    await strangers.stop();
   });
 
   test("are looked for once more at the end", async () => {

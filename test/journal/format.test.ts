@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { ConfigurationError } from "../../src/core/errors.ts";
 import { limits } from "../../src/core/limits.ts";
-import { QUEUE_FORMAT } from "../../src/journal/format.ts";
+import { Meta, QUEUE_FORMAT } from "../../src/journal/format.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { PULL } from "./journal-pulls.ts";
 import { ACME_MAIL, accept, acquire, journal, pullOne, record, redis, sent } from "./journal-world.ts";
 
@@ -40,19 +41,24 @@ async function writeFormerFormat(): Promise<void> {
   await client.zadd("wb:{members}:dispatcher", 1_767_000_000_000, "former");
 }
 
-beforeEach(() => redis.client.flushall());
+let meta: Meta;
+
+beforeEach(async () => {
+  meta = new Meta(redis.client, new QuietTelemetry());
+  await redis.client.flushall();
+});
 
 describe("the queue's format", () => {
   test("an empty queue gets the one of this release, by however many processes at once", async () => {
-    await Promise.all([journal.openFormat("refuse"), journal.openFormat("migrate"), journal.openFormat("refuse")]);
-    expect(await journal.meta()).toEqual({ format: String(QUEUE_FORMAT) });
+    await Promise.all([meta.openFormat("refuse"), meta.openFormat("migrate"), meta.openFormat("refuse")]);
+    expect(await meta.read()).toEqual({ format: String(QUEUE_FORMAT) });
     await accept(TENANT);
-    await journal.openFormat("refuse");
+    await meta.openFormat("refuse");
   });
 
   test("one that is not known is left alone, with one line", async () => {
     await redis.client.hset("wb:{meta}", "format", String(QUEUE_FORMAT + 1));
-    const refused = await journal.openFormat("migrate").catch((error: unknown) => error);
+    const refused = await meta.openFormat("migrate").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ConfigurationError);
     expect((refused as ConfigurationError).problems).toHaveLength(1);
     expect(String(refused)).toContain(`format ${QUEUE_FORMAT + 1}`);
@@ -61,7 +67,7 @@ describe("the queue's format", () => {
   test("a queue of the former release is refused where others may be using it, and not touched", async () => {
     await writeFormerFormat();
     const before = (await redis.client.keys("*")).toSorted();
-    const refused = await journal.openFormat("refuse").catch((error: unknown) => error);
+    const refused = await meta.openFormat("refuse").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ConfigurationError);
     expect(String(refused)).toContain("npm start -- migrate");
     expect((await redis.client.keys("*")).toSorted()).toEqual(before);
@@ -69,8 +75,8 @@ describe("the queue's format", () => {
 
   test("what the former release wrote is all there after the migration, and goes on as ever", async () => {
     await writeFormerFormat();
-    await journal.openFormat("migrate");
-    await journal.openFormat("refuse");
+    await meta.openFormat("migrate");
+    await meta.openFormat("refuse");
     const lease = await acquire(0, "dispatcher");
     expect(lease.token).toStartWith("8-");
     expect(await journal.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL], nextDueMs: null });
@@ -90,7 +96,7 @@ describe("the queue's format", () => {
 
   test("no payload of a failed job is left, and finished jobs leave: what is recorded first", async () => {
     await writeFormerFormat();
-    await journal.openFormat("migrate");
+    await meta.openFormat("migrate");
     expect(await redis.client.exists(`${P}:failed:${FAILED}`, `${P}:repeated:${QUEUED}`, `${P}:closing`)).toBe(0);
     expect(await redis.client.pttl(`${P}:jobs:${BUCKET}`)).toBe(-1);
     const recorder = await acquire(0, "recorder");
@@ -107,10 +113,10 @@ describe("the queue's format", () => {
 
   test("a migration that was interrupted is done anew", async () => {
     await writeFormerFormat();
-    await journal.openFormat("migrate");
+    await meta.openFormat("migrate");
     await redis.client.hdel("wb:{meta}", "format");
-    await journal.openFormat("migrate");
-    expect(await journal.meta()).toEqual({ format: String(QUEUE_FORMAT) });
+    await meta.openFormat("migrate");
+    expect(await meta.read()).toEqual({ format: String(QUEUE_FORMAT) });
     const recorder = await acquire(0, "recorder");
     await record(recorder, await record(recorder, null));
     await redis.client.set(`${P}:skew`, limits.jobKeptMs + 1_000);
@@ -120,7 +126,7 @@ describe("the queue's format", () => {
 });
 
 test("who writes an identity down first decides it for all", async () => {
-  expect(await journal.claimMeta("registry", "one")).toBe("one");
-  expect(await journal.claimMeta("registry", "two")).toBe("one");
-  expect(await journal.meta()).toEqual({ registry: "one" });
+  expect(await meta.claim("registry", "one")).toBe("one");
+  expect(await meta.claim("registry", "two")).toBe("one");
+  expect(await meta.read()).toEqual({ registry: "one" });
 });

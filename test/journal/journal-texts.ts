@@ -180,7 +180,7 @@ function recordText({
   ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${CHANNEL_LETTER[channel]}${letter}${countText(count)}${entryId === null ? "" : ` ${entryId}`}`;
+  const head = `${tenantId} ${CHANNEL_LETTER[channel]}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
   const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
@@ -195,4 +195,9 @@ function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: 
       ? []
       : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...templateOf(finished)];
   return JSON.stringify([tenantId, jobId, CHANNEL_LETTER[channel], eventId, EVENT_LETTER[type], result, ...ending]);
+}
+
+/** A record leaves out waits of which there were none. */
+function recordCount({ attempts, waits }: { readonly attempts: number; readonly waits: number }): string {
+  return countText(waits === 0 ? { attempts } : { attempts, waits });
 }

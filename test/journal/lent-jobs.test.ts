@@ -98,13 +98,34 @@ describe("a job that is lent", () => {
     expect(ended?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   });
 
+  test("is not handed out again when its provider reports on it after its loan, before anybody reads it", async () => {
+    const { tenant, next, jobId } = await lent(0);
+    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [{ tenantId: "acme" }] });
+    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    const again = first(await pullOne(next, "acme"));
+    expect(again).toMatchObject({ jobId, isReported: true });
+    await journal.settle(next, [retry(again, 0)]);
+    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+  });
+
   test("is not lent at all where its provider has reported already: it ends with success", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
     expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
     await journal.settle(lease, [lend(job)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  });
+
+  test("counts no attempt that may come to nothing when an earlier one is reported on", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    await journal.settle(lease, [retry(first(await pullOne(lease, "acme")), 0)]);
+    await journal.pull(lease, PULL);
+    const again = first(await pullOne(lease, "acme"));
+    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    await journal.settle(lease, [lend(again)]);
+    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
   test("stays pending while nobody has looked at its content", async () => {

@@ -55,6 +55,22 @@ test("an entry that cannot be read leaves its box, and those around it are hande
   expect(telemetry.counted).toHaveLength(3);
 });
 
+test("an entry that cannot be read counts in its tenant's share no longer", async () => {
+  const { tenant, lease, prefix } = await world();
+  await accept(tenant);
+  const box = `${prefix}:box:acme/e`;
+  const [[id = "", [, text = ""]]] = (await redis.client.xrange(box, "-", "+")) as [[string, string[]]];
+  const load = await redis.client.hget(`${prefix}:load`, "acme");
+  for (const spoilt of [text.replace(" e0 ", ' e0 \t"a\\u00zz"'), text.replace(" e0 ", " ? ")]) {
+    await redis.client.del(box);
+    await redis.client.xadd(box, id, "p", spoilt);
+    await redis.client.hset(`${prefix}:load`, "acme", load ?? "");
+    await watched.pull(lease, { ...PULL, boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }] });
+    expect(await redis.client.xlen(box)).toBe(0);
+    expect(await redis.client.hexists(`${prefix}:load`, "acme")).toBe(0);
+  }
+});
+
 test("the name of a box and a parked job that cannot be read stop nobody else", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);

@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openPglite } from "../../src/embedded/pglite.ts";
+import { openMadePglite } from "../support/made-postgres.ts";
 import { loadingConformance } from "./loading-conformance.ts";
 
 loadingConformance("loading tenants from PGlite", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
-  const database = await openPglite(join(folder, "postgres"));
+  const database = await openMadePglite(join(folder, "postgres"));
   return { connect: async () => database, remove: () => rm(folder, { recursive: true, force: true }) };
 });

@@ -2,10 +2,10 @@ import { test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openPglite } from "../../src/embedded/pglite.ts";
 import { connectPostgres } from "../../src/registry/connect-postgres.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
 import { migrate } from "../../src/registry/migrate.ts";
+import { openMadePglite } from "../support/made-postgres.ts";
 import { payloadConformance } from "../support/payload-conformance.ts";
 import { createPostgres, postgresMissing } from "../support/postgres.ts";
 import { openTestRegistry } from "./open-test-registry.ts";
@@ -24,7 +24,7 @@ async function open(database: OpenDatabase, remove: () => Promise<unknown>) {
 
 payloadConformance("payloads on PGlite", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
-  return open(await openPglite(join(folder, "postgres")), () => rm(folder, { recursive: true, force: true }));
+  return open(await openMadePglite(join(folder, "postgres")), () => rm(folder, { recursive: true, force: true }));
 });
 
 const missing = postgresMissing();

@@ -5,9 +5,17 @@ const open = new NetworkGuard({ allow: [], publicAllowed: true });
 const sandboxed = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false });
 
 describe("the guard of outgoing connections", () => {
-  test.each(["8.8.8.8", "192.0.1.1", "172.32.0.1", "2606:4700::1111"])("lets %s through", async (address) => {
-    expect(await open.routeTo(address)).toEqual({ kind: "allowed", address, configured: false });
-  });
+  test.each(["8.8.8.8", "192.0.1.1", "172.32.0.1", "2606:4700::1111", "2a00:1450::1"])(
+    "lets %s through",
+    async (address) => {
+      expect(await open.routeTo(address)).toEqual({
+        kind: "allowed",
+        address,
+        addresses: [address],
+        configured: false,
+      });
+    },
+  );
 
   // biome-ignore format: a list of addresses
   test.each([
@@ -15,6 +23,9 @@ describe("the guard of outgoing connections", () => {
     "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "255.255.255.255", "::", "::1",
     "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:a9fe:a9fe", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1",
     "2001::1", "2001:db8::1", "2002:7f00:1::", "fc00::1", "fd12::1", "fe80::1", "fec0::1", "ff02::1",
+    "::ffff:0:7f00:1", "::ffff:0:808:808", "::ffff:8.8.8.8", "64:ff9b::808:808", "2001:0:4136:e378::1", "2002:808:808::1",
+    "3fff::1", "3ffe::1", "4000::1", "5f00::1", "1fff::1", "fd00:ec2::254", "fe80::1%lo", "2606:4700::1111%lo",
+    "168.63.129.16",
   ])("keeps %s away, which is not on the public Internet", async (address) => {
     expect(await open.routeTo(address)).toMatchObject({ kind: "refused" });
   });
@@ -24,12 +35,20 @@ describe("the guard of outgoing connections", () => {
     expect(await sandboxed.routeTo("localhost")).toMatchObject({ kind: "allowed" });
   });
 
+  test.each(["127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0", "127.0.0.1.", "localhost."])(
+    "keeps %s away, which some software reads as an address of this machine",
+    async (host) => {
+      expect((await open.routeTo(host)).kind).not.toBe("allowed");
+    },
+  );
+
   test("lets a name through only where all of its addresses are allowed, and names the one to connect to", async () => {
     const guardOf = (...addresses: readonly string[]) =>
       new NetworkGuard({ allow: [], publicAllowed: true, addressesOf: async () => addresses });
     expect(await guardOf("8.8.8.8", "1.1.1.1").routeTo("a.test")).toMatchObject({
       kind: "allowed",
       address: "8.8.8.8",
+      addresses: ["8.8.8.8", "1.1.1.1"],
     });
     expect(await guardOf("8.8.8.8", "127.0.0.1").routeTo("a.test")).toMatchObject({ kind: "refused" });
     expect(await guardOf().routeTo("a.test")).toMatchObject({ kind: "refused" });
@@ -47,8 +66,10 @@ describe("the guard of outgoing connections", () => {
   });
 
   test("lets nothing but what is allowed through where nothing may leave the machine", async () => {
-    expect(await sandboxed.routeTo("127.0.0.1")).toEqual({ kind: "allowed", address: "127.0.0.1", configured: true });
-    expect(await sandboxed.routeTo("::1")).toEqual({ kind: "allowed", address: "::1", configured: true });
+    for (const address of ["127.0.0.1", "::1"]) {
+      const route = { kind: "allowed", address, addresses: [address], configured: true } as const;
+      expect(await sandboxed.routeTo(address)).toEqual(route);
+    }
     expect(await sandboxed.routeTo("8.8.8.8")).toMatchObject({ kind: "refused" });
     expect(await sandboxed.routeTo("10.0.0.1")).toMatchObject({ kind: "refused" });
   });

@@ -65,7 +65,8 @@ export class FairnessBooks {
     // Content is looked at between a slot and its delivery: who took the last slots may begin first.
     let later = 0;
     for (const other of all.values()) if (other !== own && other.underWay === 1 && this.begun.has(other)) later += 1;
-    const isModest = own.underWay === 1 || used - later <= this.slots - Math.floor(this.slots / 4);
+    // What it has lent from a former term counts for the slots, and not for its next actor.
+    const isModest = window === 1 || used - later <= this.slots - Math.floor(this.slots / 4);
     watch.demand(isModest, "reserve", () => `${tenant.tenantId} took the ${used}th of ${this.slots} slots`);
     if (this.isComparable) this.countPassed(all, tenant.tenantId);
   }

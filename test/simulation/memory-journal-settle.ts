@@ -102,7 +102,8 @@ function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): Led
   if (found === null) return [];
   const { jobId, attempts, waits = 0 } = settlement.job;
   if (stored.kept.length > 0) return end(shard, lending, SENT);
-  const entry = entryAt(found, { attempts, waits });
+  // It is seen to have been out, also before anything of it counts.
+  const entry = { ...entryAt(found, { attempts, waits }), waits };
   const as = stored.isHeldPending ? "pending" : "running";
   park(shard, lending, { delayMs: forMs, entry, as });
   shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token, lentForMs: Math.ceil(forMs) });
@@ -165,9 +166,10 @@ interface Count {
   readonly waits: number;
 }
 
-/** Attempts and waits when the settlement has landed (a job that is lent: when a report ends it). */
+/** Attempts and waits when the settlement has landed. What is lent may come to nothing. */
 function countOf(settlement: Settling["settlement"]): Count {
   const { attempts, waits = 0 } = settlement.job;
+  if (settlement.kind === "lend") return { attempts, waits };
   const isWait = settlement.kind === "retry" && settlement.isUncounted === true;
   return isWait ? { attempts, waits: waits + 1 } : { attempts: attempts + 1, waits };
 }

@@ -242,8 +242,8 @@ export function newEvent(shard: ShardState, { type, result }: Report, nowMs: num
 }
 
 /** Attempts and waits as the journal writes them. */
-export function countText({ attempts, waits = 0 }: { readonly attempts: number; readonly waits?: number }): string {
-  return waits === 0 ? `${attempts}` : `${attempts}+${waits}`;
+export function countText({ attempts, waits }: { readonly attempts: number; readonly waits?: number }): string {
+  return waits === undefined ? `${attempts}` : `${attempts}+${waits}`;
 }
 
 /** What ends the text of a finished job's row. */

@@ -124,6 +124,8 @@ export class WatchedJournal {
   renew(lease: Lease): boolean {
     const isHeld = this.state.renewNow(lease);
     if (isHeld) this.leases.renewed(lease);
+    // Nobody has taken it, perhaps: it was forgotten with the journal's last writes.
+    else this.leases.fenced(lease);
     return isHeld;
   }
 

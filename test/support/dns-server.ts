@@ -5,6 +5,7 @@ import { createServer, type Socket } from "node:net";
 export type ZoneRecord =
   | { readonly type: "TXT"; readonly value: string }
   | { readonly type: "MX"; readonly value: string; readonly priority: number }
+  | { readonly type: "A"; readonly value: string }
   | { readonly type: "CNAME"; readonly value: string };
 
 /** What the server does in place of answering. `forged`: answers wrongly, under a wrong number, before it answers. */
@@ -24,16 +25,21 @@ export class DnsServer {
   private readonly sockets = new Set<Socket>();
   port = 0;
 
-  static async start(): Promise<DnsServer> {
+  /** `place`: where it listens, by default on a free port. */
+  static async start(place = { host: "127.0.0.1", port: 0 }): Promise<DnsServer> {
     const server = new DnsServer();
-    await new Promise<void>((resolve) => server.udp.bind(0, "127.0.0.1", resolve));
+    const { host } = place;
+    await new Promise<void>((resolve, reject) => {
+      server.udp.once("error", reject);
+      server.udp.bind(place.port, host, resolve);
+    });
     server.port = server.udp.address().port;
     await new Promise<void>((resolve, reject) => {
       server.tcp.once("error", reject);
-      server.tcp.listen(server.port, "127.0.0.1", resolve);
+      server.tcp.listen(server.port, host, resolve);
     });
-    server.udp.on("message", (query, { port }) => {
-      const send = (bytes: Buffer) => server.udp.send(bytes, port, "127.0.0.1");
+    server.udp.on("message", (query, { port, address }) => {
+      const send = (bytes: Buffer) => server.udp.send(bytes, port, address);
       const { name } = readQuestion(query);
       if (server.misbehaviours.get(name) === "forged") send(server.forgery(query));
       const reply = server.reply(query, "udp");
@@ -98,6 +104,9 @@ export class DnsServer {
       if (record.type === "TXT" && type === 16) return [resourceRecord(name, 16, strings(record.value))];
       if (record.type === "MX" && type === 15) {
         return [resourceRecord(name, 15, Buffer.concat([uint16(record.priority), encodedName(record.value)]))];
+      }
+      if (record.type === "A" && type === 1) {
+        return [resourceRecord(name, 1, Buffer.from(record.value.split(".").map(Number)))];
       }
       return [];
     });

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pass } from "../../src/core/passes.ts";
-import { openPglite } from "../../src/embedded/pglite.ts";
 import { migrate } from "../../src/registry/migrate.ts";
 import { type OpenRegistry, openRegistry } from "../../src/registry/open-registry.ts";
 import { Vault } from "../../src/registry/vault.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { openMadePglite } from "./made-postgres.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 export const PASS_TYPE = "pass.test.event";
@@ -23,7 +23,7 @@ export class PassWorld {
 
   static async open(): Promise<PassWorld> {
     const folder = await mkdtemp(join(tmpdir(), "waybill-passes-"));
-    const database = await openPglite(join(folder, "postgres"));
+    const database = await openMadePglite(join(folder, "postgres"));
     await migrate(database.db);
     const registry = await openRegistry({
       db: database.db,

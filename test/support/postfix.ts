@@ -27,11 +27,23 @@ export interface PostfixOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Lines of slow-domains, instead of what is in there. */
   readonly slowDomains?: readonly string[];
+  /** File that it finds in place of /etc/resolv.conf. */
+  readonly resolvConf?: string;
   /** Domain whose mail is handed to `reportMail`, and that program's environment. */
   readonly bounces?: { readonly domain: string; readonly reportsUrl: string; readonly operatorToken: string };
 }
 
 const INFRA = join(import.meta.dir, "../../infra/mail");
+
+const WITH_RESOLV_CONF = 'mount --bind "$0" /etc/resolv.conf && exec postfix -c "$1" start';
+
+/** Why there can be no Postfix here that asks other name servers than the machine does, or null. */
+export function ownNameServersMissing(): string | null {
+  const missing = postfixMissing();
+  if (missing !== null) return missing;
+  const { success } = Bun.spawnSync(["unshare", "-m", "mount", "--bind", "/etc/hosts", "/etc/resolv.conf"]);
+  return success ? null : "mount namespaces cannot be made here";
+}
 
 /** Why there can be no Postfix here, or null. */
 export function postfixMissing(): string | null {
@@ -53,12 +65,15 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
   const log = join(logs, "maillog");
   await configure({ etc, queue, data, log, port }, options);
   const postfix = (command: string) => run(["postfix", "-c", etc, command]);
+  const { resolvConf } = options;
+  const start = () =>
+    resolvConf === undefined ? postfix("start") : run(["unshare", "-m", "sh", "-c", WITH_RESOLV_CONF, resolvConf, etc]);
   const remove = async () => {
     await postfix("abort").catch(() => undefined);
     await rm(root, { recursive: true, force: true });
   };
   try {
-    await postfix("start");
+    await start();
     await eventually("Postfix takes connections", () => takesConnections(port), 20_000);
   } catch (error) {
     const said = await readFile(log, "utf8").catch(() => "");
@@ -116,7 +131,9 @@ async function configure({ etc, queue, data, log, port }: Places, options: Postf
     join(etc, "transport"),
     `${bounces === undefined ? "" : `${bounces.domain} mail-report:\n`}* smtp:[127.0.0.1]:${sinkPort}\n`,
   );
-  await writeFile(join(etc, "bounce-domains"), await readFile(join(INFRA, "bounce-domains"), "utf8"));
+  for (const table of ["bounce-domains", "machine-recipients", "private-answers"]) {
+    await writeFile(join(etc, table), await readFile(join(INFRA, table), "utf8"));
+  }
   const slow = slowDomains?.join("\n") ?? (await readFile(join(INFRA, "slow-domains"), "utf8"));
   await writeFile(join(etc, "slow-domains"), `${slow}\n`);
   const master = await readFile(join(INFRA, "master.cf"), "utf8");

@@ -22,8 +22,11 @@ export interface ScriptedSmtp {
 
 const REPLIES: Readonly<Record<string, string>> = { greeting: "220 here", DATA: "354 go", QUIT: "221 bye" };
 
-/** A mail server that behaves as it is told, step by step. */
-export async function startScriptedSmtp(script: Script = {}): Promise<ScriptedSmtp> {
+/** A mail server that behaves as it is told, step by step. `place`: where it listens, by default on a free port. */
+export async function startScriptedSmtp(
+  script: Script = {},
+  place: { readonly host: string; readonly port: number } = { host: "127.0.0.1", port: 0 },
+): Promise<ScriptedSmtp> {
   const sockets = new Set<Socket>();
   const reached = new Map<string, number>();
   const state = { script, openMax: 0, connections: 0 };
@@ -59,11 +62,14 @@ export async function startScriptedSmtp(script: Script = {}): Promise<ScriptedSm
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(place.port, place.host, resolve);
+  });
   // A server that listens on TCP has an address of this form.
   const { port } = server.address() as AddressInfo;
   return {
-    url: `smtp://127.0.0.1:${port}`,
+    url: `smtp://${place.host}:${port}`,
     reached,
     get open() {
       return sockets.size;

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { loadConfig } from "../../src/config.ts";
 import { eventually } from "./eventually.ts";
+import { copyMadePostgres } from "./made-postgres.ts";
 
 /** A running Waybill, started by its command line in a process of its own. */
 export interface Waybill {
@@ -30,8 +32,12 @@ export interface Answer {
   readonly body: any;
 }
 
+/** A data folder as before the first start, but for an empty PostgreSQL cluster, which takes seconds to make. */
 export async function temporaryHome(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "waybill-home-"));
+  // A start refuses a folder with a store and without the secrets that it was sealed with.
+  loadConfig({ WAYBILL_HOME: path });
+  await copyMadePostgres(join(path, "postgres"));
   return {
     path,
     remove: async () => {

@@ -7,9 +7,15 @@ export function signed(
   return { body: bytes, signature: `sha256=${new Bun.CryptoHasher("sha256", secret).update(bytes).digest("hex")}` };
 }
 
+/** The number that `webhookBody` speaks of. */
+export const PHONE_NUMBER_ID = "106540352242922";
+
 /** The body of a call with these statuses and messages, in one change. */
-export function webhookBody(value: { readonly statuses?: readonly unknown[]; readonly messages?: readonly unknown[] }) {
-  const metadata = { display_phone_number: "15550001111", phone_number_id: "106540352242922" };
+export function webhookBody(
+  value: { readonly statuses?: readonly unknown[]; readonly messages?: readonly unknown[] },
+  phone_number_id: string = PHONE_NUMBER_ID,
+) {
+  const metadata = { display_phone_number: "15550001111", phone_number_id };
   const contacts = [{ profile: { name: "Ada" }, wa_id: "5491122334455" }];
   const change = { field: "messages", value: { messaging_product: "whatsapp", metadata, contacts, ...value } };
   return { object: "whatsapp_business_account", entry: [{ id: "102290129340398", changes: [change] }] };

@@ -5,7 +5,7 @@ import { UnavailableError } from "../../src/core/errors.ts";
 import type { GoogleClassOwners } from "../../src/core/google-classes.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { Pass } from "../../src/core/passes.ts";
+import type { Pass, PassStore } from "../../src/core/passes.ts";
 import type { PlatformCredentials } from "../../src/core/platform.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
 import type { GoogleIssuer, GoogleKind, WalletPayload } from "../../src/core/wallet.ts";
@@ -39,6 +39,7 @@ export const hurriedClock: Clock = {
 export interface Shared {
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
+  readonly passes?: Pick<PassStore, "holder">;
 }
 
 const away = () => Promise.reject(new UnavailableError("there is no registry here"));
@@ -72,6 +73,7 @@ export class GoogleWorld {
       apiUrl: urls.apiUrl ?? this.sandbox.apiUrl,
       tokenUrl: urls.tokenUrl ?? this.sandbox.tokenUrl,
       saveUrlBase: "https://pay.example.com/save",
+      passes: { holder: away },
       ...this.shared,
       clock,
       telemetry: this.telemetry,
@@ -88,9 +90,9 @@ export class GoogleWorld {
     return this.wallet.deliver(pass, payloadOf(pass, "create"), tenant, new AbortController().signal);
   }
 
-  update(pass: Pass, notifyMessage?: string): Promise<Outcome> {
+  update(pass: Pass, notifyMessage?: string, tenant: Tenant = this.tenant): Promise<Outcome> {
     const payload = { ...payloadOf(pass, "update"), ...(notifyMessage === undefined ? {} : { notifyMessage }) };
-    return this.wallet.deliver(pass, payload, this.tenant, new AbortController().signal);
+    return this.wallet.deliver(pass, payload, tenant, new AbortController().signal);
   }
 
   /** What Google holds, without what it adds itself. */

@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { UnavailableError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { Pass } from "../../src/core/passes.ts";
 import type { PlatformCredentials } from "../../src/core/platform.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
 import type { GoogleFate } from "../../src/sandbox/google-sandbox.ts";
 import { aTenant } from "../support/tenants.ts";
-import { aPass, GOOGLE_ISSUER, GoogleWorld, ISSUER, objectOf, text } from "./google-world.ts";
+import { aPass, GOOGLE_ISSUER, GoogleWorld, ISSUER, objectOf, ready, text } from "./google-world.ts";
 import { TestOwners } from "./test-owners.ts";
 
 const SLOW_MS = 60_000;
@@ -17,6 +19,8 @@ let owners: TestOwners;
 let world: GoogleWorld;
 let fates: (GoogleFate | null)[] = [];
 let calls: string[] = [];
+/** Passes by their tenant and serial. */
+const stored = new Map<string, Pass>();
 
 beforeAll(async () => {
   owners = await TestOwners.open(["beta", "gamma"]);
@@ -37,7 +41,12 @@ beforeEach(async () => {
     calls.push(`${method} ${path}`);
     return fates.shift() ?? null;
   };
-  world = await GoogleWorld.open({ fateOf }, { platform, classOwners: owners.all });
+  stored.clear();
+  const passes = {
+    holder: async ({ tenantId, serial }: Pick<Pass, "tenantId" | "serial">) =>
+      stored.get(`${tenantId} ${serial}`) ?? null,
+  };
+  world = await GoogleWorld.open({ fateOf }, { platform, classOwners: owners.all, passes });
 });
 afterEach(() => world.close());
 
@@ -112,6 +121,52 @@ test("a tenant whose own account acts for the platform's issuer shares it like a
   expect(await world.create(passOf(own, id), own)).toMatchObject({ kind: "failed" });
   await expect(world.wallet.classes.requireUsable(own, id)).rejects.toMatchObject({ status: 400 });
   await world.wallet.classes.requireUsable(beta, id);
+});
+
+function linked(pass: Pass, links: JsonObject): Pass {
+  if (pass.content.type !== "google") throw new Error("not a Google pass");
+  return { ...pass, content: { ...pass.content, object: { ...pass.content.object, ...links } } };
+}
+
+test("a pass is not linked to another tenant's object, in whatever spelling, when made or changed", async () => {
+  const theirs = passOf(beta, aName());
+  expect(await world.create(theirs, beta)).toMatchObject(DELIVERED);
+  stored.set(`beta ${theirs.serial}`, ready(theirs));
+  const mine = passOf(gamma, aName());
+  for (const name of [
+    "linkedObjectIds",
+    "linked_object_ids",
+    "linkedOfferIds",
+    "linked_offer_ids",
+    "LinkedObjectIds",
+  ]) {
+    for (const value of [[theirs.serial], [mine.serial, theirs.serial], theirs.serial]) {
+      calls = [];
+      const hostile = linked(mine, { [name]: value });
+      expect(await world.create(hostile, gamma)).toEqual({
+        kind: "failed",
+        error: `the linked object ${theirs.serial} is no pass of yours`,
+      });
+      expect(calls).toEqual([]);
+    }
+  }
+  expect(world.held(mine)).toBeNull();
+  expect(await world.create(mine, gamma)).toMatchObject(DELIVERED);
+  const hostile = ready(linked({ ...mine, version: 2 }, { linkedObjectIds: [theirs.serial] }));
+  expect(await world.update(hostile, undefined, gamma)).toMatchObject({ kind: "failed" });
+  expect(world.held(mine)).not.toHaveProperty("linkedObjectIds");
+});
+
+test("a pass is linked to its tenant's own, once these are there", async () => {
+  const [one, two] = [passOf(gamma, aName()), passOf(gamma, aName())];
+  const both = linked(two, { linkedObjectIds: [one.serial, two.serial] });
+  // Whoever asks for a pass of another's id has it only while that is tried.
+  stored.set(`gamma ${one.serial}`, one);
+  expect(await world.create(both, gamma)).toMatchObject({ kind: "retry" });
+  expect(calls).toEqual([]);
+  stored.set(`gamma ${one.serial}`, ready(one));
+  expect(await world.create(both, gamma)).toMatchObject(DELIVERED);
+  expect(world.held(two)).toMatchObject({ linkedObjectIds: [one.serial, two.serial] });
 });
 
 test("while the registry is away nothing is asked of Google", async () => {

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { GoogleClassOwners } from "../../src/core/google-classes.ts";
-import { openPglite } from "../../src/embedded/pglite.ts";
 import type { OpenDatabase } from "../../src/registry/database.ts";
 import { migrate } from "../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../src/registry/open-registry.ts";
 import { openTestRegistry } from "../registry/open-test-registry.ts";
+import { openMadePglite } from "../support/made-postgres.ts";
 
 /** The owners of Google's classes, in a registry of their own. */
 export class TestOwners {
@@ -18,7 +18,7 @@ export class TestOwners {
 
   static async open(tenantIds: readonly string[]): Promise<TestOwners> {
     const folder = await mkdtemp(join(tmpdir(), "waybill-owners-"));
-    const database = await openPglite(join(folder, "postgres"));
+    const database = await openMadePglite(join(folder, "postgres"));
     await migrate(database.db);
     const registry = await openTestRegistry(database);
     for (const id of tenantIds) await registry.registry.createTenant({ id, name: id });

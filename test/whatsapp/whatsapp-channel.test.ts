@@ -7,6 +7,7 @@ import { freePort } from "../support/free-port.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 import {
   ACCEPTED,
+  CALLBACKS,
   type Call,
   CountingTelemetry,
   channelTo,
@@ -85,7 +86,7 @@ test("a message is sent as the provider documents it, and its id comes back", as
         },
       ],
     },
-    biz_opaque_callback_data: `acme/${JOB_ID}`,
+    biz_opaque_callback_data: CALLBACKS.sign({ tenantId: "acme", jobId: JOB_ID, phoneNumberId: "555" }),
   });
 });
 

@@ -2,12 +2,14 @@ import { WhatsappChannel } from "../../src/channels/whatsapp/whatsapp-channel.ts
 import type { QueuedJob } from "../../src/core/job.ts";
 import type { Tenant } from "../../src/core/tenant.ts";
 import type { WhatsappPayload } from "../../src/core/whatsapp.ts";
+import { CallbackData } from "../../src/links/callback-data.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { aTenant } from "../support/tenants.ts";
 
 export const JOB_ID = "0197f3a0-1111-7222-8333-444455556666";
 export const TOKEN = "EAAGm0PX4ZCpsBAKZCtoken";
+export const CALLBACKS = new CallbackData([new Uint8Array(32).fill(6)]);
 export const PLATFORM = { phoneNumberId: "555", accessToken: TOKEN };
 
 /** A tenant that sends from the platform's number, or from its own. */
@@ -76,6 +78,7 @@ export function channelTo(apiUrl: string, options: Partial<ConstructorParameters
     apiUrl,
     apiVersion: "v25.0",
     platform: { whatsapp: PLATFORM, apple: null, google: null },
+    callbacks: CALLBACKS,
     clock: systemClock,
     telemetry: new QuietTelemetry(),
     ...options,

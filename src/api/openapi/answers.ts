@@ -128,6 +128,24 @@ export const responses: JsonObject = {
       "WWW-Authenticate": { $ref: "#/components/headers/Challenge" },
     },
   ),
+  MetricsUnknown: failure(
+    "The server has a metrics token, and it is missing or wrong.",
+    "the metrics token is missing",
+    {
+      ...traced,
+      "WWW-Authenticate": { $ref: "#/components/headers/Challenge" },
+    },
+  ),
+  MetricsForbidden: failure(
+    "The server has none, and the request comes from another machine.",
+    "metrics are for programs of this machine",
+    traced,
+  ),
+  MetricsElsewhere: failure("Metrics have an address of their own.", "there is nothing at this address", traced),
+  OperatorSlowed: failure("Too many wrong tokens came from this address.", "too many wrong operator tokens", {
+    ...traced,
+    "Retry-After": { $ref: "#/components/headers/RetryAfter" },
+  }),
   OperatorNotFound: failure("It does not exist.", "there is no such tenant", traced),
   OperatorConflict: failure(
     "The name is taken, or the state forbids the call.",
@@ -136,7 +154,7 @@ export const responses: JsonObject = {
   ),
   OperatorTooLarge: failure("The body is larger than 10 MiB.", "the body is larger than 10485760 bytes", traced),
   ExportUnderWay: failure(
-    "Another export is under way.",
+    "Another export is under way, or too many wrong tokens came from this address.",
     "an export is under way already: try again when it has ended",
     traced,
   ),

@@ -83,6 +83,7 @@ const TAGS: readonly JsonObject[] = [
 ];
 
 const SECURITY_SCHEMES: JsonObject = {
+  metrics: { type: "http", scheme: "bearer", description: "`METRICS_TOKEN`, where the server has one." },
   apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A tenant's key, issued by the operator." },
   applePass: {
     type: "http",

@@ -46,6 +46,7 @@ const ONE_ERRORS = { ...TENANT_ERRORS, ...errors({ "404": "NoSuchDomain" }) };
 const OPERATOR_ERRORS = errors({
   "401": "OperatorUnknown",
   "404": "OperatorNotFound",
+  "429": "OperatorSlowed",
   "500": "OperatorInternalError",
 });
 const tenantCall = { tags: ["Domains"], security: [{ apiKey: [] }] };

@@ -20,6 +20,7 @@ export const mailReportPaths: JsonObject = {
           "400": "OperatorBadRequest",
           "401": "OperatorUnknown",
           "413": "OperatorTooLarge",
+          "429": "OperatorSlowed",
           "500": "OperatorInternalError",
         }),
       },

@@ -12,7 +12,7 @@ export interface OperatorOperation {
   readonly answers: Omit<Success, "description"> | null;
   /** Other successes, by their status. */
   readonly alsoAnswers?: Readonly<Record<string, Success>>;
-  /** Beside 401 and 500, and 400 and 413 where there is a body. */
+  /** Beside 401, 429 and 500, and 400 and 413 where there is a body. */
   readonly alsoFails?: Readonly<Record<string, string>>;
 }
 
@@ -22,6 +22,8 @@ export const paging = [
   queryParameter("limit", "Page size; above 500 counts as 500.", { type: "integer", minimum: 1, default: 100 }),
 ];
 export const NOT_FOUND = { "404": "OperatorNotFound" } as const;
+
+const REFUSED = { "401": "OperatorUnknown", "429": "OperatorSlowed" } as const;
 
 /** A call of the operator API. */
 export function operation({
@@ -47,7 +49,7 @@ export function operation({
     responses: {
       [status]: answers === null ? emptyAnswer("Done.") : answer({ description: "Done.", ...answers }),
       ...Object.fromEntries(Object.entries(alsoAnswers).map(([code, success]) => [code, answer(success)])),
-      ...errors({ "401": "OperatorUnknown", ...bodyErrors, ...alsoFails, "500": "OperatorInternalError" }),
+      ...errors({ ...REFUSED, ...bodyErrors, ...alsoFails, "500": "OperatorInternalError" }),
     },
   };
 }

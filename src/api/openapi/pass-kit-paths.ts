@@ -114,7 +114,8 @@ export const passKitPaths: JsonObject = {
       },
       responses: {
         "200": emptyAnswer(
-          `Taken; what comes faster than ${limits.deviceLogLinesPerSecond} lines a second is dropped.`,
+          `Taken; what is more than ${limits.deviceLogLinesMax} lines a call, or ${limits.deviceLogLinesPerMinute} a ` +
+            "minute from all devices together, is dropped.",
         ),
         ...errors({ "400": "DeviceBadRequest", "413": "DeviceTooLarge", "500": "PublicInternalError" }),
       },

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../core/json.ts";
-import { answer, textAnswer } from "./answers.ts";
+import { answer, errors, textAnswer } from "./answers.ts";
 
 const security: readonly JsonObject[] = [];
 
@@ -9,7 +9,7 @@ function page(operationId: string, summary: string, mediaType: string): JsonObje
   };
 }
 
-/** What needs no authentication. */
+/** What needs no authentication, but for metrics that have a token. */
 export const servicePaths: JsonObject = {
   "/health": {
     get: {
@@ -48,7 +48,24 @@ export const servicePaths: JsonObject = {
       },
     },
   },
-  "/metrics": page("metrics", "Metrics in the Prometheus text format", "text/plain"),
+  "/metrics": {
+    get: {
+      operationId: "metrics",
+      tags: ["Service"],
+      summary: "Metrics in the Prometheus text format",
+      // For programs of this machine without one, unless the server was given one.
+      security: [{}, { metrics: [] }],
+      responses: {
+        "200": textAnswer("Metrics in the Prometheus text format", "text/plain"),
+        ...errors({
+          "401": "MetricsUnknown",
+          "403": "MetricsForbidden",
+          "404": "MetricsElsewhere",
+          "500": "OperatorInternalError",
+        }),
+      },
+    },
+  },
   "/openapi.json": page("openapi", "This document", "application/json"),
   "/docs": page("docs", "This document, rendered", "text/html"),
   "/docs/start.js": page("docsStart", "Part of the rendered document", "text/javascript"),

@@ -32,7 +32,12 @@ function answerClick(door: FrontDoor, exchange: Exchange): Response {
   if (link === null || !/^https?:\/\//i.test(link.url)) throw new ApiError(404, "there is no such link");
   const { tenantId, jobId, url } = link;
   if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url });
-  return exchange.body(302, null, { ...NEVER_CACHED, location: url, "referrer-policy": "no-referrer" });
+  return exchange.body(302, null, {
+    ...door.ofPages,
+    ...NEVER_CACHED,
+    location: url,
+    "referrer-policy": "no-referrer",
+  });
 }
 
 /** One transparent pixel (GIF89a). */

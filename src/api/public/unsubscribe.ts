@@ -15,13 +15,13 @@ import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
 export function unsubscribeRoutes(app: Elysia, door: FrontDoor): void {
   const ask = async (exchange: Exchange) => {
     const { tenant } = await find(door, exchange);
-    return exchange.body(200, askPage(tenant.name), PAGE_HEADERS);
+    return exchange.body(200, askPage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
   };
   const unsubscribe = async (exchange: Exchange) => {
     const { tenant, link } = await find(door, exchange);
     // Written down before it is answered: whoever reads the answer counts on it.
     await door.ports.suppressions.put(tenant, link.recipient, "unsubscribed");
-    return exchange.body(200, donePage(tenant.name), PAGE_HEADERS);
+    return exchange.body(200, donePage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
   };
   app.get("/u/:token", ({ request }) => door.serve("unsubscribe_page", request, ask));
   app.post("/u/:token", ({ request }) => door.serve("unsubscribe", request, unsubscribe));

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-const SIGNATURE = /^sha256=([0-9a-f]{64})$/i;
+/** As the provider writes it: one message has one signature, in one spelling. */
+const SIGNATURE = /^sha256=([0-9a-f]{64})$/;
 
 /**
  * Knows what the chat provider says by the secrets that were agreed with it, in a time that tells nothing about them. While
@@ -21,7 +22,7 @@ export class WebhookGate {
     return this.digests.filter((known) => timingSafeEqual(given, known)).length > 0;
   }
 
-  /** Whether a header has the form of a signature: `sha256=` and 64 hexadecimal digits. */
+  /** Whether a header has the form of a signature: `sha256=` and 64 hexadecimal digits, in lower case. */
   isSignature(header: string | null): header is string {
     return header !== null && SIGNATURE.test(header);
   }

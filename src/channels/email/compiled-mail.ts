@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import nodemailer, { type SendMailOptions } from "nodemailer";
+import { withLiteralNames } from "./header-words.ts";
 
 /** A message that is ready to go over the wire, more than once where it has to. */
 export interface CompiledMail {
@@ -9,11 +10,13 @@ export interface CompiledMail {
 }
 
 /** Hands every message back as it would be sent: composed, and signed while it is read. */
-const compiler = nodemailer.createTransport<CompiledMail>({
-  name: "compiled",
-  version: "1",
-  send: (mail, done) => done(null, mail.message),
-});
+const compiler = withLiteralNames(
+  nodemailer.createTransport<CompiledMail>({
+    name: "compiled",
+    version: "1",
+    send: (mail, done) => done(null, mail.message),
+  }),
+);
 
 /** Composes a message (MIME, DKIM) without sending it. */
 export function compileMail(message: SendMailOptions): Promise<CompiledMail> {

@@ -1,12 +1,13 @@
 import type { SendMailOptions } from "nodemailer";
 import type { Channel, Relay } from "../../core/channel.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { EmailPayload } from "../../core/email.ts";
+import { type EmailPayload, namesMachine } from "../../core/email.ts";
 import type { QueuedJob } from "../../core/job.ts";
 import { isJsonObject, parseJsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import type { LinkSigner } from "../../core/links.ts";
 import { messageIdOf } from "../../core/message-id.ts";
+import type { OutboundGuard } from "../../core/outbound.ts";
 import type { Outcome } from "../../core/outcome.ts";
 import { type OwnSender, ownSenderOf } from "../../core/own-sender.ts";
 import { returnPathOf } from "../../core/return-path.ts";
@@ -17,6 +18,7 @@ import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
+import { literalText } from "./header-words.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
 import { rawMessage } from "./raw-message.ts";
 import { signedBy } from "./signed-by.ts";
@@ -40,8 +42,8 @@ export interface EmailChannelOptions {
   readonly publicUrl: string;
   readonly links: LinkSigner;
   readonly clock: Clock;
-  /** False where nothing may leave the machine: then tenants' own relays are not used. Default true. */
-  readonly ownRelays?: boolean;
+  /** Where tenants' own relays may be connected to. Null where nothing may leave the machine: then they are not used. */
+  readonly ownRelays: OutboundGuard | null;
   /** Connections to one relay, default 48: Postfix takes 50 of one client. */
   readonly connectionsMax?: number;
   /** Relays that are talked to at one time, default 2,048. */
@@ -86,7 +88,6 @@ export class EmailChannel implements Channel {
     this.links = new EmailLinks(options.publicUrl, options.links);
     this.pace = new DestinationPace(options.clock);
     this.pools = new SmtpPools({
-      platformUrl: options.smtpUrl,
       connectionsMax: this.slots,
       poolsMax: options.relaysMax ?? RELAYS_MAX_DEFAULT,
       timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
@@ -131,7 +132,9 @@ export class EmailChannel implements Channel {
     const server = parseSmtpUrl(key);
     if (server === null) return null;
     const name = `${server.host}:${server.port}`;
-    return { key, name, isOwn: this.ownRelayUrl(tenant) !== null };
+    const isOwn = this.ownRelayUrl(tenant) !== null;
+    // Whatever becomes of a tenant's server says nothing about the platform's, also where a tenant names the same one.
+    return { key: isOwn ? `own ${key}` : key, name, isOwn };
   }
 
   private messageToSend(letter: Letter, job: QueuedJob, tenant: Tenant): SendMailOptions {
@@ -153,7 +156,8 @@ export class EmailChannel implements Channel {
       return { kind: "failed", error: `the domain ${own.domain} is not verified any more` };
     const from = senderOf(own, this.options.defaultFrom);
     if (!isMailAddress(from.address)) return { kind: "failed", error: "the sender's address is not valid" };
-    if (!isMailAddress(payload.to)) return { kind: "failed", error: "the recipient's address is not valid" };
+    if (!isMailAddress(payload.to) || namesMachine(domainOf(payload.to)))
+      return { kind: "failed", error: "the recipient's address is not valid" };
     const composed = this.composer.compose(payload, tenant);
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
     return { payload, own, from, content: composed.content };
@@ -189,7 +193,7 @@ export class EmailChannel implements Channel {
     const own = this.ownRelayUrl(tenant) !== null;
     const server = parseSmtpUrl(smtpUrl);
     if (server === null) return unanswered({ kind: "failed", error: "the address of your mail server is not valid" });
-    const pool = this.pools.at(smtpUrl);
+    const pool = this.pools.at({ smtpUrl, guard: own ? this.options.ownRelays : null });
     if (pool === null) return unanswered(NO_POOL);
     const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
     try {
@@ -208,7 +212,7 @@ export class EmailChannel implements Channel {
   }
 
   private ownRelayUrl(tenant: Tenant): string | null {
-    if (this.options.ownRelays === false || !tenant.allowCustom.has("email")) return null;
+    if (this.options.ownRelays === null || !tenant.allowCustom.has("email")) return null;
     return tenant.emailSender?.smtpUrl ?? null;
   }
 }
@@ -275,7 +279,7 @@ function messageOf({ from, envelopeFrom, to, messageId, content, headers }: Mess
     messageId,
     // As they are: they need no encoding, and a fold would break the address.
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { prepared: true, value }])),
-    subject,
+    subject: literalText(subject),
     html,
     ...(text === null ? {} : { text }),
     xMailer: false,

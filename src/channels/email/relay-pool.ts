@@ -1,9 +1,11 @@
 import type { SmtpServer } from "../../core/smtp-url.ts";
 import type { CompiledMail } from "./compiled-mail.ts";
+import type { RelayRoute } from "./relay-route.ts";
 import { CALLED_OFF, failureOf, SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
 
 export interface RelayPoolOptions {
   readonly server: SmtpServer;
+  readonly route: RelayRoute;
   readonly timeouts: SmtpTimeouts;
   /** Messages at one time, and so connections. */
   readonly connectionsMax: number;
@@ -46,8 +48,7 @@ export class RelayPool {
     try {
       const reply = session === null ? null : await sendUnlessStale(session, mail, signal);
       if (reply !== null) return this.proven(reply);
-      session = this.newSession();
-      await session.open(signal);
+      session = await this.opened(signal);
       return this.proven(await session.send(mail, signal));
     } finally {
       void this.endTurn(session);
@@ -73,10 +74,24 @@ export class RelayPool {
     return reply;
   }
 
-  private newSession(): SmtpSession {
+  private async opened(signal: AbortSignal): Promise<SmtpSession> {
+    const { route } = this.options;
+    const address = await route.address(signal);
+    if (this.closed) throw new SmtpError(failureOf(CALLED_OFF, "waiting"));
+    const session = this.newSession(address);
+    try {
+      await session.open(signal);
+      return session;
+    } catch (error) {
+      route.failed();
+      throw error;
+    }
+  }
+
+  private newSession(address: string): SmtpSession {
     const { server, timeouts, onOpen, onEnd } = this.options;
     onOpen();
-    const session = new SmtpSession(server, timeouts, () => {
+    const session = new SmtpSession({ ...server, address }, timeouts, () => {
       this.sessions.delete(session);
       const at = this.kept.findIndex((each) => each.session === session);
       if (at !== -1) clearTimeout(this.kept.splice(at, 1)[0]?.timer);

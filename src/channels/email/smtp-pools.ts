@@ -1,15 +1,22 @@
+import type { OutboundGuard } from "../../core/outbound.ts";
 import { parseSmtpUrl } from "../../core/smtp-url.ts";
 import { RelayPool } from "./relay-pool.ts";
+import { RelayRoute } from "./relay-route.ts";
 import type { SmtpTimeouts } from "./smtp-session.ts";
 
 export interface SmtpPoolsOptions {
-  /** The server that may have all its connections from the start: the platform's. */
-  readonly platformUrl: string;
   /** Connections to one server. */
   readonly connectionsMax: number;
   /** Servers that are talked to at one time. */
   readonly poolsMax: number;
   readonly timeouts: SmtpTimeouts;
+}
+
+/** A mail server by its URL, and whether it was a tenant who named it. */
+export interface MailServer {
+  readonly smtpUrl: string;
+  /** Says where it may be connected to. Null: anywhere, it is the platform's own. */
+  readonly guard: OutboundGuard | null;
 }
 
 /** Connections to a server that has taken no message yet. */
@@ -25,6 +32,7 @@ const ALL_CONNECTIONS_MAX = 2_048;
  * P2. A pool that has messages under way is ended by `close` alone.
  * P3. After `close` nothing is sent.
  * P4. Beyond `ALL_CONNECTIONS_MAX` no connection is kept that nobody uses.
+ * P5. A tenant's server is connected to where the guard says, also where its URL is the platform's: the two share nothing.
  */
 export class SmtpPools {
   private readonly pools = new Map<string, RelayPool>();
@@ -38,14 +46,15 @@ export class SmtpPools {
     return this.connections;
   }
 
-  /** What sends through the server at `smtpUrl`, or null: it is no such URL, all pools are busy, or they are closed. */
-  at(smtpUrl: string): RelayPool | null {
+  /** What sends through the server, or null: its URL is none, all pools are busy, or they are closed. */
+  at(server: MailServer): RelayPool | null {
     if (this.closed) return null;
-    const pool = this.pools.get(smtpUrl) ?? this.open(smtpUrl);
+    const key = `${server.guard === null ? "platform" : "tenant"} ${server.smtpUrl}`;
+    const pool = this.pools.get(key) ?? this.open(server);
     if (pool === null) return null;
     // Put back at the end: the first key is the least recently used.
-    this.pools.delete(smtpUrl);
-    this.pools.set(smtpUrl, pool);
+    this.pools.delete(key);
+    this.pools.set(key, pool);
     return pool;
   }
 
@@ -56,15 +65,16 @@ export class SmtpPools {
     this.pools.clear();
   }
 
-  private open(smtpUrl: string): RelayPool | null {
+  private open({ smtpUrl, guard }: MailServer): RelayPool | null {
     const server = parseSmtpUrl(smtpUrl);
     if (server === null || (this.pools.size >= this.options.poolsMax && !this.makeRoom())) return null;
-    const { platformUrl, connectionsMax, timeouts } = this.options;
+    const { connectionsMax, timeouts } = this.options;
     return new RelayPool({
       server,
+      route: new RelayRoute(server.host, guard, timeouts.connectMs),
       timeouts,
       connectionsMax,
-      unprovenMax: smtpUrl === platformUrl ? connectionsMax : UNPROVEN_MAX,
+      unprovenMax: guard === null ? connectionsMax : UNPROVEN_MAX,
       onOpen: () => this.opened(),
       onEnd: () => {
         this.connections -= 1;
@@ -73,10 +83,10 @@ export class SmtpPools {
   }
 
   private makeRoom(): boolean {
-    for (const [smtpUrl, pool] of this.pools) {
+    for (const [key, pool] of this.pools) {
       if (pool.isBusy) continue;
       pool.close();
-      this.pools.delete(smtpUrl);
+      this.pools.delete(key);
       return true;
     }
     return false;

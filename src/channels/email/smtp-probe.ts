@@ -1,9 +1,8 @@
-import { isIP } from "node:net";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Finding, RelayProbe } from "../../core/domain.ts";
 import type { OutboundGuard } from "../../core/outbound.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
-import { encryption } from "./smtp-session.ts";
+import { addressing, encryption } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;
@@ -45,11 +44,7 @@ export class SmtpProbe implements RelayProbe {
     if (route.kind === "refused") return failed(`the host of the tenant's mail server ${route.why}`);
     if (route.kind === "unanswered") return unanswered(`has a name that ${route.why}`);
     const connection = new SMTPConnection({
-      host: route.address,
-      port: server.port,
-      secure: server.secure,
-      // The certificate must be the name's, though the connection goes to the address that was looked at.
-      ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
+      ...addressing({ ...server, address: route.address }),
       ...encryption(server),
       connectionTimeout: this.deadlineMs,
       greetingTimeout: this.deadlineMs,

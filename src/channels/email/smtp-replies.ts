@@ -37,7 +37,8 @@ type Cause =
   | "login"
   | "encryption"
   | "greeting"
-  | "address";
+  | "address"
+  | "forbidden";
 
 interface Rule {
   readonly cause: Cause;
@@ -52,6 +53,8 @@ interface Rule {
 const RULES: readonly Rule[] = [
   { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
   { cause: "silent", codes: ["EABORT"] },
+  // The guard of outgoing connections, before anything was connected to.
+  { cause: "forbidden", codes: ["EFORBIDDEN"] },
   // 421 says that the server takes nothing at the moment, whatever it answers; in answer to a recipient, or to the
   // message, it may be about these.
   { cause: "greeting", replies: [421, 421], stages: ["session"] },
@@ -99,6 +102,9 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
       return relay.own
         ? { kind: "failed", error: `your mail server refused the credentials that are stored for it${said}` }
         : { kind: "away", why: "the mail server refused this service's credentials" };
+    case "forbidden":
+      // As with credentials: only the tenant can mend it, or the operator, who can have the job tried again.
+      return { kind: "failed", error: `${server} is at an address that must not be connected to` };
     case "login":
       return { kind: "away", why: `${server} could not check the credentials${relay.own ? said : ""}` };
     case "encryption":

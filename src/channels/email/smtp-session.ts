@@ -1,3 +1,4 @@
+import { BlockList, isIP } from "node:net";
 import type { SMTPPoolOptions } from "nodemailer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SmtpServer } from "../../core/smtp-url.ts";
@@ -16,6 +17,12 @@ export interface SmtpTimeouts {
   readonly socketMs: number;
   /** After which an unused connection is closed. */
   readonly idleMs: number;
+}
+
+/** A mail server, and where it is connected to. */
+export interface SmtpPlace extends SmtpServer {
+  /** What the guard found for `host`; or `host` itself, which is looked up then. */
+  readonly address: string;
 }
 
 /** A submission that did not succeed. */
@@ -46,7 +53,7 @@ export class SmtpSession {
   private isRefused = false;
 
   constructor(
-    private readonly server: SmtpServer,
+    private readonly server: SmtpPlace,
     private readonly timeouts: SmtpTimeouts,
     /** Called once, when there is no connection any more. */
     onEnd: () => void,
@@ -157,12 +164,9 @@ const NEVER = new AbortController().signal;
 /** As the library says that a message was called off. */
 export const CALLED_OFF = { code: "EABORT" } as const;
 
-function connectionOptions(server: SmtpServer, { connectMs, socketMs }: SmtpTimeouts): SMTPPoolOptions {
-  const { host, port, secure } = server;
+function connectionOptions(server: SmtpPlace, { connectMs, socketMs }: SmtpTimeouts): SMTPPoolOptions {
   return {
-    host,
-    port,
-    secure,
+    ...addressing(server),
     ...encryption(server),
     connectionTimeout: connectMs,
     dnsTimeout: connectMs,
@@ -173,6 +177,12 @@ function connectionOptions(server: SmtpServer, { connectMs, socketMs }: SmtpTime
   };
 }
 
+/** To the address that was looked at; named in the handshake, and certified, as the host. */
+export function addressing({ host, address, port, secure }: SmtpPlace): SMTPPoolOptions {
+  // RFC 6066, 3: an IP address is no server name.
+  return { host: address, port, secure, ...(isIP(host) === 0 ? { servername: host } : {}) };
+}
+
 /**
  * To this machine: none, its MTA's certificate names nobody. With credentials: always, and the certificate must be
  * right, or the password would be anybody's. Without: what the server offers, whoever it is (RFC 7435); the alternative
@@ -180,8 +190,18 @@ function connectionOptions(server: SmtpServer, { connectMs, socketMs }: SmtpTime
  */
 export function encryption({ host, secure, user }: SmtpServer): SMTPPoolOptions {
   if (secure) return {};
-  if (host === "localhost" || host === "::1" || host.startsWith("127.")) return { ignoreTLS: true };
+  if (isThisMachine(host)) return { ignoreTLS: true };
   return user === "" ? { opportunisticTLS: true, tls: { rejectUnauthorized: false } } : { requireTLS: true };
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
+/** By its address, or the one name that is nobody else's (RFC 6761, 6.3): `127.example.org` may be anywhere. */
+function isThisMachine(host: string): boolean {
+  const family = isIP(host);
+  return family === 0 ? host.toLowerCase() === "localhost" : LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
 }
 
 /** A refusal of this message after which the server goes on listening. */

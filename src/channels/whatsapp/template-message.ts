@@ -1,4 +1,3 @@
-import type { QueuedJob } from "../../core/job.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../core/json.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../core/whatsapp.ts";
 
@@ -14,10 +13,10 @@ export function parsePayload(text: string): WhatsappPayload | null {
 }
 
 /**
- * The request body of a template message. Its opaque data comes back with every callback and names the job, also where
- * the answer to this request never came.
+ * The request body of a template message. `callbackData` comes back with every callback and names the job, also where the
+ * answer to this request never came.
  */
-export function templateMessage(payload: WhatsappPayload, { tenantId, jobId }: QueuedJob): JsonObject {
+export function templateMessage(payload: WhatsappPayload, callbackData: string): JsonObject {
   const { to, template, language, params, header } = payload;
   // A body component without parameters is refused for a template without variables (132000).
   const components: JsonObject[] = [
@@ -34,7 +33,7 @@ export function templateMessage(payload: WhatsappPayload, { tenantId, jobId }: Q
       language: { code: language },
       ...(components.length === 0 ? {} : { components }),
     },
-    biz_opaque_callback_data: `${tenantId}/${jobId}`,
+    biz_opaque_callback_data: callbackData,
   };
 }
 

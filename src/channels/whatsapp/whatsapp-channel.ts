@@ -1,3 +1,4 @@
+import type { CallbackSigner } from "../../core/callback-data.ts";
 import type { Channel, Relay } from "../../core/channel.ts";
 import { chatErrorText } from "../../core/chat-error-text.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -20,6 +21,8 @@ export interface WhatsappChannelOptions {
   /** Of the API: `v25.0`. */
   readonly apiVersion: string;
   readonly platform: PlatformCredentials;
+  /** Signs what statuses name their job by. */
+  readonly callbacks: CallbackSigner;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** Of one call; default `limits.chatTimeoutMs`. */
@@ -85,7 +88,9 @@ export class WhatsappChannel implements Channel {
     const spacedMs = this.spacing.enter(sender.phoneNumberId, payload.to);
     if (spacedMs > 0) return spacedOut(spacedMs);
     const sentAtMs = this.pace.take(sender, tenant.tenantId);
-    const reply = await this.client.send(sender, templateMessage(payload, job), signal);
+    const [{ phoneNumberId }, { tenantId, jobId }] = [sender, job];
+    const callbackData = this.options.callbacks.sign({ tenantId, jobId, phoneNumberId });
+    const reply = await this.client.send(sender, templateMessage(payload, callbackData), signal);
     return this.outcomeOf(reply, { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs });
   }
 

@@ -40,6 +40,8 @@ const OBJECT: Readonly<Record<string, Reader>> = {
   hexBackgroundColor: readGoogleColour,
   barcode: readBarcode,
   textModulesData: (value, field) => readModules(value, field),
+  linkedObjectIds: (value, field) => readLinks(value, field),
+  linkedOfferIds: (value, field) => readLinks(value, field),
 };
 
 /** The members of `pass_data`, in either spelling, under their canonical names. Throws an `ApiError` 400. */
@@ -55,18 +57,24 @@ export function readGooglePass(members: GoogleMembers, surroundings: GoogleSurro
   const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), surroundings.kind), "pass_data.class_type");
   const given = unsetAs(members.get("objectData"), {});
   if (!isJsonObject(given)) throw fault("pass_data.object_data", "must be an object");
-  for (const [name, expected] of [
-    ["id", serial],
-    ["classId", classId],
-  ] as const) {
-    const field = `pass_data.object_data.${name}`;
-    if (unsetAs(given[name], expected) !== expected) {
-      throw fault(field, `must be ${name === "id" ? "the object_id" : "the class_id"}, or be left out`);
-    }
-  }
-  const object = { ...readObject(given, { kind, title: surroundings.title }), id: serial, classId };
+  const ids = { id: serial, classId };
+  requireIds(given, ids);
+  const object = { ...readObject(given, { kind, title: surroundings.title }), ...ids };
   checkSize(object);
   return { serial, content: { type: "google", kind, classId, object } };
+}
+
+/** The ids stand beside the object, which must not contradict them: in no spelling, since Google reads several. */
+function requireIds(object: JsonObject, { id, classId }: { readonly id: string; readonly classId: string }): void {
+  for (const [name, value] of Object.entries(object)) {
+    const plain = name.replaceAll("_", "").toLowerCase();
+    if (value === null || (plain !== "id" && plain !== "classid")) continue;
+    const expected = plain === "id" ? id : classId;
+    const isKnown = name === "id" || name === "classId";
+    if (isKnown && unsetAs(value, expected) === expected) continue;
+    const which = plain === "id" ? "the object_id" : "the class_id";
+    throw fault(`pass_data.object_data.${name}`, isKnown ? `must be ${which}, or be left out` : "must be left out");
+  }
 }
 
 /** An object's members as they are kept. Those that are null are left out. */
@@ -105,6 +113,15 @@ function readBarcode(value: Json, field: string): Json {
 
 function localized(value: string): JsonObject {
   return { defaultValue: { language: "en", value } };
+}
+
+function readLinks(value: Json, field: string): Json {
+  if (!Array.isArray(value)) throw fault(field, "must be a list");
+  if (value.length > ITEMS_MAX) throw fault(field, `must not have more than ${ITEMS_MAX} items`);
+  value.forEach((id: Json, i) => {
+    if (typeof id !== "string" || !ID.test(id)) throw fault(`${field}[${i}]`, "must be the id of an object");
+  });
+  return value;
 }
 
 function readModules(value: Json, field: string): Json {

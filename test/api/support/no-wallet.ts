@@ -20,7 +20,7 @@ export const NO_WALLET: WalletPorts = {
   },
   devices: { count: away },
   bundles: { bundleOf: away },
-  google: { status: away },
+  google: { status: away, requireOwnLinks: away },
   classes: { create: away, change: away, read: away, requireUsable: away },
   saveLinks: {
     linkOf: () => {
@@ -29,5 +29,5 @@ export const NO_WALLET: WalletPorts = {
   },
   checkSigner: () => ({ problem: null, warnings: [] }),
   noteSigner: async () => undefined,
-  outbound: { routeTo: async () => ({ kind: "refused", why: "is not reached from here" }) },
+  outbound: { routeTo: async () => ({ kind: "refused", cause: "absent", why: "is not reached from here" }) },
 };

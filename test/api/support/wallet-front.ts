@@ -8,12 +8,12 @@ import type { NewJob } from "../../../src/core/journal.ts";
 import type { Pass, PassBundle } from "../../../src/core/passes.ts";
 import type { PlatformCredentials } from "../../../src/core/platform.ts";
 import { QUEUE_SHARE, type Tenant } from "../../../src/core/tenant.ts";
-import { openPglite } from "../../../src/embedded/pglite.ts";
 import type { OpenDatabase } from "../../../src/registry/database.ts";
 import { migrate } from "../../../src/registry/migrate.ts";
 import type { OpenRegistry } from "../../../src/registry/open-registry.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { openTestRegistry } from "../../registry/open-test-registry.ts";
+import { openMadePglite } from "../../support/made-postgres.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { hurriedClock } from "../../wallet/google-world.ts";
 import { Front } from "./front.ts";
@@ -48,7 +48,7 @@ export class WalletFront {
     changes: (wallet: WalletPorts) => WalletPorts = (wallet) => wallet,
   ): Promise<WalletFront> {
     const folder = await mkdtemp(join(tmpdir(), "waybill-wallet-"));
-    const database = await openPglite(join(folder, "postgres"));
+    const database = await openMadePglite(join(folder, "postgres"));
     await migrate(database.db);
     const registry = await openTestRegistry(database);
     const { passes, devices, directory } = registry;
@@ -65,13 +65,14 @@ export class WalletFront {
       if (kept !== null && kept.version >= pass.version) return kept;
       return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
     };
-    // Requests for passes only ask it whose a class is, which is known here.
+    // Requests for passes only ask it whose a class or an object is, which is known here.
     const google = new GoogleWallet({
       apiUrl: NOWHERE,
       tokenUrl: NOWHERE,
       saveUrlBase: NOWHERE,
       platform,
       classOwners: registry.googleClasses,
+      passes,
       clock: hurriedClock,
       telemetry: new QuietTelemetry(),
     });
@@ -81,7 +82,10 @@ export class WalletFront {
       devices,
       bundles: { bundleOf },
       classes: google.classes,
-      google: { status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }) },
+      google: {
+        status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
+        requireOwnLinks: (tenant, content) => google.requireOwnLinks(tenant, content),
+      },
       saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
       checkSigner: ({ teamId, wwdrPem }) => ({
         problem: teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null,

@@ -4,7 +4,7 @@ import type { Health } from "../../../core/health.ts";
 import type { Json } from "../../../core/json.ts";
 import { limits } from "../../../core/limits.ts";
 import type { Outcome } from "../../../core/outcome.ts";
-import type { GooglePasses, GooglePassStatus, Pass, SaveLinks } from "../../../core/passes.ts";
+import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../../../core/passes.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../core/platform.ts";
 import type { Tenant } from "../../../core/tenant.ts";
 import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../core/wallet.ts";
@@ -12,6 +12,7 @@ import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
 import { GoogleClassDesk } from "./google-class-desk.ts";
 import { GoogleObjects } from "./google-objects.ts";
+import { LinkedObjects } from "./linked-objects.ts";
 import { requestError } from "./request-error.ts";
 import { SaveLinkSigner } from "./save-link.ts";
 
@@ -20,6 +21,8 @@ export interface GoogleWalletOptions extends GoogleApiOptions {
   readonly saveUrlBase: string;
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
+  /** Whose an object is, is whose pass it is. */
+  readonly passes: Pick<PassStore, "holder">;
 }
 
 /** Google's wallet, to the wallet channel and to the API. Opens no connection by itself. */
@@ -27,6 +30,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   readonly classes: GoogleClasses;
   private readonly api: GoogleApi;
   private readonly objects: GoogleObjects;
+  private readonly links: LinkedObjects;
   private readonly saveLinks: SaveLinkSigner;
   private readonly stopped = new AbortController();
 
@@ -34,6 +38,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     this.api = new GoogleApi(options);
     const ownership = new ClassOwnership(this.api, options.classOwners, options.platform);
     this.objects = new GoogleObjects(this.api, ownership, options.telemetry);
+    this.links = new LinkedObjects(options.passes, options.platform);
     this.saveLinks = new SaveLinkSigner(options.saveUrlBase);
     this.classes = new GoogleClassDesk({ api: this.api, ownership, callerOf: (tenant) => this.requestOf(tenant) });
   }
@@ -47,6 +52,9 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS };
     if (!pass.serial.startsWith(`${issuer.issuerId}.`)) return { kind: "failed", error: OTHER_ISSUER };
+    const barred = await this.links.barred(tenant, content);
+    if (barred?.why === "foreign") return { kind: "failed", error: foreignLink(barred.objectId) };
+    if (barred !== null) return { kind: "retry", why: `the linked object ${barred.objectId} is not created yet` };
     const delivery = { pass, content, payload, tenant, caller: { issuer, urgency: "job", signal } } as const;
     return payload.action === "create" ? this.objects.create(delivery) : this.objects.update(delivery);
   }
@@ -61,6 +69,11 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     }
     if (answer.kind === "refused" && answer.cause === "missing") return NOT_FOUND;
     throw requestError(answer);
+  }
+
+  async requireOwnLinks(tenant: Tenant, content: GoogleContent): Promise<void> {
+    const barred = await this.links.barred(tenant, content);
+    if (barred?.why === "foreign") throw new ApiError(400, `pass_data.object_data: ${foreignLink(barred.objectId)}`);
   }
 
   /** Whether Google answers. */
@@ -93,6 +106,8 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
 const NO_CREDENTIALS =
   "the channel wallet has no Google credentials: set them with PUT /dash/api/tenants/{id}/credentials/google";
 const OTHER_ISSUER = "the pass belongs to another Google issuer than the one whose credentials are set";
+const foreignLink = (objectId: string) => `the linked object ${objectId.slice(0, ID_CHARS_MAX)} is no pass of yours`;
+const ID_CHARS_MAX = 250;
 const NOT_FOUND: GooglePassStatus = { googleStatus: "not_found", hasUsers: false, isInstalled: false };
 const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
 

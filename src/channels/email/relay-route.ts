@@ -1,0 +1,50 @@
+import type { OutboundGuard, OutboundRoute } from "../../core/outbound.ts";
+import type { SmtpFailure } from "./smtp-replies.ts";
+import { CALLED_OFF, failureOf, SmtpError } from "./smtp-session.ts";
+
+/** Where to connect to for one mail server. A tenant's goes past the guard, anew for each connection. */
+export class RelayRoute {
+  /** Connections that could not be made: each next one tries the next address of the host. */
+  private failures = 0;
+
+  constructor(
+    private readonly host: string,
+    /** Null: the platform's own server, which may be anywhere. */
+    private readonly guard: OutboundGuard | null,
+    private readonly timeoutMs: number,
+  ) {}
+
+  /** The very address to connect to; without a guard the host itself. Rejects with `SmtpError`. */
+  async address(signal: AbortSignal): Promise<string> {
+    if (this.guard === null) return this.host;
+    if (signal.aborted) throw new SmtpError(failureOf(CALLED_OFF, "session"));
+    const over = Promise.withResolvers<SmtpFailure>();
+    const onAbort = () => over.resolve(failureOf(CALLED_OFF, "session"));
+    const timer = setTimeout(() => over.resolve(failureOf({ code: "ETIMEDOUT" }, "session")), this.timeoutMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      const route = await Promise.race([this.guard.routeTo(this.host), over.promise]);
+      if ("stage" in route) throw new SmtpError(route);
+      return this.chosen(route);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** The server could not be made ready at the address that was given last. */
+  failed(): void {
+    this.failures += 1;
+  }
+
+  private chosen(route: OutboundRoute): string {
+    switch (route.kind) {
+      case "allowed":
+        return route.addresses[this.failures % route.addresses.length] ?? route.address;
+      case "refused":
+        throw new SmtpError(failureOf({ code: route.cause === "forbidden" ? "EFORBIDDEN" : "EDNS" }, "session"));
+      case "unanswered":
+        throw new SmtpError(failureOf({ code: "EDNS" }, "session"));
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { afterEach, expect, test } from "bun:test";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runCommand } from "../support/command.ts";
+import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
+const servers: Waybill[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.kill();
+  for (const home of homes.splice(0)) await home.remove();
+});
+
+async function newHome(): Promise<string> {
+  const home = await temporaryHome();
+  homes.push(home);
+  return home.path;
+}
+
+async function start(home: string, environment: Record<string, string> = {}): Promise<Waybill> {
+  const server = await startWaybill(home, environment, { keepLog: true });
+  servers.push(server);
+  return server;
+}
+
+/** The folder, and everything in it. */
+function allIn(folder: string): readonly string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return [folder, ...names.map((name) => join(folder, name))].filter((path) => {
+    const info = lstatSync(path, { throwIfNoEntry: false });
+    return info !== undefined && !info.isSymbolicLink();
+  });
+}
+
+/** What others than the owner have some right to. */
+function openToOthers(folder: string): readonly string[] {
+  return allIn(folder).filter((path) => ((lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
+}
+
+function openUp(folder: string): void {
+  for (const path of allIn(folder)) chmodSync(path, lstatSync(path).isDirectory() ? 0o755 : 0o666);
+}
+
+async function sendSome(waybill: Waybill, apiKey: string): Promise<void> {
+  // The large one waits in a file of its own.
+  for (const size of [10, 400_000]) {
+    const body = { to_address: "ann@example.com", subject: "Hi", html: `<p>${"word ".repeat(size / 5)}</p>` };
+    const sent = await waybill.request(apiKey, "POST", "/v1/send/email", body);
+    expect(sent.status).toBe(202);
+    await finalJob(waybill, apiKey, sent.body.job_id);
+  }
+}
+
+test("an open data folder and all files in it are closed by the start, and what is written later is the owner's alone", async () => {
+  const home = await newHome();
+  chmodSync(home, 0o755);
+  const first = await start(home, { CLICKHOUSE_HTTP_PORT: "0" });
+  await sendSome(first, first.demoKey);
+  expect(openToOthers(home)).toEqual([]);
+  expect(await first.stop()).toBe(0);
+
+  openUp(home);
+  expect(openToOthers(home).length).toBeGreaterThan(500);
+  const second = await start(home);
+  expect(openToOthers(home)).toEqual([]);
+  await sendSome(second, first.demoKey);
+  expect(openToOthers(home)).toEqual([]);
+  expect(second.log()).toContain("other users of this machine had rights to the data folder");
+  expect(await second.stop()).toBe(0);
+  expect(openToOthers(home)).toEqual([]);
+}, 90_000);
+
+test("a folder that is closed around open files is walked as well", async () => {
+  const home = await newHome();
+  mkdirSync(join(home, "postgres", "base"), { recursive: true, mode: 0o755 });
+  writeFileSync(join(home, "postgres", "base", "1"), "rows", { mode: 0o666 });
+  await runCommand(["check"], { WAYBILL_HOME: home, MASTER_KEY: Buffer.alloc(32, 7).toString("base64") });
+  expect(openToOthers(home)).toEqual([]);
+});
+
+test.each<[string, (home: string) => void, string]>([
+  ["is shared, as /tmp is", (home) => chmodSync(home, 0o1777), "has mode 1777 and is shared with other users"],
+  [
+    "holds what is somebody else's",
+    (home) => {
+      mkdirSync(join(home, "www"), { mode: 0o755 });
+      chmodSync(home, 0o755);
+    },
+    'has mode 0755 and holds the folder "www", which is not Waybill\'s',
+  ],
+])("a data folder that %s is refused in one line, and left as it is", async (_, make, line) => {
+  const home = await newHome();
+  make(home);
+  const before = lstatSync(home).mode;
+  const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home });
+  expect(errors.trim().split("\n")).toEqual([expect.stringContaining(`${home} ${line}`)]);
+  expect(code).toBe(2);
+  expect(lstatSync(home).mode).toBe(before);
+  if (line.includes("www")) expect(lstatSync(join(home, "www")).mode & 0o777).toBe(0o755);
+});
+
+test.skipIf(process.getuid?.() !== 0)(
+  "a file that another user can read and we cannot close is refused in one line",
+  async () => {
+    const home = await newHome();
+    chmodSync(home, 0o755);
+    const script = join(import.meta.dir, "../../src/embedded/private-folder.ts");
+    const code = `import { makePrivate } from ${JSON.stringify(script)};
+    try { makePrivate(${JSON.stringify(home)}); } catch (error) { console.log(error.name, error.problems.join("|")); }`;
+    const nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"];
+    const child = Bun.spawn([...nobody, process.execPath, "-e", code], { stdout: "pipe", stderr: "pipe" });
+    const [said, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect({ said, errors }).toEqual({
+      said: expect.stringMatching(
+        /^ConfigurationError WAYBILL_HOME should be .* has mode 0755 and belongs to another user/,
+      ),
+      errors: "",
+    });
+    expect(lstatSync(home).mode & 0o777).toBe(0o755);
+  },
+);

@@ -1,0 +1,91 @@
+import { afterEach, expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
+import { Metrics } from "../../src/telemetry/metrics.ts";
+import { freePort } from "../support/free-port.ts";
+import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+/** An address of this machine that is not loopback, as another machine would use it; null: it has none. */
+const OUTSIDE =
+  Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? null;
+const TOKEN = "metrics-token-of-the-test";
+
+const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
+const servers: Waybill[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.kill();
+  for (const home of homes.splice(0)) await home.remove();
+});
+
+async function start(environment: Record<string, string>): Promise<Waybill> {
+  const home = await temporaryHome();
+  homes.push(home);
+  const server = await startWaybill(home.path, environment);
+  servers.push(server);
+  return server;
+}
+
+async function ask(url: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${url}/metrics`, { headers });
+  const body = await response.text();
+  return { status: response.status, hasMetrics: body.includes("waybill_"), headers: response.headers };
+}
+
+const at = (url: string, host: string) => `http://${host}:${new URL(url).port}`;
+
+test.skipIf(OUTSIDE === null)(
+  "at a public address metrics are for programs of this machine, and for no proxy",
+  async () => {
+    const { url } = await start({ HOST: "0.0.0.0" });
+    expect(await ask(at(url, "127.0.0.1"))).toMatchObject({ status: 200, hasMetrics: true });
+    expect(await ask(at(url, OUTSIDE ?? ""))).toMatchObject({ status: 403, hasMetrics: false });
+    for (const header of ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"]) {
+      const proxied = await ask(at(url, "127.0.0.1"), { [header]: "127.0.0.1" });
+      expect([header, proxied]).toEqual([header, expect.objectContaining({ status: 403, hasMetrics: false })]);
+    }
+    const { status } = await fetch(`${at(url, OUTSIDE ?? "")}/metrics`, { method: "HEAD" });
+    expect(status).toBe(403);
+  },
+);
+
+test("with a token, metrics are for whoever has it and for nobody else", async () => {
+  const { url } = await start({ METRICS_TOKEN: TOKEN });
+  for (const authorization of [null, "Bearer wrong", `Bearer ${TOKEN}x`, `Basic ${TOKEN}`, TOKEN]) {
+    const answer = await ask(url, authorization === null ? {} : { authorization });
+    expect([authorization, answer.status, answer.hasMetrics]).toEqual([authorization, 401, false]);
+    expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="waybill metrics"');
+  }
+  const right = await ask(url, { authorization: `Bearer ${TOKEN}`, "x-forwarded-for": "192.0.2.1" });
+  expect(right).toMatchObject({ status: 200, hasMetrics: true });
+});
+
+test("with an address of their own, metrics are there and nowhere else", async () => {
+  const port = String(await freePort());
+  const waybill = await start({ METRICS_HOST: "127.0.0.1", METRICS_PORT: port });
+  const own = `http://127.0.0.1:${port}`;
+  expect(waybill.screen).toContain(`${own}/metrics`);
+  expect(await ask(own)).toMatchObject({ status: 200, hasMetrics: true });
+  expect(await ask(waybill.url)).toMatchObject({ status: 404, hasMetrics: false });
+  for (const path of ["/v1/jobs/x", "/dash", "/dash/api/tenants"]) {
+    expect([path, (await fetch(own + path)).status]).toEqual([path, 404]);
+  }
+});
+
+test("whatever labels come in, a metric has a thousand series at most", async () => {
+  const metrics = new Metrics();
+  for (let at = 0; at < 5_000; at += 1) {
+    metrics.count("things", { name: `thing ${at}` }, 1);
+    metrics.gauge("sizes", at, { name: `thing ${at}` });
+    metrics.time("seconds", 1, { name: `thing ${at}` });
+  }
+  metrics.count("things", { name: "thing 0" }, 1);
+  const lines = (await metrics.text()).split("\n");
+  const series = (name: string) => lines.filter((line) => line.startsWith(`waybill_${name}{`));
+  expect(series("things_total").length).toBe(1_001);
+  expect(series("things_total")).toContain('waybill_things_total{name="thing 0"} 2');
+  expect(series("things_total")).toContain('waybill_things_total{name="other"} 4000');
+  expect(series("sizes").length).toBe(1_000);
+  expect(series("seconds_count").length).toBe(1_001);
+});

@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { request } from "node:http";
+import { RecentFailures } from "../../src/api/recent-failures.ts";
+import { Front, OPERATOR_TOKEN } from "../api/support/front.ts";
+import { runCommand } from "../support/command.ts";
+import { temporaryHome } from "../support/waybill.ts";
+
+const SHORT = "0123456789abcdef0123456789abcde";
+const RIGHT = `Bearer ${OPERATOR_TOKEN}`;
+
+const fronts: Front[] = [];
+afterEach(async () => {
+  for (const front of fronts.splice(0)) await front.stop();
+});
+
+/** A front whose clock can be put forward. */
+async function start() {
+  const time = { skippedMs: 0 };
+  const clock = {
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now() + time.skippedMs,
+    setTimer: (delayMs: number, run: () => void) => {
+      const timer = setTimeout(run, delayMs);
+      return { cancel: () => clearTimeout(timer) };
+    },
+  };
+  const front = await Front.start({ clock });
+  fronts.push(front);
+  return { front, time };
+}
+
+interface Attempt {
+  readonly status: number;
+  readonly retryAfter: number | null;
+}
+
+/** Asks for the tenants from one of this machine's addresses. */
+function attempt(front: Front, authorization: string | null, from = "127.0.0.1", method = "GET"): Promise<Attempt> {
+  const { promise, resolve, reject } = Promise.withResolvers<Attempt>();
+  const headers = authorization === null ? {} : { authorization };
+  const at = { host: "127.0.0.1", port: front.port, path: "/dash/api/tenants", localAddress: from, agent: false };
+  const asked = request({ ...at, method, headers }, (answer) => {
+    answer.resume();
+    const wait = answer.headers["retry-after"];
+    resolve({ status: answer.statusCode ?? 0, retryAfter: wait === undefined ? null : Number(wait) });
+  });
+  asked.on("error", reject);
+  asked.end();
+  return promise;
+}
+
+async function guess(front: Front, times: number, from?: string): Promise<readonly number[]> {
+  const statuses: number[] = [];
+  for (let at = 0; at < times; at += 1) statuses.push((await attempt(front, `Bearer guess-${at}`, from)).status);
+  return statuses;
+}
+
+describe("wrong operator tokens", () => {
+  test("of one address are answered ten times a minute, and then told to wait for the rest of it", async () => {
+    const { front, time } = await start();
+    expect(await guess(front, 12)).toEqual([...Array<number>(10).fill(401), 429, 429]);
+    const { retryAfter } = await attempt(front, "Bearer another");
+    expect(retryAfter).toBeWithin(1, 61);
+    // At every operators' address, existing or not, and by every method.
+    for (const path of ["/dash/api/plans", "/dash/api/no-such", "/dash/api"]) {
+      const { status, headers } = await front.fetch(path, { headers: { authorization: "Bearer x" } });
+      expect([status, headers.has("retry-after")]).toEqual([429, true]);
+    }
+    expect((await attempt(front, "Bearer x", undefined, "HEAD")).status).toBe(429);
+    time.skippedMs += (retryAfter ?? 0) * 1_000;
+    expect((await attempt(front, "Bearer another")).status).toBe(401);
+  });
+
+  test("keep nobody out who has the right one, from the same address or another", async () => {
+    const { front } = await start();
+    await guess(front, 20);
+    expect((await attempt(front, RIGHT)).status).toBe(200);
+    expect((await attempt(front, RIGHT, "127.0.0.2")).status).toBe(200);
+    expect((await attempt(front, "Bearer x")).status).toBe(429);
+  });
+
+  test("of one address do not slow those of another", async () => {
+    const { front } = await start();
+    await guess(front, 11, "127.0.0.2");
+    expect(await guess(front, 10, "127.0.0.3")).toEqual(Array<number>(10).fill(401));
+    expect((await attempt(front, "Bearer x", "127.0.0.2")).status).toBe(429);
+  });
+
+  test("are what is counted: a request without a token guesses nothing", async () => {
+    const { front } = await start();
+    for (let at = 0; at < 15; at += 1) expect((await attempt(front, null)).status).toBe(401);
+    expect((await attempt(front, "Bearer x")).status).toBe(401);
+  });
+
+  test("are said in the log once, with the address and without the token", async () => {
+    const { front } = await start();
+    await guess(front, 30);
+    const lines = front.logs.filter(({ message }) => message.includes("operator tokens"));
+    expect(lines).toMatchObject([{ level: "warn", fields: { address: "127.0.0.1" } }]);
+    expect(JSON.stringify(lines)).not.toContain("guess-");
+  });
+
+  test("of many addresses are remembered in bounded memory, the latest ones", () => {
+    const failures = new RecentFailures({ windowMs: 60_000, failuresMax: 2, callersMax: 1_000 });
+    failures.add("early", 0);
+    for (let at = 0; at < 100_000; at += 1) failures.add(`address ${at}`, 1 + at / 100_000);
+    expect(failures.size).toBe(1_000);
+    expect(failures.add("early", 3)).toBe(1);
+    expect(failures.add("address 99999", 3)).toBe(2);
+    expect(failures.waitMs("address 99999", 3)).toBeGreaterThan(0);
+    failures.add("much later", 500_000);
+    expect(failures.size).toBe(1);
+  });
+});
+
+describe("an operator token of fewer than 32 characters", () => {
+  test.each(["0.0.0.0", "::", "192.0.2.1", "send.example.com", "127.evil.example"])(
+    "is refused at %s in one line that does not show it",
+    async (HOST) => {
+      const home = await temporaryHome();
+      const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home.path, HOST, OPERATOR_TOKEN: SHORT });
+      await home.remove();
+      expect(errors.trim().split("\n")).toEqual([
+        `waybill: OPERATOR_TOKEN has 31 characters; with HOST=${HOST}, which others can reach, it should have at least ` +
+          "32 (openssl rand -base64 32), or be left unset: then one is made",
+      ]);
+      expect(code).toBe(2);
+      expect(errors).not.toContain(SHORT);
+    },
+  );
+});

@@ -1,0 +1,43 @@
+import { cp, mkdtemp, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
+import { openPglite } from "../../src/embedded/pglite.ts";
+
+/** Outlives the run: it holds an empty cluster of this version of PGlite, and nothing else. */
+const MADE = join(tmpdir(), `waybill-test-postgres-${pglitePackage.version}`);
+
+/**
+ * Puts an empty PostgreSQL cluster, as `openPglite` makes it, into `folder`, which does not exist yet. Making one takes
+ * seconds of CPU; only the first caller pays for it.
+ */
+export async function copyMadePostgres(folder: string): Promise<void> {
+  try {
+    await cp(MADE, folder, { recursive: true });
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+    await make();
+    await cp(MADE, folder, { recursive: true });
+  }
+}
+
+async function make(): Promise<void> {
+  const draft = await mkdtemp(`${MADE}-`);
+  const { close } = await openPglite(join(draft, "postgres"));
+  await close();
+  // Another test file may have been faster.
+  await rename(join(draft, "postgres"), MADE).catch((error: unknown) => {
+    if (!isErrno(error, "ENOTEMPTY", "EEXIST")) throw error;
+  });
+  await rm(draft, { recursive: true, force: true });
+}
+
+/** `openPglite` on a folder that does not exist yet. */
+export async function openMadePglite(folder: string): ReturnType<typeof openPglite> {
+  await copyMadePostgres(folder);
+  return openPglite(folder);
+}
+
+function isErrno(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+}
