@@ -215,10 +215,6 @@ test("what the provider signs changes the jobs of the number that sent them, and
   const opaque = (id: string) => ({ biz_opaque_callback_data: id });
   const forged: readonly (readonly [name: string, body: string])[] = [
     ["another number's status of the message", fromNumber([status(wamid, "failed")], "666")],
-    [
-      "no number's status of the message",
-      JSON.stringify({ entry: [{ changes: [{ value: { statuses: [status(wamid, "failed")] } }] }] }),
-    ],
     ...["delivered", "read", "failed", "sent"].flatMap((word): [string, string][] => [
       [`an e-mail ${word}`, fromNumber([status("wamid.none", word, opaque(`victim/${mail}`))])],
       [

@@ -45,10 +45,10 @@ export async function operationsOf(url: string): Promise<readonly Operation[]> {
 
 const KNOWN: readonly Security[] = ["apiKey", "operator", "applePass", "webhookSignature"];
 
-/** Throws for a scheme that no attack knows. */
+/** Throws for a scheme that no attack knows. Where one of several ways in asks for nothing, nothing is asked for. */
 function securityOf(requirements: DocumentedOperation["security"]): Security {
   const names = requirements.flatMap((requirement) => Object.keys(requirement));
-  if (names.length === 0) return "none";
+  if (requirements.length === 0 || requirements.some((each) => Object.keys(each).length === 0)) return "none";
   const known = KNOWN.find((security) => names.includes(security));
   if (known === undefined) throw new Error(`no attack knows the security scheme ${names.join(", ")}`);
   return known;
