@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { Attacks, shown } from "./support/attacks.ts";
+import { Attacks } from "./support/attacks.ts";
 import { equip, type Identifiers } from "./support/identifiers.ts";
+import { messageTo } from "./support/message-to.ts";
 import { internals, json, type Seen } from "./support/probe.ts";
 import { startTarget, type Target } from "./support/target.ts";
 
-/* What stands in JSON: members that nobody asked for, prototypes, bombs, code in templates' variables. */
+/* What stands in JSON: members that nobody asked for, prototypes, bombs. */
 
 setDefaultTimeout(60_000);
 const attacks = new Attacks("bodies");
@@ -29,16 +30,6 @@ afterAll(() => target?.stop());
 function post(path: string, body: string | Uint8Array<ArrayBuffer>, method = "POST"): Promise<Seen> {
   const headers = { "x-api-key": target.attacker.apiKey, "content-type": "application/json" };
   return target.probe({ method, path, headers, body });
-}
-
-/** The newest message to the address, as a reader's program shows it. */
-async function messageTo(address: string): Promise<{ subject: string; text: string; from: string }> {
-  const { body } = await target.operator("GET", `/sandbox/messages?to=${encodeURIComponent(address)}`);
-  const { subject, source, from } = body.messages[0];
-  const bytes = source
-    .replaceAll("=\r\n", "")
-    .replace(/=([0-9A-F]{2})/g, (_: string, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return { subject, text: bytes, from };
 }
 
 const nextAddress = () => `reader-${(made += 1)}@example.com`;
@@ -114,7 +105,7 @@ test("members that a caller has no say in change nothing", async () => {
       });
       if (job.status !== "success") return `the job is ${job.status}: ${JSON.stringify(job.result)}`;
       if (typeof sent["to_address"] !== "string") return null;
-      const { text, from } = await messageTo(sent["to_address"]);
+      const { text, from } = await messageTo(target, sent["to_address"]);
       return /evil|X-Evil|root:|victim|^raw/im.test(`${from}\n${text}`) ? text.slice(0, 500) : null;
     },
   );
@@ -211,7 +202,7 @@ test("no prototype is changed, wherever in a body it is named", async () => {
     data: { a: {} },
   });
   expect((await target.ended(target.victim, sent)).status).toBe("success");
-  const { subject, text } = await messageTo(to_address);
+  const { subject, text } = await messageTo(target, to_address);
   expect([subject, text.includes("<p>[]</p>")]).toEqual(["[]", true]);
   await target.operator("PATCH", "/tenants/victim", { permissions: [] });
   const raw = { to_address, subject: "x", html: "<p>x</p>" };
@@ -304,7 +295,7 @@ test("what JSON leaves open is read in one way only", async () => {
       const seen = await post("/v1/send/email", body);
       if (seen.status === 400) return null;
       await target.ended(target.attacker, { status: seen.status, headers: seen.headers, body: json(seen) });
-      return (await messageTo(to)).text.includes(to) ? null : "checked one, sent to another";
+      return (await messageTo(target, to)).text.includes(to) ? null : "checked one, sent to another";
     },
   );
   const refused = await post(
@@ -312,68 +303,4 @@ test("what JSON leaves open is read in one way only", async () => {
     '{"to_address":"ok@example.com","to_address":"a@b\\r\\n.example","template_id":"of-x"}',
   );
   expect(refused.status).toBe(400);
-});
-
-test("a variable's value is a text, in whatever language it is a program", async () => {
-  const values = [
-    "{{.secret}}",
-    "{{ .x }}",
-    "{{{.x}}}",
-    "{{.__proto__}}",
-    "{{constructor.constructor('return process')()}}",
-    "{{#with this}}{{lookup . 'secret'}}{{/with}}",
-    "{{range .}}{{.}}{{end}}",
-    '{{template "x"}}',
-    '{{printf "%s" .secret}}',
-    "{% include '/etc/passwd' %}",
-    "{%- for x in config -%}{{ x }}{%- endfor -%}",
-    `\${7*7}`,
-    `\${process.env.MASTER_KEY}`,
-    "#{7*7}",
-    "<%= 7*7 %>",
-    "<%= process.mainModule.require('fs') %>",
-    "#set($x=7*7)$x",
-    "*{7*7}",
-    "@(7*7)",
-    "[[${7*7}]]",
-    "%{7*7}",
-    "`7*7`",
-    "$(id)",
-    "; cat /etc/passwd",
-    "{{7*7}}",
-    "{7*7}",
-    "%s%s%n",
-    "$& $` $' $1",
-    "\\u007b\\u007b.secret}}",
-  ];
-  const markup = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'><svg/onload=alert(1)>",
-    "</p><iframe srcdoc=x>",
-    "&lt;script&gt;",
-    "javascript:alert(1)",
-    '" style="background:url(//evil.example)',
-  ];
-  const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
-  const plain = (html: string) =>
-    html.replace(/&(?:#(\d+)|(amp|lt|gt|quot));/g, (_all, code: string | undefined, name: string | undefined) =>
-      code === undefined
-        ? (({ amp: "&", lt: "<", gt: ">", quot: '"' } as Record<string, string>)[name ?? ""] ?? "")
-        : String.fromCharCode(Number(code)),
-    );
-  await attacks.run([...values, ...markup], shown, async (x) => {
-    const to_address = nextAddress();
-    const body = { to_address, template_id: "of-x", data: { x, secret: "the-secret-of-the-data" } };
-    const accepted = await target.call(target.attacker, "POST", "/v1/send/email", body);
-    const job = await target.ended(target.attacker, accepted);
-    if (job.status !== "success") return `the job is ${job.status}`;
-    const { text, subject } = await messageTo(to_address);
-    if (/the-secret-of-the-data|\[49\]|root:/.test(text)) return text;
-    if (subject !== `[${x}]`) return `the subject is ${subject}`;
-    const html = /<p title="([^"]*)">\[([^]*?)\]<\/p>/.exec(text);
-    if (html === null) return `it left its place: ${text.slice(-600)}`;
-    if (/[<>]/.test(`${html[1]}${html[2]}`)) return `it brought markup: ${html[0]}`;
-    return plain(html[1] ?? "") === x && plain(html[2] ?? "") === x ? null : `${html[0]} instead of ${x}`;
-  });
 });

@@ -75,7 +75,12 @@ test("no token of a balance is spent twice", async () => {
       const data = (at: number) =>
         pass_type === "apple"
           ? { serial_number: `s-${at}`, organization_name: "Club", description: "Ticket" }
-          : { class_id: "3388000000012345678.races", object_id: `3388000000012345678.race-${at}`, object_data: {} };
+          : {
+              class_id: "3388000000012345678.races",
+              object_id: `3388000000012345678.race-${at}`,
+              class_type: "generic",
+              object_data: {},
+            };
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, at) =>
           target.call(account, "POST", at % 2 === 0 ? "/v1/send/wallet" : "/v1/passes/create", {
