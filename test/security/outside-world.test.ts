@@ -254,7 +254,7 @@ test("whatever the wallet's provider answers, the caller gets a class or a plain
       if (canary.connections > 0) return "it was followed";
       if (seen.headers.has("set-cookie")) return "its cookie is handed on";
       if (seen.text.length > 2_000_000) return `${seen.text.length} bytes are handed on`;
-      if (seen.status === 200) return /^\{/.test(seen.text) ? null : `handed on ${seen.text.slice(0, 100)}`;
+      if (seen.status === 200) return seen.text.startsWith("{") ? null : `handed on ${seen.text.slice(0, 100)}`;
       const { error } = JSON.parse(seen.text);
       if (typeof error !== "string" || error.length > 2_000 || /\p{Cc}|a-token/u.test(error))
         return `the error is ${error.slice(0, 300)}`;
