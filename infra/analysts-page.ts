@@ -15,6 +15,8 @@ import { analystsData } from "./analysts-data.ts";
  * this file, and writes what it gave below it; a test holds the two equal.
  */
 
+const PASSWORD = "the password of the example";
+
 /** The page, with what is below each query. */
 export const ANALYSTS_PAGE = new URL("../docs/analysts.md", import.meta.url).pathname;
 
@@ -45,7 +47,7 @@ export async function openExampleLedger() {
   await applyRetention(clickhouse, target, { eventsMonths: 600, jobsDays: 18_000 });
   await new ClickHouseLedgerWriter(clickhouse, target, systemClock).write("example", analystsData());
   const quiet = { count() {}, gauge() {}, time() {}, log() {} };
-  const face = serveClickHouseHttp({ path, database: target.database, port: 0, telemetry: quiet });
+  const face = serveClickHouseHttp({ path, database: target.database, port: 0, password: PASSWORD, telemetry: quiet });
   return {
     face,
     async close() {
@@ -65,7 +67,11 @@ export async function outputOf({ url }: ClickHouseHttp, sql: string): Promise<st
     output_format_pretty_highlight_digit_groups: "0",
     output_format_pretty_single_large_number_tip_threshold: "0",
   });
-  const answer = await fetch(`${url}/?${members.toString()}`, { method: "POST", body: sql });
+  const answer = await fetch(`${url}/?${members.toString()}`, {
+    method: "POST",
+    body: sql,
+    headers: { "X-ClickHouse-Key": PASSWORD },
+  });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${sql}\n${text}`);
   return text;

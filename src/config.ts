@@ -8,7 +8,8 @@ import { isLoopback } from "./core/loopback.ts";
 
 type ValueOf<S extends Setting<unknown>> =
   | Exclude<ReturnType<S["parse"]>, undefined>
-  | (S extends { default: string } | { generated: object } ? never : null);
+  | (S extends { default: string } | { generated: object } ? never : null)
+  | (S extends { generated: { onlyWith: string } } ? null : never);
 
 /** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
 export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
@@ -35,7 +36,11 @@ export function loadConfig(environment: Environment): Config {
   // Every key of SETTINGS that is not generated got its parsed value above; the checks look at no other.
   reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
   if (reader.problems.length === 0) {
-    for (const [key, setting] of generated) values[key] = reader.readGenerated(setting, String(values["home"]));
+    for (const [key, setting] of generated) {
+      const { onlyWith } = setting.generated ?? {};
+      const isNeeded = onlyWith === undefined || Boolean(values[onlyWith]);
+      values[key] = isNeeded ? reader.readGenerated(setting, String(values["home"])) : null;
+    }
     // As above; what could not be generated is a problem already, and empty here.
     reader.problems.push(...weakSecrets(values as Config));
   }

@@ -32,6 +32,7 @@ async function run(args: readonly string[]): Promise<number> {
         version,
         withoutEffect: withoutEffect(process.env),
         isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
+        isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
       });
     case "check":
       refuseOperands(command, operands);

@@ -13,10 +13,13 @@ export interface ServeOptions {
   readonly withoutEffect: readonly string[];
   /** Whether the operator's token came with the environment, and is in no file. */
   readonly isTokenGiven: boolean;
+  /** The same of the password of the analysts' port. */
+  readonly isPasswordGiven: boolean;
 }
 
 /** Runs the roles until a signal asks for the end, or a part breaks. */
-export async function serve({ config, version, withoutEffect, isTokenGiven }: ServeOptions): Promise<number> {
+export async function serve(options: ServeOptions): Promise<number> {
+  const { config, version, withoutEffect } = options;
   const telemetry = processTelemetry(config);
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
@@ -24,7 +27,7 @@ export async function serve({ config, version, withoutEffect, isTokenGiven }: Se
   const house = await Promise.race([startHouse({ config, telemetry, version }), signalled.then(() => null)]);
   // Asked to end before anything was accepted: what has been started ends with the process.
   if (house === null) return 0;
-  console.log(firstScreen(config, house, isTokenGiven));
+  console.log(firstScreen(options, house));
   let code = 0;
   let graceMs = 0;
   try {
@@ -52,11 +55,9 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(
-  config: Config,
-  { url, serviceUrl, metricsUrl, clickhouseUrl, demoKey }: House,
-  isTokenGiven: boolean,
-): string {
+function firstScreen(options: ServeOptions, house: House): string {
+  const { config, isTokenGiven, isPasswordGiven } = options;
+  const { url, serviceUrl, metricsUrl, clickhouseUrl, demoKey } = house;
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
@@ -64,7 +65,11 @@ function firstScreen(
   const service = metricsUrl === null ? "/health, /ready, /metrics" : "/health, /ready";
   if (url === null) rows.push(["Service", `${serviceUrl} (${service})`]);
   if (metricsUrl !== null) rows.push(["Metrics", `${metricsUrl}/metrics`]);
-  if (clickhouseUrl !== null) rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);
+  if (clickhouseUrl !== null) {
+    rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);
+    const file = join(config.home, "clickhouse-http-password");
+    rows.push(["  password", isPasswordGiven ? "from CLICKHOUSE_HTTP_PASSWORD" : `in ${file}`]);
+  }
   rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
   if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);

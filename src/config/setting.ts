@@ -20,5 +20,7 @@ export interface Setting<T> {
     make(): string;
     /** Stored data is of no use without it: beside data it is never made anew. */
     readonly keepsData?: true;
+    /** The key of another setting: where that is 0 or unset, nothing is made up, and the value is null. */
+    readonly onlyWith?: string;
   };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { parseSmtpUrl } from "../core/smtp-url.ts";
+import { LEDGER_SETTINGS } from "./ledger-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";
 import {
@@ -16,6 +17,7 @@ import {
   oneOf,
   redisAddress,
   socketAddress,
+  TOKEN_CHARS_MIN,
   urlOf,
   webUrl,
   wholeNumber,
@@ -25,8 +27,6 @@ const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
 const PROVIDERS = ["sandbox", "live"] as const;
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
-
-const TOKEN_CHARS_MIN = 16;
 
 /** Where a listener is. */
 const hostOrAddress = {
@@ -109,66 +109,7 @@ export const SETTINGS = {
     expected: "postgres://user:password@host:5432/database",
     parse: (text) => urlOf(text, ["postgres:", "postgresql:"]),
   },
-  clickhouseUrl: {
-    name: "CLICKHOUSE_URL",
-    default: null,
-    unset: "chDB in the process",
-    secret: true,
-    meaning: "ClickHouse's HTTP address",
-    expected: "http://host:8123 or https://host:8443",
-    parse: (text) => urlOf(text, ["http:", "https:"]),
-  },
-  clickhouseUser: {
-    name: "CLICKHOUSE_USER",
-    default: "default",
-    meaning: "user of the ClickHouse server",
-    expected: "a user name",
-    parse: (text) => text,
-  },
-  clickhousePassword: {
-    name: "CLICKHOUSE_PASSWORD",
-    default: null,
-    unset: "none",
-    secret: true,
-    meaning: "password of that user",
-    expected: "a password",
-    parse: (text) => text,
-  },
-  clickhouseDatabase: {
-    name: "CLICKHOUSE_DATABASE",
-    default: "waybill",
-    meaning: "database that holds the ledger",
-    expected: "a name of letters, digits and underscores",
-    parse: (text) => matching(text, /^[A-Za-z_]\w{0,62}$/),
-  },
-  clickhouseCluster: {
-    name: "CLICKHOUSE_CLUSTER",
-    default: null,
-    unset: "a single node",
-    meaning: "name of the ClickHouse cluster that the tables are spread over",
-    expected: "a name of letters, digits, underscores and hyphens",
-    parse: (text) => matching(text, /^[A-Za-z_][\w-]{0,62}$/),
-  },
-  eventsKeptMonths: {
-    name: "EVENTS_KEPT_MONTHS",
-    default: "13",
-    meaning: "how long the ledger keeps events; sums by hour and day stay",
-    // Fifty years: ClickHouse's DateTime ends in 2106, and a time beyond it counts as long past.
-    ...wholeNumber(1, 600),
-  },
-  jobsKeptDays: {
-    name: "JOBS_KEPT_DAYS",
-    default: "90",
-    meaning: "how long the ledger keeps finished jobs with their results",
-    ...wholeNumber(1, 18_250),
-  },
-  clickhouseHttpPort: {
-    name: "CLICKHOUSE_HTTP_PORT",
-    default: "0",
-    meaning:
-      "embedded only: serves the ledger, read-only, over ClickHouse's HTTP protocol on loopback (docs/analysts.md); `0` is off",
-    ...wholeNumber(0, 65_535),
-  },
+  ...LEDGER_SETTINGS,
   operatorToken: {
     name: "OPERATOR_TOKEN",
     default: null,

@@ -20,6 +20,8 @@ export interface Mailbox {
 }
 
 export const MASTER_KEY_BYTES = 32;
+/** Of a token or password: at least so many characters. */
+export const TOKEN_CHARS_MIN = 16;
 
 export function wholeNumber(min: number, max: number) {
   return {

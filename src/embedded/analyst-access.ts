@@ -7,7 +7,7 @@ import { limits } from "../core/limits.ts";
  *
  * Every session of the in-process engine is the same user, which may do anything. But a session can take on a role
  * (`SET ROLE`), and roles have to stand in a file that the engine reads as it opens. What a role forbids the engine itself
- * refuses: writing, DDL, files, other hosts.
+ * refuses: writing, DDL, tables of files and of other hosts. What it does not know of is in `read-statement.ts`.
  */
 export function writeAnalystAccess(folder: string, database: string): { readonly configFile: string } {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -25,11 +25,18 @@ export type Delivery = "whole" | "stream";
 
 /**
  * The statements that turn a fresh session into an analyst's. `settings` (assignments) come last but for the lock: a
- * profile brings bounds, not values, and after the lock no statement can lift them.
+ * profile brings bounds, not values. After the lock (`readonly = 1`) the engine refuses every setting, wherever a statement
+ * names it: none can read a schema or a template from a file, turn on what is off, or lift a bound.
  */
 export function becomeAnalyst(delivery: Delivery, settings: readonly string[]): string {
   const values = Object.entries(BOUNDS[delivery]).map(([name, max]) => `${name} = ${max}`);
-  return `SET profile = 'analyst_${delivery}'; SET ROLE analyst; SET ${[...values, ...settings, "readonly = 2"].join(", ")}`;
+  return [
+    `SET profile = 'analyst_${delivery}'`,
+    "SET ROLE analyst",
+    // First and by themselves: bounds are not looked at where a setting is given the value that it has before the statement.
+    `SET ${values.join(", ")}`,
+    `SET ${[...settings, "readonly = 1"].join(", ")}`,
+  ].join("; ");
 }
 
 const ALWAYS = {

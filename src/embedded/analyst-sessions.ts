@@ -1,10 +1,13 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { Session, type StreamChunk } from "chdb";
+import { Session } from "chdb";
 import { limits } from "../core/limits.ts";
 import { becomeAnalyst, type Delivery } from "./analyst-access.ts";
+import { AnalystThread, type AnalystWork } from "./analyst-thread.ts";
 import { EngineError } from "./engine-error.ts";
-import type { ReadStatement } from "./read-statement.ts";
+import { isCallable } from "./read-names.ts";
+import type { ReadStatement, Unavailable } from "./read-statement.ts";
+import { sqlString } from "./sql-string.ts";
 
 export interface AnalystQuery {
   readonly statement: ReadStatement;
@@ -12,7 +15,7 @@ export interface AnalystQuery {
   /** The format of a text that names none. */
   readonly format: string;
   readonly database: string;
-  /** Settings, checked. */
+  /** Settings, checked; their values are literals. */
   readonly settings: ReadonlyMap<string, string>;
   /** Values of placeholders by name, as they came: escaped as in TSV. */
   readonly params: ReadonlyMap<string, string>;
@@ -39,19 +42,27 @@ export interface AnalystResult {
  * A2. A session is an analyst's before its first statement of an analyst's.
  * A3. A session is closed when the engine is done with its statement, not before: the engine aborts the process otherwise.
  *     What nobody waits for is killed, so that this is soon.
- * A4. At most `analystQueriesMax` statements are under way, and always one fewer than the process has threads for the
+ * A4. What the engine does for a statement it does on threads of its own or on an `AnalystThread`, never on that of the
+ *     event loop.
+ * A5. At most `analystQueriesMax` statements are under way, and always one fewer than the process has threads for the
  *     engine, so that recorder and API have one. `analystQueriesWaitingMax` wait, each for `analystWaitMs`.
  */
 export class AnalystSessions {
   private readonly keeper: Session;
   private readonly running = new Map<string, Run>();
+  /** Threads that wait for a statement: as many as have ever been needed at once. */
+  private readonly idle: AnalystThread[] = [];
   private readonly waiting: ((go: boolean) => void)[] = [];
   private turns = turnsMax();
   private stopped: Promise<void> | null = null;
 
-  /** `keeper` may do anything, and does nothing but kill statements. */
+  readonly unavailable: Unavailable;
+
+  /** `keeper` may do anything, and does nothing but list functions and kill statements. */
   constructor(private readonly path: string) {
     this.keeper = new Session(path);
+    const functions = this.keeper.query("SELECT lower(name) FROM system.functions", "TSV").trim().split("\n");
+    this.unavailable = new Set(functions.filter((name) => !isCallable(name)));
   }
 
   /** Answers when the first bytes are there, so that a statement that fails at once has a status. */
@@ -59,14 +70,25 @@ export class AnalystSessions {
     await this.turn(query.signal);
     const id = crypto.randomUUID();
     const abort = () => void this.abort(id);
-    const run = new Run(this.path, query, abort, () => {
+    const thread = this.idle.pop() ?? new AnalystThread();
+    const run = new Run(thread, query.delivery, abort, () => {
       query.signal.removeEventListener("abort", abort);
       this.running.delete(id);
+      if (thread.isUsable) this.idle.push(thread);
       this.giveTurn();
     });
     this.running.set(id, run);
     query.signal.addEventListener("abort", abort, { once: true });
-    await run.start(preparation(query, id));
+    const { statement, format, delivery } = query;
+    await run.start({
+      kind: "start",
+      path: this.path,
+      preparation: preparation(query, id),
+      sql: statement.sql,
+      format: statement.format ?? format,
+      delivery,
+      unavailable: this.unavailable,
+    });
     return run;
   }
 
@@ -136,15 +158,11 @@ const STOPPING = new EngineError(236, "ABORTED", "The server is shutting down");
 /** One string of statements, so that making a session an analyst's is one call to the engine. */
 function preparation({ database, delivery, settings, params }: AnalystQuery, id: string): string {
   const assignments = [
-    ...[...settings].map(([name, value]) => `${name} = ${literal(value)}`),
-    ...[...params].map(([name, value]) => `param_${name} = ${literal(value)}`),
+    ...[...settings].map(([name, value]) => `${name} = ${value}`),
+    ...[...params].map(([name, value]) => `param_${name} = ${sqlString(value)}`),
     `log_comment = '${id}'`,
   ];
   return `USE \`${database.replaceAll(/[\\`]/g, "\\$&")}\`; ${becomeAnalyst(delivery, assignments)}`;
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }
 
 /** One statement, from its session to its last chunk. */
@@ -154,8 +172,6 @@ class Run implements AnalystResult {
   /** Resolves when the engine is done with the statement and its session is closed. */
   readonly over: Promise<void>;
   private readonly onOver: () => void;
-  private readonly session: Session;
-  private source: AsyncIterator<StreamChunk> | null = null;
   private first: Uint8Array | null = null;
   /** Set while the engine works for us; the session must not be closed then. */
   private isBusy = false;
@@ -164,41 +180,32 @@ class Run implements AnalystResult {
   private stall: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    path: string,
-    private readonly query: AnalystQuery,
+    private readonly thread: AnalystThread,
+    private readonly delivery: Delivery,
     private readonly abort: () => void,
     onEnd: () => void,
   ) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.over = promise.then(onEnd);
     this.onOver = resolve;
-    this.session = new Session(path);
   }
 
-  async start(preparation: string): Promise<void> {
-    const { statement, delivery, format } = this.query;
-    await this.busy(() => this.session.queryAsync(preparation));
-    if (delivery === "stream") {
-      this.first = await this.busy(() => {
-        this.source = this.session.queryStream(statement.sql, { format })[Symbol.asyncIterator]();
-        return this.fetch(this.source);
-      });
-      return;
-    }
-    const result = await this.busy(() => this.session.queryAsync(statement.sql, { format }));
-    this.rowsRead = result.rowsRead;
-    this.bytesRead = result.bytesRead;
-    this.first = result.bytes();
-    this.close();
+  async start(work: AnalystWork & { kind: "start" }): Promise<void> {
+    const { bytes, rowsRead, bytesRead } = await this.busy(() => this.thread.rows(work));
+    this.rowsRead = rowsRead;
+    this.bytesRead = bytesRead;
+    this.first = bytes;
+    if (this.delivery === "whole") this.close();
   }
 
   async next(): Promise<Uint8Array | null> {
     clearTimeout(this.stall);
-    const { first, source } = this;
+    const { first } = this;
     this.first = null;
     if (first !== null) return this.handed(first);
-    if (source === null) return null;
-    return this.handed(await this.busy(() => this.fetch(source)));
+    if (this.delivery === "whole" || this.isOver) return null;
+    const { bytes } = await this.busy(() => this.thread.rows({ kind: "next" }));
+    return this.handed(bytes);
   }
 
   close(): void {
@@ -206,20 +213,14 @@ class Run implements AnalystResult {
     clearTimeout(this.stall);
     if (this.isBusy || this.isOver) return;
     this.isOver = true;
-    // Cancels a stream that is open, too.
-    this.session.close();
-    this.onOver();
+    // A thread that is gone has taken its session with it.
+    void this.thread.close().then(this.onOver, this.onOver);
   }
 
   private handed(chunk: Uint8Array | null): Uint8Array | null {
     if (chunk === null) this.close();
-    else if (this.source !== null && !this.isClosed) this.stall = setTimeout(this.abort, limits.analystStallMs);
+    else if (!this.isClosed) this.stall = setTimeout(this.abort, limits.analystStallMs);
     return chunk;
-  }
-
-  private async fetch(source: AsyncIterator<StreamChunk>): Promise<Uint8Array | null> {
-    const { done, value } = await source.next();
-    return done === true ? null : value.raw();
   }
 
   /** What the engine does for us; whoever closed meanwhile, or an error, ends it all behind it. */

@@ -2,8 +2,9 @@ import { gunzipSync, inflateSync } from "node:zlib";
 import { limits } from "../core/limits.ts";
 import type { AnalystQuery } from "./analyst-sessions.ts";
 import { EngineError } from "./engine-error.ts";
-import { isReadSetting } from "./read-settings.ts";
-import { readStatement } from "./read-statement.ts";
+import { isResultFormat } from "./read-names.ts";
+import { checkSetting, readStatement, type Unavailable, unknownFormat } from "./read-statement.ts";
+import { sqlString } from "./sql-string.ts";
 
 /** What a request of ClickHouse's HTTP protocol asks for. */
 export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {
@@ -11,24 +12,32 @@ export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {
   readonly isGzipped: boolean;
 }
 
+export interface AnalystScope {
+  /** The one that can be connected to. */
+  readonly database: string;
+  readonly unavailable: Unavailable;
+}
+
 /** Understands a request (https://clickhouse.com/docs/interfaces/http). Throws `EngineError` where it cannot be served. */
-export async function clickHouseHttpQuery(request: Request, database: string): Promise<ClickHouseHttpQuery> {
+export async function clickHouseHttpQuery(request: Request, scope: AnalystScope): Promise<ClickHouseHttpQuery> {
   const url = new URL(request.url);
   const asked = url.searchParams;
-  checkUser(request, asked);
   const body = request.method === "POST" ? await bodyOf(request) : "";
-  const statement = readStatement([asked.get("query") ?? "", body].filter((part) => part !== "").join("\n"));
+  const text = [asked.get("query") ?? "", body].filter((part) => part !== "").join("\n");
+  const statement = readStatement(text, scope.unavailable);
   const format = asked.get("default_format") ?? request.headers.get("x-clickhouse-format") ?? "TabSeparated";
-  if (!/^\w{1,64}$/.test(format)) throw new EngineError(73, "UNKNOWN_FORMAT", "Unknown format");
+  if (!isResultFormat(format)) throw unknownFormat(format);
   const isAtOnce = asked.get("wait_end_of_query") === "1" || asked.get("buffer_size") !== null;
   const isLines = STREAMED_FORMATS.has((statement.format ?? format).toLowerCase());
   const queryId = asked.get("query_id") ?? "";
+  const { settings, params } = settingsOf(asked);
   return {
     statement,
     delivery: statement.isStreamable && isLines && !isAtOnce ? "stream" : "whole",
     format,
-    database: asked.get("database") ?? request.headers.get("x-clickhouse-database") ?? database,
-    ...settingsOf(asked),
+    database: databaseOf(request, asked, scope.database),
+    settings: new Map([...settings, ...statement.settings]),
+    params,
     queryId: /^[\w.:-]{1,128}$/.test(queryId) ? queryId : crypto.randomUUID(),
     isGzipped: asked.get("enable_http_compression") === "1" && accepts(request, "gzip"),
   };
@@ -97,10 +106,19 @@ function settingsOf(asked: URLSearchParams) {
     else if (name === "readonly" && /^[12]$/.test(value)) continue;
     else if (name === "max_result_bytes") continue;
     else if (name === "compress" || name === "decompress") checkCompression(name, value);
-    else if (isReadSetting(name)) settings.set(name, value);
-    else if (!PROTOCOL.has(name)) throw refused(`the setting \`${name.slice(0, 64)}\` cannot be changed here`);
+    else if (!PROTOCOL.has(name)) {
+      checkSetting(name);
+      settings.set(name, sqlString(value));
+    }
   }
   return { settings, params };
+}
+
+/** In another one, names without a database would mean tables that are not to be read. */
+function databaseOf(request: Request, asked: URLSearchParams, database: string): string {
+  const named = asked.get("database") ?? request.headers.get("x-clickhouse-database") ?? "";
+  if (named === "" || named === database) return database;
+  throw new EngineError(81, "UNKNOWN_DATABASE", `Only the database ${database} can be connected to here`);
 }
 
 function paramName(name: string): string {
@@ -113,18 +131,6 @@ function checkCompression(name: string, value: string): void {
   if (value === "0") return;
   const why = `ClickHouse's own block compression is not spoken here: set ${name}=0`;
   throw new EngineError(48, "NOT_IMPLEMENTED", `${why} (HTTP compression with gzip works)`);
-}
-
-/** There is one user, without a password; a name that somebody else has configured must not seem to work. */
-function checkUser(request: Request, asked: URLSearchParams): void {
-  const basic = /^Basic (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
-  const users = [
-    asked.get("user"),
-    request.headers.get("x-clickhouse-user"),
-    Buffer.from(basic, "base64").toString().split(":")[0],
-  ];
-  if (users.every((user) => user === null || user === undefined || user === "" || user === "default")) return;
-  throw new EngineError(516, "AUTHENTICATION_FAILED", "There is only the user `default`, without a password");
 }
 
 async function bodyOf(request: Request): Promise<string> {
@@ -160,5 +166,3 @@ function accepts(request: Request, encoding: string): boolean {
   const offered = request.headers.get("accept-encoding")?.toLowerCase() ?? "";
   return offered.split(",").some((one) => one.split(";")[0]?.trim() === encoding);
 }
-
-const refused = (why: string) => new EngineError(164, "READONLY", `Cannot execute query in readonly mode: ${why}`);

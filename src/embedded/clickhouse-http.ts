@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
+import { AnalystPassword } from "./analyst-password.ts";
 import { type AnalystResult, AnalystSessions } from "./analyst-sessions.ts";
 import { type ClickHouseHttpQuery, clickHouseHttpQuery } from "./clickhouse-http-request.ts";
 import { EngineError } from "./engine-error.ts";
@@ -13,6 +14,7 @@ export interface ClickHouseHttpOptions {
   readonly database: string;
   /** 0 takes a free one. */
   readonly port: number;
+  readonly password: string;
   readonly telemetry: Telemetry;
 }
 
@@ -26,21 +28,26 @@ export interface ClickHouseHttp {
  * Serves the engine of this process over ClickHouse's HTTP protocol, on loopback, for reading only: enough of it for curl,
  * `@clickhouse/client` and tools on top of a driver. Throws where the port is taken.
  *
- * Whoever can open a connection to this machine's loopback can read the ledger, as with a local server without a password.
- * A web page in a browser on this machine cannot: its requests name their origin, or a host that is not loopback.
+ * Whoever has the password can read the ledger. A web page in a browser on this machine cannot even try one: its requests
+ * name their origin or their site, or a host that is not this one.
  */
-export function serveClickHouseHttp({ path, database, port, telemetry }: ClickHouseHttpOptions): ClickHouseHttp {
+export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseHttp {
+  const { path, database, port, telemetry } = options;
   const sessions = new AnalystSessions(path);
+  const password = new AnalystPassword(options.password);
+  const scope = { database, unavailable: sessions.unavailable };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port,
     maxRequestBodySize: limits.analystRequestBytesMax + 1,
     async fetch(request, self) {
       const startedMs = performance.now();
-      const answer = await answerTo(request, database, (query) => {
+      const answer = await answerTo(request, self.port, async () => {
+        await password.check(request);
+        const query = await clickHouseHttpQuery(request, scope);
         // It may think for longer than an idle connection is kept; until here, a slow request is one too many.
         self.timeout(request, 0);
-        return sessions.run({ ...query, signal: request.signal });
+        return success(query, await sessions.run({ ...query, signal: request.signal }));
       });
       telemetry.time("analyst_query_seconds", (performance.now() - startedMs) / 1000, {
         status: String(answer.status),
@@ -61,38 +68,38 @@ export function serveClickHouseHttp({ path, database, port, telemetry }: ClickHo
 
 const OK = "Ok.\n";
 
-async function answerTo(
-  request: Request,
-  database: string,
-  run: (query: ClickHouseHttpQuery) => Promise<AnalystResult>,
-): Promise<Response> {
-  const refused = refusal(request);
+async function answerTo(request: Request, port: number | undefined, run: () => Promise<Response>): Promise<Response> {
+  const refused = refusal(request, port);
   if (refused !== null) return refused;
   const { pathname, searchParams } = new URL(request.url);
   if (pathname === "/ping" || pathname === "/replicas_status") return new Response(OK);
   if (pathname !== "/") return new Response(`There is no handle ${pathname}\n`, { status: 404 });
   if (request.method !== "POST" && !searchParams.has("query")) return new Response(OK);
   try {
-    const query = await clickHouseHttpQuery(request, database);
-    return answer(query, await run(query));
+    return await run();
   } catch (error) {
     return failure(error);
   }
 }
 
 /** What is answered before a request is read any further, or null. */
-function refusal(request: Request): Response | null {
-  const host = (request.headers.get("host") ?? "").replace(/:\d+$/, "");
-  if (!LOOPBACK.test(host)) return new Response("This address is served under loopback names only\n", { status: 403 });
-  if (request.headers.has("origin")) return new Response("Web pages are not served\n", { status: 403 });
-  if (["GET", "HEAD", "POST"].includes(request.method)) return null;
+function refusal({ headers, method }: Request, port: number | undefined): Response | null {
+  const [, host = "", at = "80"] = /^(.*?)(?::(\d+))?$/.exec(headers.get("host") ?? "") ?? [];
+  if (!LOOPBACK.test(host) || Number(at) !== port)
+    return new Response("This address is served under loopback names and its own port only\n", { status: 403 });
+  if (headers.has("origin") || !OWN_SITES.has(headers.get("sec-fetch-site") ?? "none"))
+    return new Response("Web pages are not served\n", { status: 403 });
+  if (["GET", "HEAD", "POST"].includes(method)) return null;
   return new Response("The method can be GET, HEAD or POST\n", { status: 405, headers: { allow: "GET, HEAD, POST" } });
 }
+
+/** What a browser says when no page asks, but somebody who types the address. */
+const OWN_SITES: ReadonlySet<string> = new Set(["none", "same-origin"]);
 
 /** As names: another one may point to this address all the same, and be somebody's web page. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
-function answer(query: ClickHouseHttpQuery, result: AnalystResult): Response {
+function success(query: ClickHouseHttpQuery, result: AnalystResult): Response {
   const tag = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   const format = query.statement.format ?? query.format;
   const headers = new Headers({

@@ -34,8 +34,8 @@ function repeated(reason: string): string {
 
 const STATUSES: readonly (readonly [number, ReadonlySet<number>])[] = [
   [400, new Set([6, 26, 27, 32, 33, 36, 38, 41, 42, 43, 44, 53, 62, 69, 70, 72, 117, 215, 184, 456, 457])],
-  [401, new Set([516])],
-  [403, new Set([164, 452, 497])],
+  [401, new Set([194])],
+  [403, new Set([164, 192, 193, 452, 497, 516])],
   [404, new Set([16, 46, 47, 50, 56, 60, 63, 73, 81, 115])],
   [408, new Set([159])],
   [413, new Set([307])],

@@ -1,49 +1,71 @@
 /**
  * Settings that a reader may choose: how results look, and how much of the machine a statement may use, within the bounds
- * of the analyst's profile. Not among them are those that name files (`format_schema`, `format_template_row`), other
- * profiles, or what the engine logs.
+ * of the analyst's profile. Whatever a later engine brings is refused until it stands here. Not here are those that name
+ * files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), other profiles, what the engine
+ * logs, or functions that are off.
  */
-export function isReadSetting(name: string): boolean {
-  return READ_SETTINGS.has(name) || (/^(output_format|optimize)_[a-z0-9_]+$/.test(name) && !/schema|path/.test(name));
-}
+export const isReadSetting = (name: string) => READ_SETTINGS.has(name);
 
-const READ_SETTINGS: ReadonlySet<string> = new Set([
-  "aggregate_functions_null_for_empty",
-  "any_join_distinct_right_table_keys",
-  "bool_false_representation",
-  "bool_true_representation",
-  "cast_keep_nullable",
-  "count_distinct_implementation",
-  "date_time_input_format",
-  "date_time_output_format",
-  "extremes",
-  "final",
-  "format_csv_delimiter",
-  "format_csv_null_representation",
-  "format_tsv_null_representation",
-  "group_by_overflow_mode",
-  "group_by_use_nulls",
-  "join_algorithm",
-  "join_default_strictness",
-  "join_use_nulls",
-  "limit",
-  "max_block_size",
-  "max_bytes_to_read",
-  "max_execution_time",
-  "max_memory_usage",
-  "max_result_rows",
-  "max_rows_to_group_by",
-  "max_rows_to_read",
-  "max_threads",
-  "offset",
-  "prefer_column_name_to_alias",
-  "read_overflow_mode",
-  "result_overflow_mode",
-  "session_timezone",
-  "timeout_overflow_mode",
-  "totals_mode",
-  "transform_null_in",
-  "union_default_mode",
-  "use_skip_indexes",
-  "validate_enum_literals_in_operators",
-]);
+const READ_SETTINGS: ReadonlySet<string> = new Set(
+  `
+    aggregate_functions_null_for_empty any_join_distinct_right_table_keys bool_false_representation
+    bool_true_representation cast_keep_nullable count_distinct_implementation date_time_input_format
+    date_time_output_format extremes final format_csv_delimiter format_csv_null_representation
+    format_tsv_null_representation group_by_overflow_mode group_by_use_nulls join_algorithm join_default_strictness
+    join_use_nulls limit max_block_size max_bytes_to_read max_execution_time max_memory_usage max_result_rows
+    max_rows_to_group_by max_rows_to_read max_threads offset optimize_aggregation_in_order optimize_move_to_prewhere
+    optimize_read_in_order output_format_always_write_decimal_point_in_float_and_decimal
+    output_format_arrow_compression_method output_format_arrow_date_as_uint16
+    output_format_arrow_fixed_string_as_fixed_byte_array output_format_arrow_low_cardinality_as_dictionary
+    output_format_arrow_parallel_encoding output_format_arrow_string_as_string
+    output_format_arrow_unsupported_types_as_binary output_format_arrow_use_64_bit_indexes_for_dictionary
+    output_format_arrow_use_native_writer output_format_arrow_use_signed_indexes_for_dictionary
+    output_format_arrow_uuid_as_fixed_byte_array output_format_arrow_variant_as_string output_format_avro_codec
+    output_format_avro_rows_in_file output_format_avro_string_column_pattern output_format_avro_sync_interval
+    output_format_binary_encode_types_in_binary_format output_format_binary_write_json_as_string
+    output_format_bson_string_as_string output_format_csv_crlf_end_of_line
+    output_format_csv_header_serialize_tuple_into_separate_columns
+    output_format_csv_serialize_tuple_into_separate_columns output_format_decimal_trailing_zeros
+    output_format_float_precision output_format_json_array_of_rows output_format_json_escape_forward_slashes
+    output_format_json_map_as_array_of_tuples output_format_json_named_tuples_as_objects
+    output_format_json_pretty_print output_format_json_quote_64bit_floats output_format_json_quote_64bit_integers
+    output_format_json_quote_decimals output_format_json_quote_denormals
+    output_format_json_skip_null_value_in_named_tuples output_format_json_validate_utf8
+    output_format_markdown_escape_special_characters output_format_msgpack_uuid_representation
+    output_format_native_encode_types_in_binary_format
+    output_format_native_use_flattened_dynamic_and_json_serialization output_format_native_write_json_as_string
+    output_format_orc_compression_block_size output_format_orc_compression_method
+    output_format_orc_dictionary_key_size_threshold output_format_orc_row_index_stride
+    output_format_orc_string_as_string output_format_orc_writer_time_zone_name output_format_parallel_formatting
+    output_format_parquet_batch_size output_format_parquet_bloom_filter_bits_per_value
+    output_format_parquet_bloom_filter_flush_threshold_bytes output_format_parquet_compliant_nested_types
+    output_format_parquet_compression_method output_format_parquet_data_page_size
+    output_format_parquet_date_as_uint16 output_format_parquet_datetime_as_uint32
+    output_format_parquet_enum_as_byte_array output_format_parquet_fixed_string_as_fixed_byte_array
+    output_format_parquet_geometadata output_format_parquet_max_dictionary_size
+    output_format_parquet_parallel_encoding output_format_parquet_row_group_size
+    output_format_parquet_row_group_size_bytes output_format_parquet_string_as_string
+    output_format_parquet_unsupported_types_as_binary output_format_parquet_use_custom_encoder
+    output_format_parquet_version output_format_parquet_write_bloom_filter output_format_parquet_write_checksums
+    output_format_parquet_write_page_index output_format_pretty_color
+    output_format_pretty_display_footer_column_names output_format_pretty_display_footer_column_names_min_rows
+    output_format_pretty_fallback_to_vertical output_format_pretty_fallback_to_vertical_max_rows_per_chunk
+    output_format_pretty_fallback_to_vertical_min_columns output_format_pretty_fallback_to_vertical_min_table_width
+    output_format_pretty_glue_chunks output_format_pretty_grid_charset output_format_pretty_highlight_digit_groups
+    output_format_pretty_highlight_trailing_spaces output_format_pretty_max_column_name_width_cut_to
+    output_format_pretty_max_column_name_width_min_chars_to_cut output_format_pretty_max_column_pad_width
+    output_format_pretty_max_rows output_format_pretty_max_value_width
+    output_format_pretty_max_value_width_apply_for_single_value output_format_pretty_multiline_fields
+    output_format_pretty_named_tuples_as_json output_format_pretty_row_numbers
+    output_format_pretty_single_large_number_tip_threshold output_format_pretty_squash_consecutive_ms
+    output_format_pretty_squash_max_wait_ms output_format_pretty_use_nbsp_for_padding
+    output_format_sql_insert_include_column_names output_format_sql_insert_max_batch_size
+    output_format_sql_insert_quote_names output_format_sql_insert_table_name output_format_sql_insert_use_replace
+    output_format_trim_fixed_string output_format_tsv_crlf_end_of_line output_format_values_escape_quote_with_quote
+    output_format_write_statistics prefer_column_name_to_alias read_overflow_mode result_overflow_mode
+    session_timezone timeout_overflow_mode totals_mode transform_null_in union_default_mode use_skip_indexes
+    validate_enum_literals_in_operators
+  `
+    .trim()
+    .split(/\s+/),
+);

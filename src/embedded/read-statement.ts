@@ -1,156 +1,256 @@
 import { EngineError } from "./engine-error.ts";
+import { isBeforeParenthesis, isCallable, isResultFormat, isSystemTable } from "./read-names.ts";
 import { isReadSetting } from "./read-settings.ts";
+import { isName, isSign, isWord, type Token, tokensOf } from "./statement-tokens.ts";
 
 /** A statement that may be run for an analyst. */
 export interface ReadStatement {
-  /** One statement, without what ends it. */
+  /** One statement, without its FORMAT and SETTINGS and without what ends it. */
   readonly sql: string;
   /** The format that the text itself names. */
   readonly format: string | null;
-  /**
-   * Whether its rows can be handed out as they come. Only a lone SELECT: the engine evaluates sub-selects that stand for a
-   * value before it gives the stream, and does so on the thread that asks for it, which would be the event loop's. And only
-   * where its format is surely known: most formats repeat their head in each piece.
-   */
+  /** The settings that the text itself names, as literals. */
+  readonly settings: ReadonlyMap<string, string>;
+  /** Whether its rows can be handed out as they come. */
   readonly isStreamable: boolean;
 }
 
 /**
- * Reads a statement as far as it takes to see that it only reads. Throws `EngineError` where it does not, or where that
- * cannot be told.
- *
- * The analyst's role already refuses most of what is refused here. It does not know the function `file()`, `INTO OUTFILE`
- * and formats that read a file named by a setting, which all work past access rights inside a process, nor `KILL`, `USE`
- * and `SET`. So this has to agree with the engine on what is a word and what is inside quotes or a comment
- * (ClickHouse, src/Parsers/Lexer.cpp), and refuses what it does not know.
+ * Names of the engine's own functions that are not available here, in lower case. A name alone can stand for a function
+ * (`arrayMap(file, paths)`), and only the engine knows all names that do.
  */
-export function readStatement(text: string): ReadStatement {
-  const tokens = tokensOf(text);
-  const end = tokens.findIndex(({ text: of, kind }) => kind === "sign" && of === ";");
-  const own = end === -1 ? tokens : tokens.slice(0, end);
-  const last = own.at(-1);
-  if (last === undefined) throw new EngineError(62, "SYNTAX_ERROR", "Empty query");
-  if (end !== -1 && tokens.slice(end).some(({ text: of }) => of !== ";"))
-    throw new EngineError(62, "SYNTAX_ERROR", "Multi-statements are not allowed: send one statement a request");
-  checkStart(own);
-  own.forEach((token, at) => checkToken(token, own.slice(at + 1, at + 3)));
-  checkSettings(own);
-  const format = formatOf(text, own);
-  const has = (word: string) => own.filter((token) => isWord(token, word)).length;
+export type Unavailable = ReadonlySet<string>;
+
+/**
+ * Reads a statement as far as it takes to see that it only reads, and names nothing but what is known to be harmless.
+ * Throws `EngineError` where it does not, or where that cannot be told.
+ *
+ * The engine itself refuses an analyst's session most of what is refused here (`analyst-access.ts`). It does not refuse the
+ * function `file()` nor `INTO OUTFILE`, which work past access rights inside a process, nor settings in a sub-select, nor
+ * tables of `system`.
+ */
+export function readStatement(text: string, unavailable: Unavailable): ReadStatement {
+  const tokens = oneStatement(tokensOf(text));
+  const { body, format, settings } = withoutTail(text, tokens);
+  checkBody(body, unavailable);
+  const last = body.at(-1);
+  if (last === undefined) throw EMPTY;
+  if (format !== null && !isResultFormat(format)) throw unknownFormat(format);
+  for (const name of settings.keys()) checkSetting(name);
   return {
     sql: text.slice(0, last.end),
     format,
-    isStreamable:
-      isWord(own[0], "select") && has("select") === 1 && has("from") > 0 && (format !== null || has("format") === 0),
+    settings,
+    isStreamable: isWord(body[0], "select") || isWord(body[0], "with"),
   };
+}
+
+/**
+ * The same look at the engine's own writing of a statement, in which comments are gone and all is quoted in one way: should
+ * we ever cut a statement at other places than the engine does, this is where it shows.
+ */
+export function checkRewritten(text: string, unavailable: Unavailable): void {
+  const tokens = oneStatement(tokensOf(text));
+  const { body, format, settings } = withoutTail(text, tokens);
+  checkBody(body, unavailable);
+  if (format !== null || settings.size > 0) throw readonly("FORMAT and SETTINGS stand at the end of a statement");
+}
+
+export function checkSetting(name: string): void {
+  if (!isReadSetting(name)) throw readonly(`the setting \`${name.slice(0, 64)}\` cannot be changed here`);
+}
+
+export const unknownFormat = (name: string) =>
+  new EngineError(73, "UNKNOWN_FORMAT", `Format ${name.slice(0, 64)} is not available here`);
+
+function oneStatement(tokens: readonly Token[]): readonly Token[] {
+  const end = tokens.findIndex((token) => isSign(token, ";"));
+  if (end !== -1 && tokens.slice(end).some((token) => !isSign(token, ";")))
+    throw new EngineError(62, "SYNTAX_ERROR", "Multi-statements are not allowed: send one statement a request");
+  return end === -1 ? tokens : tokens.slice(0, end);
+}
+
+interface Tail {
+  readonly format: string | null;
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+/** Splits FORMAT and SETTINGS off the end, in either order. */
+function withoutTail(text: string, tokens: readonly Token[]): Tail & { readonly body: readonly Token[] } {
+  let depth = 0;
+  for (const [at, token] of tokens.entries()) {
+    if (token.kind === "sign" && "([{".includes(token.text)) depth += 1;
+    if (token.kind === "sign" && ")]}".includes(token.text)) depth -= 1;
+    const beginsSettings = isSettings(tokens, at);
+    if (depth !== 0 || !(isWord(token, "format") || beginsSettings)) continue;
+    const tail = tailOf(text, tokens, at);
+    if (tail !== null) return { body: tokens.slice(0, at), ...tail };
+    // Refused below; and each further one would be read to the end again.
+    if (beginsSettings) break;
+  }
+  return { body: tokens, format: null, settings: new Map() };
+}
+
+/** Null where the tokens are something else, or more. */
+function tailOf(text: string, tokens: readonly Token[], from: number): Tail | null {
+  let format: string | null = null;
+  const settings = new Map<string, string>();
+  let at = from;
+  while (at < tokens.length) {
+    const [word, name] = tokens.slice(at, at + 2);
+    if (isWord(word, "format") && format === null && name !== undefined && isName(name)) {
+      format = text.slice(name.start, name.end).replace(/^[`"]|[`"]$/g, "");
+      at += 2;
+    } else if (isWord(word, "settings") && settings.size === 0) {
+      const next = readSettings(text, tokens, at + 1, settings);
+      if (next === null) return null;
+      at = next;
+    } else return null;
+  }
+  return { format, settings };
+}
+
+/** Reads `name [= value], …` from `at` on and answers where it ends, or null where it is none. */
+function readSettings(
+  text: string,
+  tokens: readonly Token[],
+  from: number,
+  settings: Map<string, string>,
+): number | null {
+  for (let at = from; ; at += 1) {
+    const name = tokens[at];
+    if (name === undefined || !isName(name)) return null;
+    at += 1;
+    // A setting without a value is a flag.
+    let value = "1";
+    if (isSign(tokens[at], "=")) {
+      const end = literalEnd(tokens, at + 1);
+      const [first, last] = [tokens[at + 1], tokens[end - 1]];
+      if (end === at + 1 || first === undefined || last === undefined) return null;
+      value = text.slice(first.start, last.end);
+      at = end;
+    }
+    settings.set(name.text, value);
+    if (!isSign(tokens[at], ",")) return at;
+  }
+}
+
+/** Where the string, number or truth value that begins at `from` ends; `from` where there is none. */
+function literalEnd(tokens: readonly Token[], from: number): number {
+  const first = tokens[from];
+  if (first?.kind === "string" || isWord(first, "true") || isWord(first, "false")) return from + 1;
+  const at = isSign(first, "-") || isSign(first, "+") ? from + 1 : from;
+  const digits = (token: Token | undefined) => token?.kind === "word" && /^\d+$/.test(token.text);
+  if (!digits(tokens[at])) return from;
+  return isSign(tokens[at + 1], ".") && digits(tokens[at + 2]) ? at + 3 : at + 1;
+}
+
+/** Whether SETTINGS begins a clause there, rather than being a table's name (`system.settings`) or what is shown. */
+function isSettings(tokens: readonly Token[], at: number): boolean {
+  if (!isWord(tokens[at], "settings")) return false;
+  if (isWord(tokens[0], "show") && (at === 1 || (at === 2 && isWord(tokens[1], "changed")))) return false;
+  return !isMember(tokens, at);
+}
+
+/** Whether the name is one of something: behind a dot, unless that ends a number (`1. SETTINGS`). */
+function isMember(tokens: readonly Token[], at: number): boolean {
+  const owner = tokens[at - 2];
+  return isSign(tokens[at - 1], ".") && owner !== undefined && isName(owner) && !/^\d/.test(owner.text);
+}
+
+function checkBody(tokens: readonly Token[], unavailable: Unavailable): void {
+  if (tokens.length === 0) throw EMPTY;
+  const first = tokens.find((token) => !isSign(token, "("));
+  if (first?.kind !== "word" || !STARTS.has(first.text))
+    throw readonly("only SELECT, WITH, SHOW, DESCRIBE, EXISTS and EXPLAIN are taken here");
+  for (const at of tokens.keys()) {
+    checkCall(tokens, at);
+    checkWord(tokens, at);
+    checkName(tokens, at);
+    checkReference(tokens, at, unavailable);
+  }
 }
 
 const STARTS: ReadonlySet<string> = new Set(["select", "with", "show", "describe", "desc", "exists", "explain"]);
 
-/** Functions that read the machine's files, call other hosts or write to its log, under any case of their name. */
-const FUNCTIONS_REFUSED: ReadonlySet<string> = new Set([
-  "file",
-  "catboostevaluate",
-  "naivebayesclassifier",
-  "aigenerate",
-  "aiclassify",
-  "aiembed",
-  "aiextract",
-  "aitranslate",
-  "logtrace",
-  "getclienthttpheader",
-]);
-
-interface Token {
-  readonly kind: "word" | "name" | "string" | "sign";
-  /** A word or a quoted name: in lower case, without its quotes. */
-  readonly text: string;
-  readonly end: number;
+/** Whatever stands before a parenthesis, and what APPLY names without one. */
+function checkCall(tokens: readonly Token[], at: number): void {
+  const token = tokens[at];
+  if (token === undefined || !isName(token)) return;
+  if (isSign(tokens[at + 1], "(") && !(token.kind === "word" && isBeforeParenthesis(token.text))) checkCallable(token);
+  if (!isWord(token, "apply")) return;
+  const [next, behind] = tokens.slice(at + 1, at + 4).filter((one) => !isSign(one, "("));
+  const isLambda = isSign(behind, "-");
+  if (next !== undefined && isName(next) && !isLambda) checkCallable(next);
 }
 
-function checkStart(tokens: readonly Token[]): void {
-  const first = tokens.find(({ text }) => text !== "(");
-  if (first?.kind === "word" && STARTS.has(first.text)) return;
-  throw readonly("only SELECT, WITH, SHOW, DESCRIBE, EXISTS and EXPLAIN are taken here");
+function checkCallable({ text }: Token): void {
+  if (!isCallable(text)) throw readonly(`\`${text.slice(0, 64)}\` is not available here`);
 }
 
-function checkToken(token: Token, [next]: readonly Token[]): void {
-  if (token.kind !== "word" && token.kind !== "name") return;
-  if (FUNCTIONS_REFUSED.has(token.text)) throw readonly(`\`${token.text}\` is not available here`);
-  if (isWord(token, "into") && isWord(next, "outfile")) throw readonly("results cannot be written to files");
-  if (isWord(token, "parallel") && isWord(next, "with")) throw readonly("send one statement a request");
+/** Words that begin what is more than reading. */
+function checkWord(tokens: readonly Token[], at: number): void {
+  const [token, next] = [tokens[at], tokens[at + 1]];
+  if (token?.kind !== "word") return;
+  if (token.text === "outfile" || token.text === "infile")
+    throw readonly("files can neither be written nor read: let the client do it");
+  if (token.text === "parallel" && isWord(next, "with")) throw readonly("send one statement a request");
+  if (token.text === "insert" && isWord(next, "into")) throw readonly("nothing can be written");
+  if (isSettings(tokens, at)) throw readonly("SETTINGS stands once, at the end of the statement");
+  if (token.text !== "explain" && token.text !== "show") return;
+  if (at > 0 && isSign(tokens[at - 1], "(")) throw readonly("EXPLAIN and SHOW stand at the beginning only");
+  if (at === 0 && token.text === "explain") checkExplain(tokens.slice(1));
+  if (at === 0 && token.text === "show") checkShow(tokens.slice(1));
 }
 
-/** Names of settings, wherever a SETTINGS clause stands: some of them would name a file to read, or lift a bound. */
-function checkSettings(tokens: readonly Token[]): void {
-  for (const [at, token] of tokens.entries()) {
-    if (!isWord(token, "settings")) continue;
-    for (let i = at + 1; isName(tokens[i]) && tokens[i + 1]?.text === "="; ) {
-      const name = tokens[i]?.text ?? "";
-      if (!isReadSetting(name)) throw readonly(`the setting \`${name}\` cannot be changed here`);
-      i = afterValue(tokens, i + 2);
-    }
-  }
+/** What is explained has to be a SELECT: behind the kind and its options. */
+function checkExplain(tokens: readonly Token[]): void {
+  const select = tokens.findIndex((token) => isWord(token, "select") || isWord(token, "with") || isSign(token, "("));
+  const before = select === -1 ? tokens : tokens.slice(0, select);
+  const isPlain = before.every(
+    (token, at) =>
+      isSign(token, ",") ||
+      (isName(token) && (EXPLAINED.has(token.text) || isSign(before[at + 1], "=") || isSign(before[at - 1], "="))) ||
+      (isSign(token, "=") && isName(before[at - 1])),
+  );
+  if (select === -1 || !isPlain) throw readonly("only a SELECT is explained here");
 }
 
-/** Where the next name of a list of settings would be: behind the comma that follows the value at `from`. */
-function afterValue(tokens: readonly Token[], from: number): number {
-  let depth = 0;
-  for (let i = from; i < tokens.length; i += 1) {
-    const { kind, text } = tokens[i] ?? { kind: "sign", text: "" };
-    // A list of its own, which is looked at on its own: each token is passed once.
-    if (kind === "word" && text === "settings") return tokens.length;
-    if (kind !== "sign") continue;
-    if ("([{".includes(text)) depth += 1;
-    if (")]}".includes(text)) depth -= 1;
-    if (depth < 0) return tokens.length;
-    if (text === "," && depth === 0) return i + 1;
-  }
-  return tokens.length;
+const EXPLAINED: ReadonlySet<string> = new Set(["ast", "syntax", "query", "tree", "plan", "pipeline", "estimate"]);
+
+function checkShow([what, ...rest]: readonly Token[]): void {
+  if (what === undefined || !SHOWN.has(what.text)) throw readonly("this cannot be shown here");
+  if (what.text !== "create") return;
+  const name = CREATED.has(rest[0]?.text ?? "") && isName(rest[1]) ? rest.slice(1) : rest;
+  if (!name.every((token, at) => (at % 2 === 0 ? isName(token) : isSign(token, "."))))
+    throw readonly("only tables, views and databases can be shown here");
 }
 
-/** The word behind the last FORMAT, where nothing but settings follows it. */
-function formatOf(text: string, tokens: readonly Token[]): string | null {
-  const at = tokens.findLastIndex((token) => isWord(token, "format"));
-  const [name, behind] = at === -1 ? [] : tokens.slice(at + 1, at + 3);
-  if (name?.kind !== "word" || (behind !== undefined && !isWord(behind, "settings"))) return null;
-  return text.slice(name.end - name.text.length, name.end);
+const SHOWN: ReadonlySet<string> = new Set(
+  "changed columns create databases engines extended fields full functions index indexes indices keys setting settings tables".split(
+    " ",
+  ),
+);
+
+const CREATED: ReadonlySet<string> = new Set(["table", "view", "database"]);
+
+/** A function's name without a parenthesis behind it. */
+function checkReference(tokens: readonly Token[], at: number, unavailable: Unavailable): void {
+  const token = tokens[at];
+  if (token === undefined || !isName(token) || isMember(tokens, at)) return;
+  if (unavailable.has(token.text)) throw readonly(`\`${token.text}\` is not available here`);
 }
 
-const isWord = (token: Token | undefined, word: string) => token?.kind === "word" && token.text === word;
-const isName = (token: Token | undefined) => token?.kind === "word" || token?.kind === "name";
-
-const readonly = (why: string) => new EngineError(164, "READONLY", `Cannot execute query in readonly mode: ${why}`);
-const unreadable = (why: string) => new EngineError(62, "SYNTAX_ERROR", `Syntax error: ${why}`);
-
-/** The engine's own tokens, less its numbers, which no decision here depends on. */
-const TOKEN =
-  /(?<space>\s+|--[^\n]*|#[ !][^\n]*|\/\*[^]*?\*\/)|[xXbB]'[0-9a-fA-F]*'|(?<string>'(?:[^'\\]|\\[^]|'')*')|(?<name>`(?:[^`\\]|\\[^]|``)*`|"(?:[^"\\]|\\[^]|"")*")|(?<word>[A-Za-z0-9_]+)|(?<sign>\/(?!\/|\*)|-(?!-)|[^\s\w'"`#$/-])/uy;
-
-function tokensOf(text: string): readonly Token[] {
-  const tokens: Token[] = [];
-  TOKEN.lastIndex = 0;
-  for (let at = 0; at < text.length; at = TOKEN.lastIndex) {
-    TOKEN.lastIndex = at;
-    const { groups } = TOKEN.exec(text) ?? {};
-    if (groups === undefined) throw unreadable(`position ${at + 1} cannot be read`);
-    const { space, string, name, word, sign } = groups;
-    const end = TOKEN.lastIndex;
-    if (space !== undefined) continue;
-    if (sign !== undefined && !/^[!-~]$/.test(sign))
-      throw unreadable(`${JSON.stringify(sign)} at position ${at + 1} is not within quotes`);
-    if (word !== undefined) tokens.push({ kind: "word", text: word.toLowerCase(), end });
-    else if (name !== undefined) tokens.push({ kind: "name", text: unquoted(name), end });
-    else if (sign !== undefined) tokens.push({ kind: "sign", text: sign, end });
-    else tokens.push({ kind: "string", text: string ?? "", end });
-  }
-  return tokens;
+/** Names that lead out of the ledger, or could be any. */
+function checkName(tokens: readonly Token[], at: number): void {
+  const [token, dot, table] = tokens.slice(at, at + 3);
+  if (isSign(token, ":") && isName(dot) && dot?.text === "identifier")
+    throw readonly("parameters cannot stand for names");
+  if (token === undefined || !isName(token) || token.text !== "system" || !isSign(dot, ".")) return;
+  if (!isSystemTable(table?.text ?? "")) throw readonly("this table of `system` is not available here");
 }
 
-function unquoted(name: string): string {
-  const quote = name.charAt(0);
-  const inner = name.slice(1, -1);
-  // An escape other than that of the quote could spell any name; no name of the ledger needs one.
-  if (inner.includes("\\")) throw unreadable("a quoted name has a backslash");
-  return inner.replaceAll(quote + quote, quote).toLowerCase();
-}
+const EMPTY = new EngineError(62, "SYNTAX_ERROR", "Empty query");
+
+export const readonly = (why: string) =>
+  new EngineError(164, "READONLY", `Cannot execute query in readonly mode: ${why}`);

@@ -122,11 +122,11 @@ function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config)
 
 /** Opens the ledger inside this process to analysts' tools, or answers null where that is not asked for. */
 export function openToAnalysts(config: Config, telemetry: Telemetry): ClickHouseHttp | null {
-  const { clickhouseHttpPort: port, clickhouseUrl, clickhouseDatabase: database, home } = config;
-  if (port === 0) return null;
-  if (clickhouseUrl !== null || !usesLedger(config)) {
+  const { clickhouseHttpPort: port, clickhouseHttpPassword: password, clickhouseDatabase: database, home } = config;
+  if (port === 0 || password === null) return null;
+  if (config.clickhouseUrl !== null || !usesLedger(config)) {
     telemetry.log("warn", "CLICKHOUSE_HTTP_PORT is set and has no effect: there is no ClickHouse in this process");
     return null;
   }
-  return serveClickHouseHttp({ path: clickhouseFolder(home), database, port, telemetry });
+  return serveClickHouseHttp({ path: clickhouseFolder(home), database, port, password, telemetry });
 }

@@ -237,6 +237,21 @@ test("a short operator token behind a proxy is taken, and warned of", () => {
     expect(doubts({ PUBLIC_URL })).toEqual([]);
 });
 
+test("the password of the analysts' port is made up where there is such a port, and nowhere else", () => {
+  const home = freshHome();
+  expect(loadConfig({ WAYBILL_HOME: home }).clickhouseHttpPassword).toBeNull();
+  const { clickhouseHttpPassword } = loadConfig({ WAYBILL_HOME: home, CLICKHOUSE_HTTP_PORT: "8123" });
+  const file = join(home, "clickhouse-http-password");
+  expect(clickhouseHttpPassword).toBe(readFileSync(file, "utf8").trim());
+  expect(clickhouseHttpPassword?.length).toBeGreaterThanOrEqual(32);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const given = loadConfig({ WAYBILL_HOME: freshHome(), CLICKHOUSE_HTTP_PASSWORD: "0123456789abcdef" });
+  expect(given.clickhouseHttpPassword).toBe("0123456789abcdef");
+  expect(problemsOf({ CLICKHOUSE_HTTP_PASSWORD: "short" })).toEqual([
+    expect.stringContaining("CLICKHOUSE_HTTP_PASSWORD is set; it should be at least 16"),
+  ]);
+});
+
 test("processes that start together get the same secrets", async () => {
   const home = freshHome();
   const script = `import { loadConfig } from ${JSON.stringify(join(import.meta.dir, "../../src/config.ts"))};

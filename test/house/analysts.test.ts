@@ -1,4 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -32,11 +34,16 @@ test("an analyst's tool reads what became of a message, while statements that ne
   const waybill = await start(home, { CLICKHOUSE_HTTP_PORT: port });
   const clickhouse = `http://127.0.0.1:${port}`;
   expect(waybill.screen).toContain(clickhouse);
-  const ask = (body: string) => fetch(clickhouse, { method: "POST", body });
+  const file = join(home, "clickhouse-http-password");
+  expect(waybill.screen).toContain(`in ${file}`);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const headers = { "X-ClickHouse-Key": (await readFile(file, "utf8")).trim() };
+  const ask = (body: string) => fetch(clickhouse, { method: "POST", body, headers });
+  expect((await fetch(clickhouse, { method: "POST", body: "SELECT 1" })).status).toBe(403);
 
   const gone = new AbortController();
   const endless = Array.from({ length: 3 }, () =>
-    fetch(clickhouse, { method: "POST", body: ENDLESS, signal: gone.signal }).catch(() => null),
+    fetch(clickhouse, { method: "POST", body: ENDLESS, headers, signal: gone.signal }).catch(() => null),
   );
   const sent = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", EMAIL);
   await finalJob(waybill, waybill.demoKey, sent.body.job_id);

@@ -35,9 +35,9 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
   });
 
   afterAll(async () => {
-    for (const home of homes) await home.remove();
+    await Promise.all(homes.map((home) => home.remove()));
     await postgres.remove();
-  });
+  }, 60_000);
 
   async function newHome(): Promise<string> {
     const home = await temporaryHome();

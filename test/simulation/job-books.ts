@@ -179,8 +179,9 @@ export class JobBooks {
     const { tenant, status, acceptedMs, isRefused, told } = truth;
     if (status !== "failed" || isRefused || told.has("failed")) return;
     // Nobody has refused the message: it has had its attempts, or its relay was away for as long as it is held.
-    const holdMs = tenant.plan.holdMs;
-    const isHoldOver = this.clock.nowMs >= acceptedMs + holdMs || !this.options.isAgeKnown;
+    // A hold is counted from the job's id, which is made before the journal is asked to take it.
+    const heldSinceMs = acceptedMs - limits.acceptRetryMs;
+    const isHoldOver = this.clock.nowMs >= heldSinceMs + tenant.plan.holdMs || !this.options.isAgeKnown;
     const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused;
     this.watch.demand(isRight, "held", () => `${truth.jobId} failed early: ${JSON.stringify(result)}`);
   }

@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
 import { openPglite } from "../../src/embedded/pglite.ts";
+import { makePrivate } from "../../src/embedded/private-folder.ts";
 
 /** Outlives the run: it holds an empty cluster of this version of PGlite, and nothing else. */
-const MADE = join(tmpdir(), `waybill-test-postgres-${pglitePackage.version}`);
+const MADE = join(tmpdir(), `waybill-test-cluster-${pglitePackage.version}`);
 
 /**
  * Puts an empty PostgreSQL cluster, as `openPglite` makes it, into `folder`, which does not exist yet. Making one takes
@@ -25,6 +26,8 @@ async function make(): Promise<void> {
   const draft = await mkdtemp(`${MADE}-`);
   const { close } = await openPglite(join(draft, "postgres"));
   await close();
+  // As a server makes it, whose umask is 077.
+  makePrivate(draft);
   // Another test file may have been faster.
   await rename(join(draft, "postgres"), MADE).catch((error: unknown) => {
     if (!isErrno(error, "ENOTEMPTY", "EEXIST")) throw error;

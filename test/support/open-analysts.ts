@@ -1,0 +1,67 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openChdb } from "../../src/embedded/chdb.ts";
+import { serveClickHouseHttp } from "../../src/embedded/clickhouse-http.ts";
+import { QuietTelemetry } from "./quiet-telemetry.ts";
+
+/** What a canary holds: it must be in no answer. */
+export const CANARY = "canary-3f9c1d7e-must-not-be-seen";
+export const PASSWORD = "a password of analysts";
+
+export type OpenAnalysts = Awaited<ReturnType<typeof openAnalysts>>;
+
+/** An analysts' port over a small ledger, with canaries: files that an attack reads or overwrites if it can. */
+export async function openAnalysts() {
+  const folder = mkdtempSync(join(tmpdir(), "waybill-analysts-"));
+  const canaries = ["operator-token", "canary.csv", "canary.proto", "canary.parquet"].map((name) => join(folder, name));
+  for (const file of canaries) writeFileSync(file, `${CANARY}\n`, { mode: 0o600 });
+  // Whatever is written by a name without a folder comes here, or into the folder that the process runs in.
+  mkdirSync(join(folder, "empty"));
+  const path = join(folder, "clickhouse");
+  const chdb = openChdb(path, { folder: join(folder, "access"), database: "waybill" });
+  for (const query of [
+    "CREATE DATABASE waybill",
+    "CREATE TABLE waybill.t (a UInt64, s String) ENGINE = MergeTree ORDER BY a",
+    "INSERT INTO waybill.t SELECT number, toString(number) FROM numbers(1000)",
+    `CREATE TABLE default.secret (s String) ENGINE = Memory`,
+    `INSERT INTO default.secret VALUES ('${CANARY}')`,
+  ])
+    await chdb.writer.command({ query });
+  const face = serveClickHouseHttp({
+    path,
+    database: "waybill",
+    port: 0,
+    password: PASSWORD,
+    telemetry: new QuietTelemetry(),
+  });
+  const look = () => [
+    ...canaries.map((file) => ({ file, mtimeMs: statSync(file).mtimeMs, text: readFileSync(file, "utf8") })),
+    { files: [...readdirSync(folder), ...readdirSync(join(folder, "empty")), ...readdirSync(".")].sort() },
+  ];
+  const before = look();
+  return {
+    folder,
+    path,
+    canaries,
+    chdb,
+    face,
+    /** The canaries as they were and as they are, and the names of the files beside them. */
+    canariesBefore: before,
+    canariesNow: look,
+    async ask(sql: string, members: Record<string, string> = {}, init: RequestInit = {}) {
+      const answer = await fetch(`${face.url}/?${new URLSearchParams(members).toString()}`, {
+        method: "POST",
+        body: sql,
+        ...init,
+        headers: { "X-ClickHouse-Key": PASSWORD, ...init.headers },
+      });
+      return { status: answer.status, text: await answer.text(), headers: answer.headers };
+    },
+    async close() {
+      await face.stop();
+      await chdb.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
