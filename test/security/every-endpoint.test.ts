@@ -6,6 +6,7 @@ import {
   equip,
   HIDDEN_TEMPLATE_NAME,
   type Identifiers,
+  ISSUER,
   inventedKey,
   inventedLike,
 } from "./support/identifiers.ts";
@@ -246,6 +247,56 @@ test("what is open to everybody says nothing of the victim, and takes no unsigne
     if (isGuarded && seen.status < 400) return `answered ${seen.status}`;
     return leakIn(seen, call);
   });
+});
+
+test("a foreign identifier inside a call about the caller's own things reaches nothing of the other's", async () => {
+  const { classId, objectId, serial, googlePassId, passId } = victims;
+  const mine = (more: object) => ({ class_id: own.classId, class_type: "eventTicket", ...more });
+  const google = (object_id: string, more: object) => ({
+    pass_type: "google",
+    pass_data: mine({ object_id, object_data: {}, ...more }),
+  });
+  const ofPass = `/v1/passes/${own.googlePassId}`;
+  const fresh_ = (name: string) => `${ISSUER}.mallory-${name}`;
+  const data = { issuerName: "Mallory", eventName: { defaultValue: { language: "en", value: "Mallory's" } } };
+  const calls: readonly (readonly [method: string, path: string, body: unknown])[] = [
+    ["PUT", `/v1/google/classes/${own.classId}`, { class_type: "eventTicket", class_data: { ...data, id: classId } }],
+    ["PUT", `/v1/google/classes/${classId}`, { class_type: "eventTicket", class_data: { ...data, id: own.classId } }],
+    ["POST", "/v1/google/classes", { class_type: "eventTicket", class_data: { ...data, id: classId } }],
+    ["POST", "/v1/google/classes", { class_type: "generic", class_data: { id: classId } }],
+    ["PUT", ofPass, { pass_data: { classId } }],
+    ["PUT", ofPass, { pass_data: { class_id: classId } }],
+    ["PUT", ofPass, { pass_data: { id: objectId } }],
+    ["PUT", ofPass, { pass_data: { object_id: objectId } }],
+    ["PUT", ofPass, { pass_data: { object_data: { id: objectId, classId } } }],
+    ["PUT", ofPass, { pass_data: { linkedObjectIds: [objectId] } }],
+    ["PUT", ofPass, { pass_data: { pass_id: googlePassId, passId, tenant_id: "victim" } }],
+    ["PUT", `/v1/passes/${own.passId}`, { pass_data: { serial_number: serial } }],
+    ["PUT", `/v1/passes/${own.passId}`, { pass_data: { associatedStoreIdentifiers: [1] }, pass_id: passId }],
+    ["POST", "/v1/passes/create", google(objectId, {})],
+    ["POST", "/v1/passes/create", google(fresh_("one"), { object_data: { id: objectId } })],
+    ["POST", "/v1/passes/create", google(fresh_("two"), { object_data: { classId } })],
+    ["POST", "/v1/passes/create", google(fresh_("three"), { class_id: classId })],
+    ["POST", "/v1/send/wallet", google(fresh_("four"), { class_id: classId, class_type: "generic" })],
+    ["POST", "/v1/passes/create", google(fresh_("five"), { object_data: { linkedObjectIds: [objectId] } })],
+  ];
+  const arrivals = async () => {
+    const lists = [classId, objectId].map((id) => target.operator("GET", `/sandbox/messages?to=${id}`));
+    return JSON.stringify((await Promise.all(lists)).map(({ body }) => body.messages));
+  };
+  const atGoogle = await arrivals();
+  expect(atGoogle).toContain("POST eventTicket");
+  await attacks.run(
+    calls,
+    ([method, path, body]) => `${method} ${path} ${JSON.stringify(body)}`,
+    async ([method, path, body]) => {
+      const seen = await target.call(target.attacker, method, path, body);
+      if (seen.status === 202) await target.ended(target.attacker, seen);
+      const { body: download } = await target.call(target.attacker, "GET", `/v1/passes/${own.googlePassId}/status`);
+      if (JSON.stringify(download).includes("victim")) return "it shows the victim's";
+      return (await arrivals()) === atGoogle ? null : "the provider was asked to change the victim's";
+    },
+  );
 });
 
 test("after all of this the victim has what it had", async () => {
