@@ -4,7 +4,8 @@ import { endTestFilesOnSignal, type FileResult, runTestFile } from "./support/ru
 
 /*
  * What `npm test` runs: every test file in a process of its own (chDB allows one data directory a process), three at a
- * time. Arguments filter by path. Says more only of what fails; the last line is `N passed, N failed`.
+ * time. Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the
+ * last line is `N passed, N failed`.
  */
 
 /** One more than the cores that they are meant for: much of what is tested is waited for. */
@@ -23,6 +24,7 @@ const passed = results.reduce((sum, result) => sum + result.passed, 0);
 // A filter that matches nothing is a mistake, not a success.
 const failed = results.reduce((sum, result) => sum + result.failed, files.length === 0 ? 1 : 0);
 for (const result of results.filter((each) => each.failed > 0)) console.log(`failed: ${result.file}`);
+reportAttacks();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
@@ -38,6 +40,16 @@ async function runAll(waiting: readonly string[]): Promise<readonly FileResult[]
   };
   await Promise.all(Array.from({ length: PARALLEL }, worker));
   return done;
+}
+
+/** Test files of attacks each print a line `attacks: N tried, N got through (subject)`. */
+function reportAttacks(): void {
+  const lines = results.flatMap(({ output }) =>
+    Array.from(output.matchAll(/^attacks: (\d+) tried, (\d+) got through/gm)),
+  );
+  if (lines.length === 0) return;
+  const sumOf = (group: 1 | 2) => lines.reduce((sum, line) => sum + Number(line[group]), 0);
+  console.log(`attacks: ${sumOf(1)} tried, ${sumOf(2)} got through`);
 }
 
 function report(result: FileResult): void {

@@ -139,7 +139,7 @@ export interface Registration extends PushTarget {
 
 /** Which devices have which Apple passes. */
 export interface PassDevices {
-  /** `created`: the device did not have the pass. A new push token holds for all passes of the type on the device. */
+  /** `created`: the device did not have the pass. A new push token holds for all of the tenant's passes of the type there. */
   register(registration: Registration): Promise<"created" | "known">;
   /** Whether the device had the pass. */
   unregister(deviceId: string, passId: string): Promise<boolean>;
@@ -155,6 +155,6 @@ export interface PassDevices {
     passTypeId: string,
     since: number,
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null>;
-  /** The push service says that nobody is there any more: the device's registrations of the type end. */
+  /** The push service says that nobody is there any more: registrations of the type that are reached by it end. */
   forget(passTypeId: string, pushToken: string): Promise<void>;
 }

@@ -16,7 +16,8 @@ export interface WebhookUrl {
 /** What the text is, by the rules of browsers (WHATWG URL), which read `0x7f.1` as 127.0.0.1; or why it cannot be used. */
 export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: string } {
   if (text.length > limits.webhookUrlCharsMax) return { why: `is longer than ${limits.webhookUrlCharsMax} characters` };
-  const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
+  // Some take a backslash for the end of a host, and others for a part of its user.
+  const url = /[\s\\\p{Cc}]/u.test(text) ? null : URL.parse(text);
   if (url === null) return { why: "is not an address like https://example.com/devices" };
   const { protocol, hostname, username, password } = url;
   if (protocol !== "https:" && protocol !== "http:") return { why: "must begin with https://" };

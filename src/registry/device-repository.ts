@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, notExists } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNull, notExists, or, sql } from "drizzle-orm";
 import type { Clock } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -12,7 +12,9 @@ import { passDevices, passes, passRegistrations } from "./schema.ts";
  * Invariants:
  * D1. Who has a registration has a device row of its pass type. Every change locks the device's row first, then its
  *     registrations, so that of changes at the same time one waits for the other and sees what it did.
- * D2. A device has one push token a pass type: the last that it told us, for all of its passes of the type.
+ * D2. A device has one push token a pass type and tenant: the last that it told us with a pass of that tenant's. Who
+ *     shows the token of one tenant's pass, and that tenant itself, can say where the device is for that tenant alone, also
+ *     where tenants share a pass type.
  * D3. What changed is read in one statement, so a tag is answered together with all that lies before it.
  */
 export class DeviceRepository implements PassDevices {
@@ -29,9 +31,18 @@ export class DeviceRepository implements PassDevices {
         .onConflictDoUpdate({ target: [passDevices.deviceId, passDevices.passTypeId], set: { pushToken } });
       const created = await transaction
         .insert(passRegistrations)
-        .values({ deviceId, passId, createdAt: new Date(this.clock.nowMs()) })
+        .values({ deviceId, passId, pushToken, createdAt: new Date(this.clock.nowMs()) })
         .onConflictDoNothing()
         .returning({ passId: passRegistrations.passId });
+      const [pass] = await transaction.select({ tenantId: passes.tenantId }).from(passes).where(eq(passes.id, passId));
+      if (pass !== undefined) {
+        const ofTenant = and(eq(passes.passTypeId, passTypeId), eq(passes.tenantId, pass.tenantId));
+        const its = transaction.select({ id: passes.id }).from(passes).where(ofTenant);
+        await transaction
+          .update(passRegistrations)
+          .set({ pushToken })
+          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, its)));
+      }
       if (created.length === 0) return "known";
       await requireRoom(transaction, passId);
       return "created";
@@ -63,7 +74,7 @@ export class DeviceRepository implements PassDevices {
   targets(passId: string): Promise<readonly PushTarget[]> {
     return this.database.read((db) =>
       db
-        .select({ deviceId: passDevices.deviceId, pushToken: passDevices.pushToken })
+        .select({ deviceId: passDevices.deviceId, pushToken: TOKEN })
         .from(passRegistrations)
         .innerJoin(passes, eq(passes.id, passRegistrations.passId))
         .innerJoin(
@@ -103,18 +114,44 @@ export class DeviceRepository implements PassDevices {
 
   forget(passTypeId: string, pushToken: string): Promise<void> {
     return this.database.write(async (transaction) => {
-      const gone = await transaction
-        .delete(passDevices)
-        .where(and(eq(passDevices.passTypeId, passTypeId), eq(passDevices.pushToken, pushToken)))
-        .returning({ deviceId: passDevices.deviceId });
-      for (const { deviceId } of gone) {
-        const ofType = transaction.select({ id: passes.id }).from(passes).where(eq(passes.passTypeId, passTypeId));
-        await transaction
-          .delete(passRegistrations)
-          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofType)));
-      }
+      const device = and(eq(passDevices.deviceId, passRegistrations.deviceId), eq(passDevices.passTypeId, passTypeId));
+      const reached = await transaction
+        .selectDistinct({ deviceId: passRegistrations.deviceId })
+        .from(passRegistrations)
+        .innerJoin(passes, and(eq(passes.id, passRegistrations.passId), eq(passes.passTypeId, passTypeId)))
+        .innerJoin(passDevices, device)
+        .where(
+          or(
+            eq(passRegistrations.pushToken, pushToken),
+            and(isNull(passRegistrations.pushToken), eq(passDevices.pushToken, pushToken)),
+          ),
+        )
+        .orderBy(asc(passRegistrations.deviceId));
+      for (const { deviceId } of reached) await forgetOn(transaction, { deviceId, passTypeId, pushToken });
     });
   }
+}
+
+/** Where the tenant of the registered pass reaches the device. */
+const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices.pushToken})`;
+
+async function forgetOn(
+  transaction: AnyDb,
+  { deviceId, passTypeId, pushToken }: Pick<Registration, "deviceId" | "passTypeId" | "pushToken">,
+): Promise<void> {
+  const device = and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, passTypeId));
+  const [locked] = await transaction.select().from(passDevices).where(device).for("update");
+  if (locked === undefined) return;
+  const ofType = transaction.select({ id: passes.id }).from(passes).where(eq(passes.passTypeId, passTypeId));
+  const token = sql`coalesce(${passRegistrations.pushToken}, ${locked.pushToken})`;
+  await transaction
+    .delete(passRegistrations)
+    .where(
+      and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofType), eq(token, pushToken)),
+    );
+  await transaction
+    .delete(passDevices)
+    .where(and(device, notExists(registrationsOf(transaction, deviceId, passTypeId))));
 }
 
 function registrationsOf(db: AnyDb, deviceId: string, passTypeId: string) {

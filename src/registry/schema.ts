@@ -283,7 +283,7 @@ export const passTypes = pgTable("pass_types", {
   lastTag: bigint("last_tag", { mode: "number" }).notNull(),
 });
 
-/** Devices with passes of a type, and where to reach them. */
+/** Devices with passes of a type, and the last push token that each told us. */
 export const passDevices = pgTable(
   "pass_devices",
   {
@@ -297,7 +297,7 @@ export const passDevices = pgTable(
   ],
 );
 
-/** Which device has which pass. */
+/** Which device has which pass, and where the pass's tenant reaches it. Null: a row of a former release. */
 export const passRegistrations = pgTable(
   "pass_registrations",
   {
@@ -306,8 +306,13 @@ export const passRegistrations = pgTable(
       .notNull()
       .references(() => passes.id, { onDelete: "cascade" }),
     createdAt: createdAt(),
+    pushToken: text("push_token"),
   },
-  (table) => [primaryKey({ columns: [table.deviceId, table.passId] }), index("registrations_by_pass").on(table.passId)],
+  (table) => [
+    primaryKey({ columns: [table.deviceId, table.passId] }),
+    index("registrations_by_pass").on(table.passId),
+    index("registrations_by_token").on(table.pushToken),
+  ],
 );
 
 /**

@@ -84,6 +84,27 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       expect(tokens.map(([target]) => target?.pushToken)).toEqual(["new", "new", "old"]);
     });
 
+    test("a push token that comes with one tenant's pass moves and ends no other tenant's", async () => {
+      const device = aDevice();
+      const [theirs, own] = [await aPass(), await aPass({ tenantId: "globex" })];
+      await register(device, theirs, "true");
+      await register(device, own, "false");
+      expect(await first.devices.targets(theirs)).toEqual([{ deviceId: device, pushToken: "true" }]);
+      expect(await first.devices.targets(own)).toEqual([{ deviceId: device, pushToken: "false" }]);
+      await first.devices.forget(TYPE, "false");
+      expect(await first.devices.targets(theirs)).toEqual([{ deviceId: device, pushToken: "true" }]);
+      expect(await first.devices.targets(own)).toEqual([]);
+    });
+
+    test("a registration of a former release is reached by its device's last push token", async () => {
+      const [device, pass] = [aDevice(), await aPass()];
+      await register(device, pass, "old");
+      await here.db.update(passRegistrations).set({ pushToken: null }).where(eq(passRegistrations.passId, pass));
+      expect(await first.devices.targets(pass)).toEqual([{ deviceId: device, pushToken: "old" }]);
+      await first.devices.forget(TYPE, "old");
+      expect([await first.devices.targets(pass), await deviceRows(device)]).toEqual([[], []]);
+    });
+
     test("a device keeps its other passes when one goes", async () => {
       const device = aDevice();
       const [one, two] = [await aPass(), await aPass()];

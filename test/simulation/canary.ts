@@ -275,13 +275,13 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a lease is taken over after a third of its length",
     file: "src/core/signs-of-life.ts",
-    find: "sign.seenAtMs - sign.sinceMs >= limits.leaseTtlMs;",
-    replace: "sign.seenAtMs - sign.sinceMs >= limits.leaseTtlMs / 3;",
+    find: "sign.last.heardAtMs - sign.sinceMs >= limits.leaseTtlMs;",
+    replace: "sign.last.heardAtMs - sign.sinceMs >= limits.leaseTtlMs / 3;",
   },
   {
     name: "a silence of the journal counts against all owners",
     file: "src/core/signs-of-life.ts",
-    find: "nowMs - sign.seenAtMs > LOOK_GAP_MS_MAX || ",
+    find: "gapMs > LOOK_GAP_MS_MAX || ",
     replace: "",
     seed: 16,
   },

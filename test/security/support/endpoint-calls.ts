@@ -1,0 +1,182 @@
+import { generateKeyPairSync } from "node:crypto";
+import { notificationOf } from "../../maillog/returned-mail.ts";
+import { AppleAuthority, PASS_TYPE, TEAM } from "../../wallet/apple-authority.ts";
+import { type Identifiers, ISSUER } from "./identifiers.ts";
+
+/** What one operation of the document is called with. */
+export interface Arguments {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Of a body that is not JSON. */
+  readonly contentType?: string;
+  /**
+   * Why the answer may tell a name that another tenant has from one that nobody has: tenants choose it out of names that
+   * they share.
+   */
+  readonly sharedName?: string;
+}
+
+/** Names that have to be new where a call creates something. */
+export interface Fresh {
+  readonly word: string;
+  readonly verifyToken: string;
+}
+
+type Call = (ids: Identifiers, fresh: Fresh) => Arguments;
+
+const today = new Date().toISOString().slice(0, 10);
+const days = { from: today, to: today };
+const none: Call = () => ({});
+const ofTenant: Call = ({ tenantId }) => ({ path: { id: tenantId } });
+const ofJob: Call = ({ jobId }) => ({ path: { id: jobId } });
+const ofPass: Call = ({ passId }) => ({ path: { id: passId } });
+const ofDomain: Call = ({ domain }) => ({ path: { domain } });
+const ofTemplate: Call = ({ tenantId, template }) => ({ path: { id: tenantId, slug: template } });
+const ofAlias: Call = ({ tenantId, alias }) => ({ path: { id: tenantId, alias } });
+const ofTenantDomain: Call = ({ tenantId, domain }) => ({ path: { id: tenantId, domain } });
+const ofSuppression: Call = ({ tenantId, suppressed }) => ({ path: { id: tenantId, address: suppressed } });
+const ofPassKit: Call = ({ device, passType, serial }) => ({ path: { device, passType, serial } });
+
+const signer = await (await AppleAuthority.make()).signer();
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const service_account = {
+  client_email: "passes@example.iam.gserviceaccount.com",
+  private_key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+};
+const RETURNED = { recipient: "nobody@example.com", status: "5.1.1", diagnostic: "550 5.1.1 no such user" };
+
+function googleClass(id: string) {
+  const eventName = { defaultValue: { language: "en", value: "The final" } };
+  return { class_type: "eventTicket", class_data: { id, issuerName: "Club", eventName } };
+}
+
+/** Every operation of the document, by its id. The calls that remove things stand at the end. */
+export const CALLS: Readonly<Record<string, Call>> = {
+  sendEmail: ({ template, idempotencyKey }) => ({
+    headers: { "idempotency-key": idempotencyKey },
+    body: { to_address: "ann@example.com", template_id: template },
+  }),
+  sendWhatsapp: ({ alias }) => ({ body: { phone_number: "5491122334455", template_id: alias } }),
+  sendWallet: ({ walletTemplate }, { word }) => ({
+    body: { template_id: walletTemplate, pass_data: { serial_number: `s-${word}` } },
+  }),
+  createPass: ({ classId }, { word }) => ({
+    body: {
+      pass_type: "google",
+      pass_data: { class_id: classId, class_type: "eventTicket", object_id: `${ISSUER}.${word}`, object_data: {} },
+    },
+    sharedName: "a class of the platform's issuer",
+  }),
+  updatePass: ({ passId }) => ({
+    path: { id: passId },
+    body: { pass_data: { back_fields: [{ key: "k", value: "v" }] } },
+  }),
+  downloadPass: ofPass,
+  getPassStatus: ofPass,
+  getJob: ofJob,
+  getJobEvents: ofJob,
+  listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
+  createGoogleClass: ({ classId }, { word }) => ({
+    body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
+    sharedName: "a class of the platform's issuer",
+  }),
+  changeGoogleClass: ({ classId }) => ({
+    path: { id: classId },
+    body: { class_type: "eventTicket", class_data: { issuerName: "Mallory" } },
+  }),
+  getGoogleClass: ({ classId }) => ({ path: { id: classId }, query: { class_type: "eventTicket" } }),
+  listDomains: none,
+  getDomain: ofDomain,
+  verifyDomain: ofDomain,
+
+  listTenants: none,
+  createTenant: () => ({ body: { name: "Another" } }),
+  getTenant: ofTenant,
+  changeTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "Renamed" } }),
+  listKeys: ofTenant,
+  createKey: ofTenant,
+  listTemplates: ofTenant,
+  getTemplate: ofTemplate,
+  putTemplate: (ids, fresh) => ({
+    ...ofTemplate(ids, fresh),
+    body: { channel: "email", subject: "Changed", html: "<p>Changed</p>" },
+  }),
+  listAliases: ofTenant,
+  getAlias: ofAlias,
+  putAlias: (ids, fresh) => ({ ...ofAlias(ids, fresh), body: { meta_name: "changed" } }),
+  listTenantDomains: ofTenant,
+  getTenantDomain: ofTenantDomain,
+  registerDomain: ({ tenantId, domain }, { word }) => ({
+    path: { id: tenantId },
+    body: { domain: `${word}${domain}` },
+  }),
+  listTokenMovements: ofTenant,
+  addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
+  listSuppressions: ofTenant,
+  putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
+  putEmailCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { from_address: "me@evil.example" } }),
+  putWhatsappCredentials: ({ tenantId }) => ({
+    path: { id: tenantId },
+    body: { phone_number_id: "666", access_token: "stolen" },
+  }),
+  putAppleCredentials: ({ tenantId }) => ({
+    path: { id: tenantId },
+    body: {
+      certificate_pem: signer.certificatePem,
+      private_key_pem: signer.privateKeyPem,
+      wwdr_pem: signer.wwdrPem,
+      pass_type_id: PASS_TYPE,
+      team_id: TEAM,
+    },
+  }),
+  putGoogleCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { service_account, issuer_id: "77" } }),
+  putWalletWebhook: ({ tenantId }) => ({
+    path: { id: tenantId },
+    body: { wallet_webhook_url: "http://127.0.0.1:9/hook" },
+  }),
+  listPlans: none,
+  putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
+  listIncomingMessages: none,
+  listSandboxMessages: none,
+  listDeviceComplaints: none,
+  takeMailReport: () => ({
+    contentType: "message/rfc822",
+    body: notificationOf("Message-ID: <none@example.com>\r\n\r\n", RETURNED),
+  }),
+  exportEvents: ({ tenantId }) => ({ query: { ...days, tenant: tenantId } }),
+
+  answerWhatsappChallenge: (_ids, { verifyToken }) => ({
+    query: { "hub.mode": "subscribe", "hub.verify_token": verifyToken, "hub.challenge": "7" },
+  }),
+  takeWhatsappWebhook: () => ({ body: { object: "whatsapp_business_account", entry: [] } }),
+  trackOpen: ({ openToken }) => ({ path: { token: openToken } }),
+  trackClick: ({ clickToken }) => ({ path: { token: clickToken } }),
+  askUnsubscribe: ({ unsubscribeToken }) => ({ path: { token: unsubscribeToken } }),
+  unsubscribe: ({ unsubscribeToken }) => ({ path: { token: unsubscribeToken } }),
+  registerDevice: (ids, fresh) => ({ ...ofPassKit(ids, fresh), body: { pushToken: "00ff" } }),
+  listUpdatedPasses: ({ device, passType }) => ({ path: { device, passType } }),
+  getLatestPass: ({ passType, serial }) => ({ path: { passType, serial } }),
+  logDeviceComplaint: () => ({ body: { logs: ["a complaint"] } }),
+
+  health: none,
+  ready: none,
+  metrics: none,
+  openapi: none,
+  docs: none,
+  docsStart: none,
+  docsScript: none,
+  docsStyle: none,
+  docsIcon: none,
+  dashboard: none,
+  dashboardScript: none,
+  dashboardStyle: none,
+
+  unregisterDevice: ofPassKit,
+  deleteSuppression: ofSuppression,
+  deleteAlias: ofAlias,
+  deleteTemplate: ofTemplate,
+  deleteDomain: ofTenantDomain,
+  revokeKey: ({ tenantId, keyId }) => ({ path: { id: tenantId, key_id: keyId } }),
+};

@@ -1,0 +1,47 @@
+/** A request as it is sent, and nothing that a friendly client adds to it. */
+export interface Request {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+}
+
+/** An answer as it came. */
+export interface Seen {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Sends it and follows no redirect. */
+export async function probe(url: string, { method, path, headers = {}, body }: Request): Promise<Seen> {
+  const init = { method, headers, redirect: "manual" as const, ...(body === undefined ? null : { body }) };
+  const response = await fetch(`${url}${path}`, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** What the JSON is, to look into. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export function json(seen: Seen): any {
+  return JSON.parse(seen.text);
+}
+
+/** Why an answer is no clean refusal, or null: it must be 4xx, in the one shape that errors have, and say nothing internal. */
+export function unclean({ status, text }: Seen, allowed: (status: number) => boolean = isRefusal): string | null {
+  if (!allowed(status)) return `answered ${status} ${text.slice(0, 200)}`;
+  return internals(text);
+}
+
+export function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500;
+}
+
+/** What a text shows of the inside: stacks, files, the words of engines and parsers. */
+export function internals(text: string): string | null {
+  const found = INTERNALS.exec(text)?.[0];
+  return found === undefined ? null : `it shows ${JSON.stringify(found)}`;
+}
+
+const INTERNALS =
+  /\bat \w+[^\n]*\.(?:ts|js|lua):\d+|node_modules|\/src\/|\bSQLSTATE\b|DB::Exception|Code: \d+\.|syntax error at|ERR (?:wrong|unknown)|user_script|\bECONN\w+|TypeError|RangeError|SyntaxError|\bPGlite\b|\bioredis\b|\bdrizzle\b/i;

@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Answer, finalJob, startWaybill, temporaryHome, type Waybill } from "../../support/waybill.ts";
+import { probe, type Request, type Seen } from "./probe.ts";
+
+/** A tenant of the product under attack. */
+export interface Account {
+  readonly id: string;
+  readonly apiKey: string;
+}
+
+/** A running Waybill with two tenants: one that is attacked, and one that attacks. */
+export interface Target {
+  readonly url: string;
+  readonly waybill: Waybill;
+  readonly victim: Account;
+  readonly attacker: Account;
+  readonly operatorToken: string;
+  readonly webhookSecret: string;
+  /** Any request, sent as it is. */
+  probe(request: Request): Promise<Seen>;
+  /** A tenant's call. */
+  call(account: Account, method: string, path: string, body?: unknown): Promise<Answer>;
+  operator(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** What became of the job that an answer names. */
+  ended(account: Account, accepted: Answer): Promise<Answer["body"]>;
+  stop(): Promise<void>;
+}
+
+export const TEMPLATE = { channel: "email", subject: "Hello {{.name}}", html: "<p>Hello {{.name}}</p>" };
+
+export async function startTarget(environment: Readonly<Record<string, string>> = {}): Promise<Target> {
+  const home = await temporaryHome();
+  const waybill = await startWaybill(home.path, environment, { keepLog: true });
+  await waybill.operator("PUT", "/plans/unlimited", { requests_per_minute: 1_000_000 });
+  const account = async (id: string): Promise<Account> => {
+    await expectStatus(waybill.operator("POST", "/tenants", { ...TENANT, id, name: id }), 201);
+    await expectStatus(waybill.operator("PUT", `/tenants/${id}/templates/welcome`, TEMPLATE), 200);
+    return { id, apiKey: (await waybill.operator("POST", `/tenants/${id}/keys`)).body.api_key };
+  };
+  const [victim, attacker] = [await account("victim"), await account("mallory")];
+  const secretOf = (name: string, file: string) =>
+    environment[name] ?? readFileSync(join(home.path, file), "utf8").trim();
+  return {
+    url: waybill.url,
+    waybill,
+    victim,
+    attacker,
+    operatorToken: secretOf("OPERATOR_TOKEN", "operator-token"),
+    webhookSecret: secretOf("WEBHOOK_SECRET", "webhook-secret"),
+    probe: (request) => probe(waybill.url, request),
+    call: ({ apiKey }, method, path, body) => waybill.request(apiKey, method, path, body),
+    operator: waybill.operator,
+    ended: ({ apiKey }, accepted) => {
+      if (accepted.status !== 202) throw new Error(`not accepted: ${accepted.status} ${JSON.stringify(accepted.body)}`);
+      return finalJob(waybill, apiKey, accepted.body.job_id);
+    },
+    async stop() {
+      await waybill.stop();
+      await home.remove();
+    },
+  };
+}
+
+const TENANT = {
+  plan: "unlimited",
+  channels: ["email", "whatsapp", "wallet"],
+  permissions: ["allow_raw_html"],
+  tokens: 100_000,
+};
+
+async function expectStatus(answer: Promise<Answer>, status: number): Promise<void> {
+  const { status: given, body } = await answer;
+  if (given !== status) throw new Error(`the target could not be set up: ${given} ${JSON.stringify(body)}`);
+}
