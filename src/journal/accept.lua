@@ -63,18 +63,38 @@ local function seconds_until_room(tenant, key)
   return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
 end
 
-local function is_known(key, field) return key and call('HEXISTS', key, field) == 1 end
+-- The key of a job's record. Jobs of one call have come at about the same time: as a rule it is the last one again.
+local last_stem, last_key
+local function record_key(prefix, job)
+  local stem = job:sub(1, 12)
+  if last_stem ~= stem then last_stem, last_key = stem, bucket_key(prefix, job) end
+  return last_key
+end
 
--- What the shard's tenants are by now: one read of each kind.
-local function read_tenants(prefix, groups)
-  local names, tenants, from = {}, {}, at
+-- What the shard's tenants and jobs are by now: one read of each kind, and of records one a bucket. Answers the tenants, the
+-- fields of records that are here already (nil none), and the number of the last entry.
+local function read_shard(prefix, groups)
+  local names, tenants, buckets, from = {}, {}, {}, at
+  last_stem = nil
   for _ = 1, groups do
-    local name = ARGV[from]
+    local name, items = ARGV[from], ARGV[from + 4]
     if not tenants[name] then
       names[#names + 1] = name
       tenants[name] = {}
     end
-    from = from + 5 + 2 * ARGV[from + 4]
+    from = from + 5 + 2 * items
+    for item = from - 2 * items, from - 2, 2 do
+      local entry = ARGV[item]
+      if entry ~= '' then
+        local key = record_key(prefix, entry)
+        local fields = buckets[key]
+        if not fields then
+          fields = {}
+          buckets[key] = fields
+        end
+        fields[#fields + 1] = entry:sub(13, 36)
+      end
+    end
   end
   local rates = call('HMGET', prefix .. ':rate', unpack(names))
   local loads = call('HMGET', prefix .. ':load', '', unpack(names))
@@ -82,21 +102,23 @@ local function read_tenants(prefix, groups)
     local tenant = tenants[name]
     tenant.rate, tenant.jobs, tenant.bytes = rates[i], load_of(loads[i + 1])
   end
-  return tenants, tonumber(loads[1] or '0')
-end
-
--- The key of a job's record. Jobs of one call have come at about the same time: as a rule it is the last one again.
-local function record_key(prefix, job, last)
-  local stem = job:sub(1, 12)
-  if last.stem ~= stem then last.stem, last.key = stem, bucket_key(prefix, job) end
-  return last.key
+  local known
+  for key, fields in pairs(buckets) do
+    for i, record in ipairs(call('HMGET', key, unpack(fields))) do
+      if record then
+        known = known or {}
+        known[fields[i]] = true
+      end
+    end
+  end
+  return tenants, known, tonumber(loads[1] or '0')
 end
 
 for k = 1, #KEYS do
   local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
-  local tenants, last_entry = read_tenants(prefix, groups)
-  local ready, last_key = {}, {}
+  local tenants, known, last_entry = read_shard(prefix, groups)
+  local ready, writes = {}, {}
 
   for _ = 1, groups do
     local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
@@ -107,56 +129,62 @@ for k = 1, #KEYS do
 
     for item = at, at + 2 * items - 2, 2 do
       local entry, idem = ARGV[item], ARGV[item + 1]
-      local key, field = entry ~= '' and record_key(prefix, entry, last_key), entry:sub(13, 36)
       local answer
-      if is_counted and tenant.total >= limit then
-        answer = is_known(key, field) and 'a0' or 'l0 ' .. seconds_until_room(tenant, window_key)
+      if known and known[entry:sub(13, 36)] then
+        answer = 'a' .. (is_counted and math.max(0, limit - tenant.total) or 0)
+      elseif is_counted and tenant.total >= limit then
+        answer = 'l0 ' .. seconds_until_room(tenant, window_key)
       else
-        local remaining, counts = is_counted and limit - tenant.total - 1 or 0, is_counted
+        local remaining = 0
+        if is_counted then
+          tenant.total, tenant.here, tenant.changed = tenant.total + 1, tenant.here + 1, true
+          remaining = limit - tenant.total
+        end
         local fingerprint, idem_key, first
         if idem ~= '' then
           local space = idem:find(' ', 1, true)
           fingerprint, idem_key = idem:sub(1, space - 1), prefix .. ':idem:' .. name .. ':' .. idem:sub(space + 1)
           first = call('GET', idem_key)
         end
-        local bytes = key and payload_bytes(entry) or 0
-        local is_full = (jobs_max >= 0 and tenant.jobs >= jobs_max and 'jobs')
-          or (bytes_max >= 0 and tenant.bytes + bytes > bytes_max and 'bytes')
-        if not key then
+        local bytes = entry == '' and 0 or payload_bytes(entry)
+        if entry == '' then
           answer = 'n' .. remaining
-        elseif first and not is_known(key, field) then
+        elseif first then
           answer = first:sub(38) == fingerprint and 'r' .. remaining .. ' ' .. first:sub(1, 36) or 'c' .. remaining
-        elseif is_full and not is_known(key, field) then
-          answer = 'q' .. remaining .. ' ' .. is_full
+        elseif jobs_max >= 0 and tenant.jobs >= jobs_max then
+          answer = 'q' .. remaining .. ' jobs'
+        elseif bytes_max >= 0 and tenant.bytes + bytes > bytes_max then
+          answer = 'q' .. remaining .. ' bytes'
         else
-          local id = next_entry(last_entry)
-          local channel, id_text = entry:sub(38, 38), entry_id(id)
-          local record = name .. ' ' .. channel .. (entry:byte(40) == Q and 'q0 ' or 'p0 ') .. id_text
-          -- A job that is here already was accepted by an earlier try, and is not counted again.
-          if call('HSETNX', key, field, record) == 1 then
-            last_entry = id
-            local box_key = tenant[channel]
-            if not box_key then
-              local box = name .. '/' .. channel
-              box_key = prefix .. ':box:' .. box
-              tenant[channel], tenant.is_loaded = box_key, true
-              ready[#ready + 1] = box
-            end
-            call('XADD', box_key, id_text, 'p', entry)
-            tenant.jobs, tenant.bytes = tenant.jobs + 1, tenant.bytes + bytes
-            if idem_key then call('SET', idem_key, entry:sub(1, 36) .. ' ' .. fingerprint, 'PX', idem_ttl) end
-          elseif is_counted then
-            remaining, counts = remaining + 1, false
-          end
           answer = 'a' .. remaining
+          local channel, key = entry:sub(38, 38), record_key(prefix, entry)
+          local box_key = tenant[channel]
+          if not box_key then
+            local box = name .. '/' .. channel
+            box_key = prefix .. ':box:' .. box
+            tenant[channel], tenant.is_loaded = box_key, true
+            ready[#ready + 1] = box
+          end
+          last_entry = next_entry(last_entry)
+          local id = entry_id(last_entry)
+          call('XADD', box_key, id, 'p', entry)
+          local records = writes[key]
+          if not records then
+            records = {}
+            writes[key] = records
+          end
+          records[#records + 1] = entry:sub(13, 36)
+          records[#records + 1] = name .. ' ' .. channel .. (entry:byte(40) == Q and 'q0 ' or 'p0 ') .. id
+          tenant.jobs, tenant.bytes = tenant.jobs + 1, tenant.bytes + bytes
+          if idem_key then call('SET', idem_key, entry:sub(1, 36) .. ' ' .. fingerprint, 'PX', idem_ttl) end
         end
-        if counts then tenant.total, tenant.here, tenant.changed = tenant.total + 1, tenant.here + 1, true end
       end
       out[#out + 1] = answer
     end
     at = at + 2 * items
   end
 
+  for key, records in pairs(writes) do call('HSET', key, unpack(records)) end
   local rates, loads = {}, { '', entry_number(last_entry) }
   for name, tenant in pairs(tenants) do
     if tenant.changed then
