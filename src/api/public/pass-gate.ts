@@ -1,7 +1,8 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { ApiError } from "../../core/errors.ts";
 import type { Pass, PassStore } from "../../core/passes.ts";
 import type { Exchange } from "../exchange.ts";
+import { secretDigest } from "../secret-digest.ts";
 
 /**
  * The pass that the request shows the token of (`Authorization: ApplePass <token>`). Tenants that share a pass type may
@@ -16,10 +17,11 @@ export async function admittedPass(
   exchange.challenge = 'ApplePass realm="waybill passes"';
   const shown = CREDENTIALS.exec(exchange.request.headers.get("authorization") ?? "")?.[1];
   const candidates = shown === undefined ? [] : await passes.findBySerial(passTypeId, serial);
-  const given = digest(shown ?? "");
+  const given = secretDigest(shown ?? "");
   // All are compared, in a time that tells nothing about any.
   const admitted = candidates.filter(
-    ({ authenticationToken }) => authenticationToken !== null && timingSafeEqual(digest(authenticationToken), given),
+    ({ authenticationToken }) =>
+      authenticationToken !== null && timingSafeEqual(secretDigest(authenticationToken), given),
   );
   const [pass] = admitted;
   if (pass === undefined) {
@@ -29,8 +31,3 @@ export async function admittedPass(
 }
 
 const CREDENTIALS = /^applepass +([!-~]{1,256}) *$/i;
-
-/** Digests are of one length, which `timingSafeEqual` asks for. */
-function digest(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
-}

@@ -1,4 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
+import { secretDigest } from "../secret-digest.ts";
 
 /** As the provider writes it: one message has one signature, in one spelling. */
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/;
@@ -11,13 +12,13 @@ export class WebhookGate {
   private readonly digests: readonly Buffer[];
 
   constructor(private readonly secrets: readonly string[]) {
-    this.digests = secrets.map(digest);
+    this.digests = secrets.map(secretDigest);
   }
 
   /** Whether the text is one of the secrets. */
   knows(text: string | null): boolean {
     if (text === null) return false;
-    const given = digest(text);
+    const given = secretDigest(text);
     // Every one is compared, whichever fits.
     return this.digests.filter((known) => timingSafeEqual(given, known)).length > 0;
   }
@@ -36,9 +37,4 @@ export class WebhookGate {
     });
     return fitting.length > 0;
   }
-}
-
-/** Digests are of one length, which `timingSafeEqual` asks for, and hide how long the secret is. */
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }
