@@ -2,26 +2,19 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "../support/command.ts";
+import { Undo } from "../support/undo.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
-const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
-const servers: Waybill[] = [];
+const undo = new Undo();
 
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.kill();
-  for (const home of homes.splice(0)) await home.remove();
-});
+afterEach(() => undo.run());
 
 async function newHome(): Promise<string> {
-  const home = await temporaryHome();
-  homes.push(home);
-  return home.path;
+  return undo.add(await temporaryHome(), (home) => home.remove()).path;
 }
 
 async function start(home: string, environment: Record<string, string> = {}): Promise<Waybill> {
-  const server = await startWaybill(home, environment, { keepLog: true });
-  servers.push(server);
-  return server;
+  return undo.add(await startWaybill(home, environment, { keepLog: true }), (server) => server.kill());
 }
 
 /** The folder, and everything in it. */

@@ -1,29 +1,22 @@
 import { afterEach, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
+import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 const LIVE = { PROVIDERS: "live", SMTP_URL: "smtp://127.0.0.1:9" };
 
-const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
-const servers: Waybill[] = [];
+const undo = new Undo();
 
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.kill();
-  for (const home of homes.splice(0)) await home.remove();
-});
+afterEach(() => undo.run());
 
 async function start(home: string, environment: Record<string, string>): Promise<Waybill> {
   // Of this start alone.
   await rm(`${home}.log`, { force: true });
-  const server = await startWaybill(home, environment, { keepLog: true });
-  servers.push(server);
-  return server;
+  return undo.add(await startWaybill(home, environment, { keepLog: true }), (server) => server.kill());
 }
 
 async function newHome(): Promise<string> {
-  const home = await temporaryHome();
-  homes.push(home);
-  return home.path;
+  return undo.add(await temporaryHome(), (home) => home.remove()).path;
 }
 
 test("with real providers there is no demo tenant, and the first screen says how to make a tenant", async () => {

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { freePort } from "../support/free-port.ts";
+import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 /** An address of this machine that is not loopback, as another machine would use it; null: it has none. */
@@ -11,20 +12,13 @@ const OUTSIDE =
     .find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? null;
 const TOKEN = "metrics-token-of-the-test";
 
-const homes: Awaited<ReturnType<typeof temporaryHome>>[] = [];
-const servers: Waybill[] = [];
+const undo = new Undo();
 
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.kill();
-  for (const home of homes.splice(0)) await home.remove();
-});
+afterEach(() => undo.run());
 
 async function start(environment: Record<string, string>): Promise<Waybill> {
-  const home = await temporaryHome();
-  homes.push(home);
-  const server = await startWaybill(home.path, environment);
-  servers.push(server);
-  return server;
+  const home = undo.add(await temporaryHome(), (made) => made.remove());
+  return undo.add(await startWaybill(home.path, environment), (server) => server.kill());
 }
 
 async function ask(url: string, headers: Record<string, string> = {}) {
