@@ -1,23 +1,32 @@
 -- Counts requests in their tenants' rate windows and queues jobs.
 -- KEYS: the prefix of each shard in the call.
--- ARGV: window in slices, slice ms, idempotency ttl ms, then for each shard: its number and how many groups; for each
---       group: its tenant, requests per minute (-1: these were counted before), most unfinished jobs and most bytes of
---       their payloads (-1: no bound) and how many items; for each item: the box entry ("" only counts) and
+-- ARGV: 1 where an earlier try of this call may have landed, the first job in the call ("" none), how long a try may be on
+--       its way (ms), window in slices, slice ms, idempotency ttl ms, then for each shard: its number and how many groups;
+--       for each group: its tenant, requests per minute (-1: these were counted before), most unfinished jobs and most
+--       bytes of their payloads (-1: no bound) and how many items; for each item: the box entry ("" only counts) and
 --       "<fingerprint> <idempotency key>" ("" none).
 -- Returns a text an item: a letter, the requests that remain (0 where none are counted), and what the letter calls for:
 --       a accepted, n only counted, c idempotency conflict, "r<remaining> <job id>" replayed,
 --       "l<remaining> <seconds until there is room>" limited, "q<remaining> jobs|bytes" the tenant's share is used up.
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
--- Safe to repeat, also for a try that comes behind its own repeat: a job whose record is here was accepted. A record stays
--- for limits.jobKeptMs beyond the job's end, and no try is on its way for nearly as long: what a lost connection held is
--- read by Redis when it reads anything at all, or never.
+-- Safe to repeat: a repeat looks at the records, and a job whose record is here was accepted. It also leaves a mark: a
+-- former try that arrives behind its own repeat does nothing, because its caller has the repeat's answer.
 
 local call = redis.call
-local slices, slice_ms, idem_ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local is_repeat, slices, slice_ms, idem_ttl = ARGV[1] == '1', tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local now = now_ms()
 local slice_now = math.floor(now / slice_ms)
-local out, at = {}, 4
+local out, at = {}, 7
 local Q = ('q'):byte()
+
+if ARGV[2] ~= '' then
+  local mark = KEYS[1] .. ':repeated:' .. ARGV[2]
+  if is_repeat then
+    call('SET', mark, 1, 'PX', ARGV[3])
+  elseif call('EXISTS', mark) == 1 then
+    return out
+  end
+end
 
 -- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
 -- limit. At most once a second and tenant.
@@ -48,13 +57,6 @@ local function roll(tenant, key)
   tenant.slice, tenant.here, tenant.changed = slice_now, 0, true
 end
 
-local function open_window(tenant, key, state)
-  local first, total, slice, here = (state or ''):match('^(%d+) (%d+) (%d+) (%d+)$')
-  tenant.first, tenant.slice = tonumber(first or slice_now), tonumber(slice or slice_now)
-  tenant.total, tenant.here = tonumber(total or 0), tonumber(here or 0)
-  if tenant.slice ~= slice_now then roll(tenant, key) end
-end
-
 local function seconds_until_room(tenant, key)
   local oldest = tenant.slice
   for slice = tenant.first, tenant.slice - 1 do
@@ -71,69 +73,42 @@ local function record_key(prefix, job)
   return last_key
 end
 
--- What the shard's tenants and jobs are by now: one read of each kind, and of records one a bucket. Answers the tenants, the
--- fields of records that are here already (nil none), and the number of the last entry.
-local function read_shard(prefix, groups)
-  local names, tenants, buckets, from = {}, {}, {}, at
-  last_stem = nil
+-- The tenants of the shard that are in the call, and the number of the shard's last entry: one read.
+local function read_tenants(prefix, groups)
+  local names, from = { '' }, at
   for _ = 1, groups do
-    local name, items = ARGV[from], ARGV[from + 4]
-    if not tenants[name] then
-      names[#names + 1] = name
-      tenants[name] = {}
-    end
-    from = from + 5 + 2 * items
-    for item = from - 2 * items, from - 2, 2 do
-      local entry = ARGV[item]
-      if entry ~= '' then
-        local key = record_key(prefix, entry)
-        local fields = buckets[key]
-        if not fields then
-          fields = {}
-          buckets[key] = fields
-        end
-        fields[#fields + 1] = entry:sub(13, 36)
-      end
-    end
+    names[#names + 1] = ARGV[from]
+    from = from + 5 + 2 * ARGV[from + 4]
   end
-  local rates = call('HMGET', prefix .. ':rate', unpack(names))
-  local loads = call('HMGET', prefix .. ':load', '', unpack(names))
-  for i, name in ipairs(names) do
-    local tenant = tenants[name]
-    tenant.rate, tenant.jobs, tenant.bytes = rates[i], load_of(loads[i + 1])
+  local tenants, texts = {}, call('HMGET', prefix .. ':tenants', unpack(names))
+  for i = 2, #names do
+    local jobs, bytes, first, total, slice, here = tenant_state(texts[i])
+    tenants[names[i]] = { jobs = jobs, bytes = bytes, first = first, total = total, slice = slice, here = here }
   end
-  local known
-  for key, fields in pairs(buckets) do
-    for i, record in ipairs(call('HMGET', key, unpack(fields))) do
-      if record then
-        known = known or {}
-        known[fields[i]] = true
-      end
-    end
-  end
-  return tenants, known, tonumber(loads[1] or '0')
+  return tenants, tonumber(texts[1] or '0')
 end
 
 for k = 1, #KEYS do
   local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
-  local tenants, known, last_entry = read_shard(prefix, groups)
+  local tenants, last_entry = read_tenants(prefix, groups)
   local ready, writes = {}, {}
+  last_stem = nil
 
   for _ = 1, groups do
     local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
     local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     at = at + 5
-    local tenant, window_key, is_counted = tenants[name], prefix .. ':rate:' .. name, limit >= 0
-    if is_counted and not tenant.first then open_window(tenant, window_key, tenant.rate) end
+    local tenant, is_counted = tenants[name], limit >= 0
+    if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
 
     for item = at, at + 2 * items - 2, 2 do
       local entry, idem = ARGV[item], ARGV[item + 1]
       local answer
-      if known and known[entry:sub(13, 36)] then
+      if is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, entry), entry:sub(13, 36)) == 1 then
         answer = 'a' .. (is_counted and math.max(0, limit - tenant.total) or 0)
       elseif is_counted and tenant.total >= limit then
-        answer = 'l0 ' .. seconds_until_room(tenant, window_key)
+        answer = 'l0 ' .. seconds_until_room(tenant, prefix .. ':rate:' .. name)
       else
         local remaining = 0
         if is_counted then
@@ -162,7 +137,7 @@ for k = 1, #KEYS do
           if not box_key then
             local box = name .. '/' .. channel
             box_key = prefix .. ':box:' .. box
-            tenant[channel], tenant.is_loaded = box_key, true
+            tenant[channel], tenant.changed = box_key, true
             ready[#ready + 1] = box
           end
           last_entry = next_entry(last_entry)
@@ -185,19 +160,15 @@ for k = 1, #KEYS do
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end
-  local rates, loads = {}, { '', entry_number(last_entry) }
+  local states = { '', entry_number(last_entry) }
   for name, tenant in pairs(tenants) do
     if tenant.changed then
-      rates[#rates + 1] = name
-      rates[#rates + 1] = tenant.first .. ' ' .. tenant.total .. ' ' .. tenant.slice .. ' ' .. tenant.here
-    end
-    if tenant.is_loaded then
-      loads[#loads + 1] = name
-      loads[#loads + 1] = load_text(tenant.jobs, tenant.bytes)
+      states[#states + 1] = name
+      states[#states + 1] = load_text(tenant.jobs, tenant.bytes)
+        .. ' ' .. tenant.first .. ' ' .. tenant.total .. ' ' .. tenant.slice .. ' ' .. tenant.here
     end
   end
-  if #rates > 0 then call('HSET', prefix .. ':rate', unpack(rates)) end
-  if #loads > 2 then call('HSET', prefix .. ':load', unpack(loads)) end
+  if #states > 2 then call('HSET', prefix .. ':tenants', unpack(states)) end
   if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', 'wb:mail', number) end
 end
 return out

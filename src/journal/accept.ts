@@ -59,7 +59,7 @@ export class Acceptor {
   }
 
   /**
-   * A call whose effect is unknown is repeated for a while: the script recognises the jobs that it has. Once it is unknown
+   * A call whose effect is unknown is repeated for a while: a repeat recognises the jobs that are there. Once it is unknown
    * it stays so, whatever a repeat is told: what may be queued must never be taken for what is not.
    */
   private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
@@ -67,7 +67,8 @@ export class Acceptor {
     const keys = shards.map((group) => shardPrefix(group.shard));
     const args = encodeCall(shards);
     let unknown: TransportError | null = null;
-    while (true) {
+    for (let tries = 0; ; tries += 1) {
+      args[0] = tries === 0 ? 0 : 1;
       try {
         // The script answers a text an item.
         const reply = (await script.run(this.connection, keys, args)) as string[];
@@ -126,8 +127,10 @@ function isFull(error: UnavailableError): boolean {
   return error.cause instanceof Error && /^(OOM|MISCONF)\b/.test(error.cause.message);
 }
 
+/** The arguments of a first try; a repeat differs in the first of them. */
 function encodeCall(shards: readonly ShardEntrants[]): ScriptArgument[] {
-  const args: ScriptArgument[] = [RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs];
+  const args: ScriptArgument[] = [0, firstJobOf(shards), limits.jobKeptMs];
+  args.push(RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
     for (const { tenantId, requestsPerMinute, quota, entrants } of tenants) {
@@ -140,6 +143,16 @@ function encodeCall(shards: readonly ShardEntrants[]): ScriptArgument[] {
     }
   }
   return args;
+}
+
+/** Names the call: job ids are used once. "" where it only counts, which a late try may do once more. */
+function firstJobOf(shards: readonly ShardEntrants[]): string {
+  for (const { tenants } of shards) {
+    for (const { entrants } of tenants) {
+      for (const { job } of entrants) if (job !== null) return job.jobId;
+    }
+  }
+  return "";
 }
 
 const COUNTED_BEFORE = -1;

@@ -10,9 +10,9 @@ import { Script } from "./script.ts";
 /**
  * How the queue is written. A process that does not know the format of a queue does not touch it: it would read less than
  * there is, and write what others cannot read. 1 had no marker; its leases expired, its records left by the bucket, and
- * payloads of failed jobs stayed.
+ * payloads of failed jobs stayed. 2 kept tenants' loads and rate windows in two hashes.
  */
-export const QUEUE_FORMAT = 2;
+export const QUEUE_FORMAT = 3;
 
 /** What is done about a queue of an older format: `refuse` leaves it alone, because other processes may be using it. */
 export type FormatMode = "migrate" | "refuse";
@@ -67,8 +67,8 @@ export class Meta {
       await this.claim(FORMAT, String(QUEUE_FORMAT));
       return;
     }
-    if (format !== 1 || mode === "refuse") throw foreignFormat(format);
-    await this.migrate();
+    if (format > QUEUE_FORMAT || mode === "refuse") throw foreignFormat(format);
+    await this.migrate(format);
   }
 
   /** An empty queue gets this release's format. */
@@ -78,20 +78,24 @@ export class Meta {
   }
 
   /** In pieces, each safe to repeat: what is interrupted begins anew. The marker comes last. */
-  private async migrate(): Promise<void> {
-    this.telemetry.log("info", "bringing the queue into this release's format", { from: 1, to: QUEUE_FORMAT });
+  private async migrate(from: number): Promise<void> {
+    this.telemetry.log("info", "bringing the queue into this release's format", { from, to: QUEUE_FORMAT });
+    const args = [from, limits.leaveTogetherMax];
     const prefixes = new Set<string>();
     for await (const keys of this.keys()) {
       for (const key of keys) {
         const prefix = key.slice(0, key.indexOf("}") + 1);
-        if (!prefixes.has(prefix)) await script.run(this.connection, [prefix], [limits.leaveTogetherMax]);
+        if (!prefixes.has(prefix)) await script.run(this.connection, [prefix], args);
         prefixes.add(prefix);
+        if (from > 1) continue;
         const name = key.slice(prefix.length);
         if (/^:(failed|repeated):/.test(name)) await this.connection.unlink(key).catch(fail);
-        if (name.startsWith(":jobs:")) await script.run(this.connection, [prefix, key], [limits.leaveTogetherMax]);
+        if (name.startsWith(":jobs:")) await script.run(this.connection, [prefix, key], args);
       }
     }
-    for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);
+    if (from === 1) {
+      for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);
+    }
     await this.connection.hset(META_KEY, FORMAT, QUEUE_FORMAT).catch(fail);
     this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
   }

@@ -1,11 +1,30 @@
--- Brings what the first format wrote of a shard into the second.
--- KEYS: the shard's prefix, and a bucket of job records, or none: then what concerns the shard as a whole.
--- ARGV: jobs that are noted together.
+-- Brings what an older format wrote of a shard into this one.
+-- KEYS: the shard's prefix, and a bucket of job records of the first format, or none: then what concerns the shard as a
+--       whole.
+-- ARGV: the format, and jobs that are noted together.
 -- Returns 1. Safe to repeat.
 
-local prefix, bucket = KEYS[1], KEYS[2]
+local prefix, bucket, format, together = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
+
+-- Rate windows and loads had a hash each.
+local function merge_tenants()
+  local rates, loads, key = prefix .. ':rate', prefix .. ':load', prefix .. ':tenants'
+  local windows = redis.call('HGETALL', rates)
+  for i = 1, #windows, 2 do
+    local load = redis.call('HGET', loads, windows[i]) or '0 0'
+    redis.call('HSET', key, windows[i], load .. ' ' .. windows[i + 1])
+  end
+  local all = redis.call('HGETALL', loads)
+  for i = 1, #all, 2 do
+    local text = all[i] == '' and all[i + 1] or all[i + 1] .. ' 0 0 0 0'
+    redis.call('HSETNX', key, all[i], text)
+  end
+  redis.call('DEL', rates, loads)
+end
 
 if not bucket then
+  merge_tenants()
+  if format > 1 then return 1 end
   -- What is not in the outbox any more is in the event store.
   local oldest = redis.call('XRANGE', prefix .. ':outbox', '-', '+', 'COUNT', 1)[1]
   local first = oldest and (oldest[2][4] or ''):match('^%["[^"]*","[^"]*","%a",(%d+)')
@@ -25,8 +44,8 @@ for _, field in ipairs(redis.call('HKEYS', bucket)) do
     ended[#ended + 1] = name:sub(1, 8) .. '-' .. name:sub(9) .. field
   end
 end
-for i = 1, #ended, tonumber(ARGV[1]) do
-  local jobs = table.concat(ended, ' ', i, math.min(i + ARGV[1] - 1, #ended))
+for i = 1, #ended, together do
+  local jobs = table.concat(ended, ' ', i, math.min(i + together - 1, #ended))
   redis.call('RPUSH', prefix .. ':leaving', string.format('%.0f', agreed_ms(prefix)) .. ' ' .. jobs)
 end
 return 1

@@ -3,7 +3,7 @@
 --                                  a q behind the count: pending until its content was looked at; behind the recipient
 --                                  a tab and the template as JSON text ("" none), and a tab, the SHA-256 and the bytes
 --                                  of a payload that waits elsewhere, each only where there is one;
---                                  ids "<n>-0" with n from the counter in P:load;
+--                                  ids "<n>-0" with n from the counter in P:tenants;
 --                                  a box is "<tenant>/<channel>": a tenant's channels do not wait for each other
 --   P:ready                set     boxes with entries that nobody has pulled
 --   P:held                 set     boxes with entries that the owner knows of
@@ -14,7 +14,8 @@
 --   P:loans                hash    job id -> for how long (ms) it was lent, while it waits in P:later
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
 --   P:jobs:<bucket>        hash    job records (below)
---   P:load                 hash    tenant -> "<jobs> <bytes of their payloads>" that it has unfinished;
+--   P:tenants              hash    tenant -> "<jobs> <bytes of their payloads>" that it has unfinished, and of its rate
+--                                  window " <first slice> <total> <slice> <requests in that slice>";
 --                                  "" -> the number of the last box entry
 --   P:outbox               stream  one entry a batch, field r = its rows, one JSON array a line; field c = their number
 --   P:mark                 string  "<first> <last>" entry of the outbox batch that is being recorded
@@ -27,8 +28,8 @@
 --   P:suppressed:<tenant>  hash    recipient -> reason; "" for one that was removed before the index was complete
 --   P:suppressions-loaded  string  there when P:suppressed:* hold all that the registry does
 --   P:allowance:<box>:<day> string deliveries that were taken of what the box may send on a UTC day (days since 1970)
---   P:rate                 hash    tenant -> "<first slice> <total> <slice> <requests in that slice>" of its rate window
---   P:rate:<tenant>        hash    <earlier slice of the window> -> requests
+--   P:rate:<tenant>        hash    <earlier slice of the tenant's rate window> -> requests
+--   P:repeated:<job>       string  there for a while after a repeat of the accept call whose first job it is
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
 --   P:quarantine           list    "<unix ms> <what> <where>: <why>\n<text>" of what cannot be read, the newest first
 -- Beside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
@@ -98,31 +99,29 @@ local function payload_bytes(entry)
   return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\n$') or '0')
 end
 
--- Jobs and bytes of a tenant's load, and its text.
-local function load_of(text)
-  local jobs, bytes = (text or ''):match('^(%d+) (%d+)$')
-  return tonumber(jobs or '0'), tonumber(bytes or '0')
+-- What is kept of a tenant: unfinished jobs and their bytes, and its rate window. What cannot be read counts as nothing.
+local function tenant_state(text)
+  local jobs, bytes, first, total, slice, here = (text or ''):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if not jobs then return 0, 0, 0, 0, 0, 0 end
+  return tonumber(jobs), tonumber(bytes), tonumber(first), tonumber(total), tonumber(slice), tonumber(here)
 end
 local function load_text(jobs, bytes) return string.format('%.0f %.0f', jobs, bytes) end
 
 -- Takes jobs that have ended off their tenants' loads: tenant -> { jobs, bytes }. What was never counted goes below no 0.
 local function unload(prefix, ended)
-  local tenants, writes, gone = {}, {}, {}
+  local tenants, writes = {}, {}
   for tenant in pairs(ended) do tenants[#tenants + 1] = tenant end
   if #tenants == 0 then return end
-  local loads = redis.call('HMGET', prefix .. ':load', unpack(tenants))
-  for i, tenant in ipairs(tenants) do
-    local jobs, bytes = load_of(loads[i])
-    jobs, bytes = jobs - ended[tenant].jobs, math.max(0, bytes - ended[tenant].bytes)
-    if jobs <= 0 then
-      gone[#gone + 1] = tenant
-    else
-      writes[#writes + 1] = tenant
-      writes[#writes + 1] = load_text(jobs, bytes)
+  for i, text in ipairs(redis.call('HMGET', prefix .. ':tenants', unpack(tenants))) do
+    local jobs, bytes, window = (text or ''):match('^(%d+) (%d+)( .*)$')
+    if jobs then
+      local gone = ended[tenants[i]]
+      jobs, bytes = math.max(0, jobs - gone.jobs), math.max(0, bytes - gone.bytes)
+      writes[#writes + 1] = tenants[i]
+      writes[#writes + 1] = load_text(jobs, jobs == 0 and 0 or bytes) .. window
     end
   end
-  if #writes > 0 then redis.call('HSET', prefix .. ':load', unpack(writes)) end
-  if #gone > 0 then redis.call('HDEL', prefix .. ':load', unpack(gone)) end
+  if #writes > 0 then redis.call('HSET', prefix .. ':tenants', unpack(writes)) end
 end
 
 local function count_ended(ended, tenant, bytes)

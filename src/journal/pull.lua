@@ -57,7 +57,7 @@ local function move_due()
   local due = redis.call('ZRANGEBYSCORE', later, '-inf', time, 'LIMIT', 0, due_max)
   if #due == 0 then return false end
   local moved, boxes, box_names, bytes, step = {}, {}, {}, 0, 8
-  local number = tonumber(redis.call('HGET', prefix .. ':load', '') or '0')
+  local number = tonumber(redis.call('HGET', prefix .. ':tenants', '') or '0')
   while #moved < #due and bytes < bytes_max do
     step = step_for(bytes_max - bytes, step)
     local first = #moved + 1
@@ -86,7 +86,7 @@ local function move_due()
   redis.call('HDEL', parked, unpack(moved))
   redis.call('ZREM', later, unpack(moved))
   redis.call('HDEL', prefix .. ':loans', unpack(moved))
-  redis.call('HSET', prefix .. ':load', '', entry_number(number))
+  redis.call('HSET', prefix .. ':tenants', '', entry_number(number))
   if #box_names > 0 then redis.call('SADD', ready_key, unpack(box_names)) end
   return #moved < #due or #due == due_max
 end

@@ -91,7 +91,24 @@ describe("the queue's format", () => {
     await journal.settle(lease, jobs.map(sent));
     for (const id of [QUEUED, PARKED, fresh]) expect((await journal.job(TENANT, id))?.status).toBe("success");
     expect(await journal.job(TENANT, FAILED)).toMatchObject({ status: "failed", result: { error: "refused" } });
-    expect(await redis.client.hexists(`${P}:load`, "acme")).toBe(0);
+    expect(await redis.client.hget(`${P}:tenants`, "acme")).toStartWith("0 0 ");
+  });
+
+  test("loads and rate windows of the second format are one, and finished jobs are not noted again", async () => {
+    const { client } = redis;
+    await client.hset("wb:{meta}", "format", "2");
+    await client.hset(`${P}:load`, { "": "15400000000000", acme: "3 900", quiet: "1 20" });
+    await client.hset(`${P}:rate`, { acme: "100 7 130 2", idle: "90 1 90 1" });
+    await client.hset(`${P}:jobs:${BUCKET}`, RECORDED.slice(12), "acme es1\ns123457");
+    await expect(meta.openFormat("refuse")).rejects.toBeInstanceOf(ConfigurationError);
+    await meta.openFormat("migrate");
+    expect(await client.hgetall(`${P}:tenants`)).toEqual({
+      "": "15400000000000",
+      acme: "3 900 100 7 130 2",
+      quiet: "1 20 0 0 0 0",
+      idle: "0 0 90 1 90 1",
+    });
+    expect(await client.exists(`${P}:load`, `${P}:rate`, `${P}:leaving`)).toBe(0);
   });
 
   test("no payload of a failed job is left, and finished jobs leave: what is recorded first", async () => {

@@ -12,7 +12,7 @@ export type Command =
       readonly order: Order;
       readonly way: "there" | "back";
     }
-  /** A try that comes late, behind all that has been done since. */
+  /** A repeat that comes late, behind all that has been done since. */
   | { readonly kind: "accept again"; readonly limit: number | null; readonly job: number }
   | { readonly kind: "admit"; readonly tenant: number; readonly limit: number }
   | {

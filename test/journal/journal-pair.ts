@@ -161,7 +161,9 @@ export class JournalPair {
     const earlier = pickFromEnd(this.jobs, at);
     if (earlier === null) return;
     const { tenant, job } = earlier;
-    expect(await this.redis.journal.accept(tenant, limit, job)).toEqual(this.memory.acceptNow(tenant, limit, job));
+    const acceptor = this.redis.acceptorThatLoses("there");
+    const answer = await acceptor.submit({ tenant, requestsPerMinute: limit, job });
+    expect(answer).toEqual(this.memory.acceptNow(tenant, limit, job));
   }
 
   private jobOf(order: Order) {

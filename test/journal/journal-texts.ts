@@ -37,10 +37,23 @@ export function journalTexts({ shards, members }: JournalSnapshot, nowMs: number
 export function comparableDump(dump: ReadonlyMap<string, DumpedKey>): Record<string, DumpedKey> {
   const keys = new Map<string, DumpedKey>();
   for (const [key, { value, expiresMs }] of dump) {
-    if (/\}:rate(:|$)|\{ref/.test(key) || (Array.isArray(value) && value.length === 0)) continue;
-    keys.set(key, { value: /\}:jobs:/.test(key) ? recordsInOrder(value) : value, expiresMs });
+    if (/\}:(rate|repeated):|\{ref/.test(key) || (Array.isArray(value) && value.length === 0)) continue;
+    if (!key.endsWith("}:tenants")) {
+      keys.set(key, { value: /\}:jobs:/.test(key) ? recordsInOrder(value) : value, expiresMs });
+      continue;
+    }
+    const loads = loadsOf(value);
+    if (Object.keys(loads).length > 0) keys.set(key, { value: loads, expiresMs });
   }
   return inOrder(keys);
+}
+
+/** Tenants' unfinished jobs and bytes, without their rate windows and those that have none; "": the last entry, if any. */
+function loadsOf(tenants: unknown): Record<string, string> {
+  const entries = Object.entries(tenants as Record<string, string>).map(([tenantId, text]) => {
+    return [tenantId, text.split(" ").slice(0, 2).join(" ")] as const;
+  });
+  return Object.fromEntries(entries.filter(([, load]) => load !== "0 0" && load !== "0"));
 }
 
 /** So that a difference is easy to read. */
@@ -110,7 +123,7 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
 
 function* loadTexts({ load, lastEntry }: ShardState): Generator<[string, DumpedKey]> {
   const loads = [...load].map(([tenantId, { jobs, bytes }]) => [tenantId, `${jobs} ${bytes}`] as const);
-  yield* hash("load", lastEntry === 0 ? loads : [["", String(lastEntry)], ...loads]);
+  yield* hash("tenants", lastEntry === 0 ? loads : [["", String(lastEntry)], ...loads]);
 }
 
 function* outboxTexts({

@@ -60,14 +60,14 @@ test("an entry that cannot be read counts in its tenant's share no longer", asyn
   await accept(tenant);
   const box = `${prefix}:box:acme/e`;
   const [[id = "", [, text = ""]]] = (await redis.client.xrange(box, "-", "+")) as [[string, string[]]];
-  const load = await redis.client.hget(`${prefix}:load`, "acme");
+  const load = await redis.client.hget(`${prefix}:tenants`, "acme");
   for (const spoilt of [text.replace(" e0 ", ' e0 \t"a\\u00zz"'), text.replace(" e0 ", " ? ")]) {
     await redis.client.del(box);
     await redis.client.xadd(box, id, "p", spoilt);
-    await redis.client.hset(`${prefix}:load`, "acme", load ?? "");
+    await redis.client.hset(`${prefix}:tenants`, "acme", load ?? "");
     await watched.pull(lease, { ...PULL, boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }] });
     expect(await redis.client.xlen(box)).toBe(0);
-    expect(await redis.client.hexists(`${prefix}:load`, "acme")).toBe(0);
+    expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
   }
 });
 
@@ -116,12 +116,20 @@ test("a job record that cannot be read keeps nobody from writing down what becam
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
   await redis.client.hset(`${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`, jobId.slice(12), "garbage");
-  await redis.client.hset(`${prefix}:rate`, "acme", "garbage");
   await journal.settle(lease, [sent(job)]);
   expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   expect(await kept(prefix)).toHaveLength(1);
-  expect(await redis.client.hexists(`${prefix}:load`, "acme")).toBe(0);
+  expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
   await accept(tenant);
+});
+
+test("what is kept of a tenant and cannot be read counts as nothing, and is written anew", async () => {
+  const { tenant, lease, prefix } = await world();
+  await accept(tenant);
+  await redis.client.hset(`${prefix}:tenants`, "acme", "garbage");
+  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await accept(tenant);
+  expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toMatch(/^1 \d+ \d+ 1 \d+ 1$/);
 });
 
 test("no more than the newest thousand is kept", async () => {

@@ -62,8 +62,8 @@ const SQL = [
 ];
 const KEYS = [
   "{s00}",
-  "}:P:load",
-  "wb:{s00}:P:load",
+  "}:P:tenants",
+  "wb:{s00}:P:tenants",
   "*",
   "?",
   "[a-z]",
