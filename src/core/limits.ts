@@ -81,6 +81,10 @@ export const limits = {
   /** Payloads that a process holds before their delivery; above it a box gives no more than one at a time. */
   backlogBytesMax: 128 * 1024 * 1024,
   settleBatchMax: 256,
+  /** Outcomes of all shards in one call: some 7 µs of Redis each. */
+  settleCallMax: 1_024,
+  /** Shards in one pull. */
+  pullShardsMax: 64,
   /** Longest wait between two tries of a journal call that fails. */
   journalRetryMs: 1_000,
   /** Longest wait between two tries of giving back what a failed job took. */

@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import type { QueuedJob } from "../core/job.ts";
 import { FENCED, type Fenced, type Lease, type Mailbox, type PullRequest, type PullResult } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
@@ -7,23 +8,42 @@ import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
 import type { Quarantine, Unreadable } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
+import { ShardCalls } from "./shard-calls.ts";
 
 const script = new Script(pullLua, "run");
 
 /** More, ms until the next retry, ready boxes, a flat list a box (more, then entry id, entry, suppression), time, quarantined. */
 type PullReply = [number, number, string[], [number, ...string[]][], number, string[]];
 
-/** The second verb: the owner's next jobs. */
+interface PullCall {
+  readonly lease: Lease;
+  readonly request: PullRequest;
+}
+
+/** The second verb: the owners' next jobs, those of all shards that ask at one time in one call. */
 export class Puller {
+  private readonly calls: ShardCalls<PullCall, PullReply | null>;
+  private turns = 0;
+
   constructor(
     private readonly connection: RedisConnection,
     private readonly quarantine: Quarantine,
-  ) {}
+    clock: Clock,
+    shardsPerCall: "all" | "one",
+  ) {
+    this.calls = new ShardCalls({
+      clock,
+      shardsPerCall,
+      callsMax: limits.pullShardsMax,
+      // The script keeps to the bytes of the call, however many shards share them.
+      sizeMax: limits.pullShardsMax,
+      sizeOf: () => 1,
+      send: (calls, isRepeat) => this.send(calls, isRepeat),
+    });
+  }
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
-    const args = encodeRequest(lease, request);
-    // The script answers in this form, or null when it is fenced.
-    const reply = (await script.run(this.connection, [shardPrefix(lease.shard)], args)) as PullReply | null;
+    const reply = await this.calls.submit(lease.shard, { lease, request });
     if (reply === null) return FENCED;
     const [more, nextDueMs, ready, lists, shardTimeMs, said] = reply;
     this.quarantine.tell(lease.shard, said);
@@ -41,6 +61,20 @@ export class Puller {
       boxes,
       shardTimeMs,
     };
+  }
+
+  /** Null: fenced. */
+  private async send(calls: readonly PullCall[], isRepeat: boolean): Promise<(PullReply | null)[]> {
+    // Where one call has no room for all, another shard is the first in the next.
+    const first = this.turns++ % calls.length;
+    const inTurn = [...calls.slice(first), ...calls.slice(0, first)];
+    const keys = inTurn.map(({ lease }) => shardPrefix(lease.shard));
+    const bytesMax = Math.max(...calls.map(({ request }) => request.bytesMax));
+    const args: ScriptArgument[] = [limits.shardTimeSlackMs, limits.pullDueMax, limits.pullReadyMax, bytesMax];
+    for (const { lease, request } of inTurn) encodeRequest(lease, request, isRepeat, args);
+    // The script answers in this form.
+    const replies = (await script.run(this.connection, keys, args)) as (PullReply | null)[];
+    return calls.map((_, i) => replies[(i - first + calls.length) % calls.length] ?? null);
   }
 }
 
@@ -60,16 +94,10 @@ function decodeJobs(box: Mailbox, cells: readonly string[]) {
   return { jobs, unreadable };
 }
 
-function encodeRequest(lease: Lease, { boxes, survey, shardTimeMs, bytesMax }: PullRequest): ScriptArgument[] {
-  const args: ScriptArgument[] = [
-    lease.token,
-    survey ? 1 : 0,
-    shardTimeMs === null ? "" : Math.round(shardTimeMs),
-    limits.shardTimeSlackMs,
-    limits.pullDueMax,
-    limits.pullReadyMax,
-    bytesMax,
-  ];
+/** Adds to `args`, which all shards of a call share. A repeat names every box: those that the first try named are lost. */
+function encodeRequest(lease: Lease, request: PullRequest, isRepeat: boolean, args: ScriptArgument[]): void {
+  const { boxes, survey, shardTimeMs } = request;
+  const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
+  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, boxes.length);
   for (const pull of boxes) args.push(encodeBox(pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
-  return args;
 }

@@ -108,8 +108,8 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
-    this.puller = new Puller(this.bulk, quarantine);
-    this.settler = new SettleCalls(this.owner, quarantine);
+    this.puller = new Puller(this.bulk, quarantine, clock, shardsPerCall);
+    this.settler = new SettleCalls(this.owner, quarantine, clock, shardsPerCall);
     this.recording = new RecordCalls(this.bulk, quarantine);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }

@@ -1,62 +1,22 @@
 -- Writes down what became of jobs: a final status with its event, a retry, that a screened job is running now, or that a
 -- job is lent: in flight still, while its owner gives up the lease.
--- KEYS: the shard's prefix.
--- ARGV: lease token, 1 where the jobs were lent under it (and the lease may be given up since), the shard's time by
---       the owner's reckoning ("" none), then five values a job:
+-- KEYS: the prefix of each shard in the call.
+-- ARGV: for each shard: lease token, 1 where the jobs were lent under it (and the lease may be given up since), the shard's
+--       time by the owner's reckoning ("" none), how many jobs, then five values a job:
 --       box, job id, box entry id, "<attempts> <waits> <bytes> <status><how><type>" (attempts and waits before this one,
 --       bytes of its payload; the last three a letter each), and "<event result>\n<job result>\n<template>" ("" where all
 --       are empty; JSON text each, a retry's or loan's event result the ms until it is due).
 --       Status: a final one, r a retry, q one of a job that nobody could screen yet, g screened and running, l lent.
 --       How: w it costs no attempt, u given up without a clear answer, else -. Type: of the event, - none.
--- Returns false when the lease is not held, otherwise how many settlements were new, and what was put into quarantine.
+-- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was put into
+-- quarantine.
 -- Safe to repeat: a job whose record counts this settlement already is left alone, and so is a lent one that does not wait
 -- under exactly this token any more.
 -- Reports that waited for the job's end (observe.lua) become events behind the one that ends it. A job that has one is
 -- not tried again, not lent and not given up: its provider has it, and so it ends with success.
 
-local prefix, token, were_lent = KEYS[1], ARGV[1], ARGV[2] == '1'
-if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
+local EACH, NONE = 5, {}
 
--- What is put aside is due by its owner's reckoning: a step of Redis' clock since the last pull does not move it. Where the
--- call was late, or the shard has another owner by now, the shard's time has been agreed to be later.
-local time, agreed = shard_clock(prefix)
-if ARGV[3] ~= '' then time = math.max(tonumber(ARGV[3]), agreed) end
-
-local FIRST, EACH = 4, 5
-local said = {}
-
--- Records are read and written a bucket at a time; of lent jobs, also where they wait.
-local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
-for at = FIRST, #ARGV, EACH do
-  local job = ARGV[at + 1]
-  local key, field = bucket_key(prefix, job), bucket_field(job)
-  local bucket = buckets[key]
-  if not bucket then
-    bucket = { fields = {}, records = {}, writes = {}, forgotten = {} }
-    buckets[key] = bucket
-  end
-  bucket.fields[#bucket.fields + 1] = field
-  bucket_at[at], field_at[at] = bucket, field
-  if were_lent then jobs[#jobs + 1] = job end
-end
-if #ARGV < FIRST then return { 0, said } end
-for key, bucket in pairs(buckets) do
-  for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
-    if record then bucket.records[bucket.fields[i]] = record else bucket.forgotten[bucket.fields[i]] = true end
-  end
-end
-local lent = {}
-if were_lent then
-  for i, value in ipairs(redis.call('HMGET', prefix .. ':parked', unpack(jobs))) do
-    local mark = value and value:match('^[^ !]+!(%S+) ')
-    if mark == token then lent[jobs[i]] = value:sub(value:find(' ', 1, true) + 1) end
-  end
-end
-
-local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
-local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
-
-local NONE = {}
 local function take_kept(lines)
   if not lines:find('\n!', 1, true) then return lines, NONE end
   local kept = {}
@@ -67,147 +27,200 @@ local function take_kept(lines)
   return lines, kept
 end
 
-local function entry_of(box, entry, job)
-  if were_lent then return lent[job] end
-  local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-  return found and found[2][2]
-end
+-- The jobs of one shard: ARGV from `first` to `last`.
+local function settle(prefix, token, were_lent, reckoned, first, last)
+  if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
 
-local function park(job, box, mark, value, wait_ms)
-  parked[#parked + 1] = job
-  parked[#parked + 1] = box .. mark .. ' ' .. value
-  later[#later + 1] = time + tonumber(wait_ms)
-  later[#later + 1] = job
-end
+  -- What is put aside is due by its owner's reckoning: a step of Redis' clock since the last pull does not move it.
+  -- Where the call was late, or the shard has another owner by now, the shard's time has been agreed to be later.
+  local time, agreed = shard_clock(prefix)
+  if reckoned ~= '' then time = math.max(tonumber(reckoned), agreed) end
 
--- Adds the reports that waited for a job's end behind the event that ends it.
-local function take_reports(record, row, kept)
-  for _, report in ipairs(kept) do
-    if not has_event(record, report.type, report.result) then
-      local id = clock.next()
-      record = record .. record_line(report.type, id, report.result)
-      rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
+  local said = {}
+
+  -- Records are read and written a bucket at a time; of lent jobs, also where they wait.
+  local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
+  for at = first, last, EACH do
+    local job = ARGV[at + 1]
+    local key, field = bucket_key(prefix, job), bucket_field(job)
+    local bucket = buckets[key]
+    if not bucket then
+      bucket = { fields = {}, records = {}, writes = {}, forgotten = {} }
+      buckets[key] = bucket
+    end
+    bucket.fields[#bucket.fields + 1] = field
+    bucket_at[at], field_at[at] = bucket, field
+    if were_lent then jobs[#jobs + 1] = job end
+  end
+  if last < first then return { 0, said } end
+  for key, bucket in pairs(buckets) do
+    for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
+      if record then bucket.records[bucket.fields[i]] = record else bucket.forgotten[bucket.fields[i]] = true end
     end
   end
-  return record
-end
-
-for at = FIRST, #ARGV, EACH do
-  local box, job, entry, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
-  local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
-  attempts, waits = tonumber(attempts), tonumber(waits)
-  local detail, result, template = '', '', ''
-  if texts ~= '' then detail, result, template = texts:match('^([^\n]*)\n([^\n]*)\n(.*)$') end
-  local tenant, channel = box:sub(1, -3), box:sub(-1)
-  local bucket, field = bucket_at[at], field_at[at]
-  local record = bucket.records[field]
-  local current, counted, waited = (record or ''):match('^%S+ [ewp]([pqrsfx])(%d+)%+?(%d*)')
-  if not current then
-    if record then
-      quarantine(prefix, said, 'record', bucket_key(prefix, job) .. ' ' .. field, 'not a job record', record)
+  local lent = {}
+  if were_lent then
+    for i, value in ipairs(redis.call('HMGET', prefix .. ':parked', unpack(jobs))) do
+      local mark = value and value:match('^[^ !]+!(%S+) ')
+      if mark == token then lent[jobs[i]] = value:sub(value:find(' ', 1, true) + 1) end
     end
-    record, current, counted, waited = tenant .. ' ' .. channel .. 'p0', 'p', 0, 0
-    bucket.records[field] = nil
   end
 
-  local is_new = is_unfinished(current) and counted + (tonumber(waited) or 0) <= attempts + waits
-  if were_lent then is_new = is_new and lent[job] ~= nil end
-  local is_start, is_lent, is_retry = status == 'g', status == 'l', status == 'r' or status == 'q'
-  -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this attempt:
-  -- a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
-  local value = is_new and (is_retry or is_lent) and entry_of(box, entry, job)
-  if is_start and is_new and current == 'q' then
-    record = record:gsub('^(%S+ %a)q', '%1r', 1)
-    bucket.records[field], bucket.writes[field] = record, record
-  elseif is_new and not is_start and (value or not (is_retry or is_lent)) then
-    settled = settled + 1
-    local line_end = record:find('\n', 1, true)
-    local lines, kept = '', NONE
-    if line_end then lines, kept = take_kept(record:sub(line_end)) end
-    local is_over = not (is_retry or is_lent)
-    if how == 'w' then
-      waits = waits + 1
-    elseif not is_lent then
-      attempts = attempts + 1
-    end
-    -- What has been running does not look pending again; what is lent looks as it did.
-    if status == 'q' and current == 'r' then status = 'r' end
-    if is_lent then status = current == 'q' and 'q' or 'r' end
-    if #kept > 0 and (not is_over or how == 'u') then
-      is_over, status, type, detail, result = true, 's', 's', '', ''
-      attempts = math.max(1, attempts)
-    end
-    if were_lent then
-      unparked[#unparked + 1] = job
-      lent[job] = nil
-    end
-    record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
-    if is_over then
-      -- What nobody remembers was not counted.
-      if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
-      local row, id = row_of(tenant, job, channel), clock.next()
-      record = record .. record_line(type, id, detail)
-      rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result, template) .. ']'
-      if #kept > 0 then record = take_reports(record, row, kept) end
-      if result ~= '' then record = record .. '\n=' .. result end
-    else
-      -- What was lent is seen to have been out, also before anything of it counts: it may be reported on before it comes back.
-      local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
-      value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)
-      park(job, box, is_lent and '!' .. token or '', value, detail)
-      loans[job] = is_lent and detail or nil
-    end
-    bucket.records[field], bucket.writes[field] = record, record
-  end
-  -- Where Redis forgot its last writes, an entry's id may have been used again: what comes again may only remove an entry
-  -- that is still its own.
-  local is_own = is_new
-  if is_start or were_lent then
-    is_own = false
-  elseif not is_new then
+  local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
+  local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
+
+  local function entry_of(box, entry, job)
+    if were_lent then return lent[job] end
     local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-    is_own = found and found[2][2]:sub(1, 36) == job
+    return found and found[2][2]
   end
-  local entries = done[box]
-  if not entries then
-    entries = {}
-    done[box] = entries
-    boxes[#boxes + 1] = box
+
+  local function park(job, box, mark, value, wait_ms)
+    parked[#parked + 1] = job
+    parked[#parked + 1] = box .. mark .. ' ' .. value
+    later[#later + 1] = time + tonumber(wait_ms)
+    later[#later + 1] = job
   end
-  if is_own then entries[#entries + 1] = entry end
+
+  -- Adds the reports that waited for a job's end behind the event that ends it.
+  local function take_reports(record, row, kept)
+    for _, report in ipairs(kept) do
+      if not has_event(record, report.type, report.result) then
+        local id = clock.next()
+        record = record .. record_line(report.type, id, report.result)
+        rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
+      end
+    end
+    return record
+  end
+
+  for at = first, last, EACH do
+    local box, job, entry, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
+    local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
+    attempts, waits = tonumber(attempts), tonumber(waits)
+    local detail, result, template = '', '', ''
+    if texts ~= '' then detail, result, template = texts:match('^([^\n]*)\n([^\n]*)\n(.*)$') end
+    local tenant, channel = box:sub(1, -3), box:sub(-1)
+    local bucket, field = bucket_at[at], field_at[at]
+    local record = bucket.records[field]
+    local current, counted, waited = (record or ''):match('^%S+ [ewp]([pqrsfx])(%d+)%+?(%d*)')
+    if not current then
+      if record then
+        quarantine(prefix, said, 'record', bucket_key(prefix, job) .. ' ' .. field, 'not a job record', record)
+      end
+      record, current, counted, waited = tenant .. ' ' .. channel .. 'p0', 'p', 0, 0
+      bucket.records[field] = nil
+    end
+
+    local is_new = is_unfinished(current) and counted + (tonumber(waited) or 0) <= attempts + waits
+    if were_lent then is_new = is_new and lent[job] ~= nil end
+    local is_start, is_lent, is_retry = status == 'g', status == 'l', status == 'r' or status == 'q'
+    -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this
+    -- attempt: a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
+    local value = is_new and (is_retry or is_lent) and entry_of(box, entry, job)
+    if is_start and is_new and current == 'q' then
+      record = record:gsub('^(%S+ %a)q', '%1r', 1)
+      bucket.records[field], bucket.writes[field] = record, record
+    elseif is_new and not is_start and (value or not (is_retry or is_lent)) then
+      settled = settled + 1
+      local line_end = record:find('\n', 1, true)
+      local lines, kept = '', NONE
+      if line_end then lines, kept = take_kept(record:sub(line_end)) end
+      local is_over = not (is_retry or is_lent)
+      if how == 'w' then
+        waits = waits + 1
+      elseif not is_lent then
+        attempts = attempts + 1
+      end
+      -- What has been running does not look pending again; what is lent looks as it did.
+      if status == 'q' and current == 'r' then status = 'r' end
+      if is_lent then status = current == 'q' and 'q' or 'r' end
+      if #kept > 0 and (not is_over or how == 'u') then
+        is_over, status, type, detail, result = true, 's', 's', '', ''
+        attempts = math.max(1, attempts)
+      end
+      if were_lent then
+        unparked[#unparked + 1] = job
+        lent[job] = nil
+      end
+      record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
+      if is_over then
+        -- What nobody remembers was not counted.
+        if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
+        local row, id = row_of(tenant, job, channel), clock.next()
+        record = record .. record_line(type, id, detail)
+        rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result, template) .. ']'
+        if #kept > 0 then record = take_reports(record, row, kept) end
+        if result ~= '' then record = record .. '\n=' .. result end
+      else
+        -- What was lent is seen to have been out, also before anything of it counts: it may be reported on before it
+        -- comes back.
+        local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
+        value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)
+        park(job, box, is_lent and '!' .. token or '', value, detail)
+        loans[job] = is_lent and detail or nil
+      end
+      bucket.records[field], bucket.writes[field] = record, record
+    end
+    -- Where Redis forgot its last writes, an entry's id may have been used again: what comes again may only remove an
+    -- entry that is still its own.
+    local is_own = is_new
+    if is_start or were_lent then
+      is_own = false
+    elseif not is_new then
+      local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
+      is_own = found and found[2][2]:sub(1, 36) == job
+    end
+    local entries = done[box]
+    if not entries then
+      entries = {}
+      done[box] = entries
+      boxes[#boxes + 1] = box
+    end
+    if is_own then entries[#entries + 1] = entry end
+  end
+
+  for key, bucket in pairs(buckets) do
+    local fields = {}
+    for field, record in pairs(bucket.writes) do
+      fields[#fields + 1] = field
+      fields[#fields + 1] = record
+    end
+    if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
+  end
+  if #rows > 0 then
+    redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
+    clock.save()
+  end
+  unload(prefix, ended)
+  if #unparked > 0 then
+    redis.call('HDEL', prefix .. ':parked', unpack(unparked))
+    redis.call('ZREM', prefix .. ':later', unpack(unparked))
+    redis.call('HDEL', prefix .. ':loans', unpack(unparked))
+  end
+  if #parked > 0 then
+    redis.call('HSET', prefix .. ':parked', unpack(parked))
+    redis.call('ZADD', prefix .. ':later', unpack(later))
+  end
+  for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
+  if were_lent then return { settled, said } end
+  for _, box in ipairs(boxes) do
+    local key = prefix .. ':box:' .. box
+    if #done[box] > 0 then redis.call('XDEL', key, unpack(done[box])) end
+    if redis.call('XLEN', key) == 0 then
+      redis.call('DEL', key)
+      redis.call('HDEL', prefix .. ':cursor', box)
+      redis.call('SREM', prefix .. ':held', box)
+    end
+  end
+  return { settled, said }
 end
 
-for key, bucket in pairs(buckets) do
-  local fields = {}
-  for field, record in pairs(bucket.writes) do
-    fields[#fields + 1] = field
-    fields[#fields + 1] = record
-  end
-  if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
+local answers, at = {}, 1
+for k = 1, #KEYS do
+  local jobs = tonumber(ARGV[at + 3])
+  local first = at + 4
+  at = first + EACH * jobs
+  answers[k] = settle(KEYS[k], ARGV[first - 4], ARGV[first - 3] == '1', ARGV[first - 2], first, at - 1)
 end
-if #rows > 0 then
-  redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
-  clock.save()
-end
-unload(prefix, ended)
-if #unparked > 0 then
-  redis.call('HDEL', prefix .. ':parked', unpack(unparked))
-  redis.call('ZREM', prefix .. ':later', unpack(unparked))
-  redis.call('HDEL', prefix .. ':loans', unpack(unparked))
-end
-if #parked > 0 then
-  redis.call('HSET', prefix .. ':parked', unpack(parked))
-  redis.call('ZADD', prefix .. ':later', unpack(later))
-end
-for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
-if were_lent then return { settled, said } end
-for _, box in ipairs(boxes) do
-  local key = prefix .. ':box:' .. box
-  if #done[box] > 0 then redis.call('XDEL', key, unpack(done[box])) end
-  if redis.call('XLEN', key) == 0 then
-    redis.call('DEL', key)
-    redis.call('HDEL', prefix .. ':cursor', box)
-    redis.call('SREM', prefix .. ':held', box)
-  end
-end
-return { settled, said }
+return answers

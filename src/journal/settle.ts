@@ -1,47 +1,81 @@
+import type { Clock } from "../core/clock.ts";
 import { FENCED, type Fenced, type Lease, type Settlement } from "../core/journal.ts";
+import { limits } from "../core/limits.ts";
 import { EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import settleLua from "./settle.lua" with { type: "text" };
+import { ShardCalls } from "./shard-calls.ts";
 
 const script = new Script(settleLua, "run");
 
-/** Under a lease that is held or by which the jobs were lent, and the shard's time by the owner's reckoning. */
-type Way = readonly [as: "held" | "lent", shardTimeMs: number | null];
+interface SettleCall {
+  readonly lease: Lease;
+  readonly settlements: readonly Settlement[];
+  /** Under a lease that is held, or by which the jobs were lent. */
+  readonly as: "held" | "lent";
+  /** By the owner's reckoning. */
+  readonly shardTimeMs: number | null;
+}
 
-/** The third verb: what became of the jobs. */
+/** How many were new, and what is in quarantine; null: fenced. */
+type SettleReply = [number, string[]] | null;
+
+/** The third verb: what became of the jobs, of all shards that have outcomes at one time in one call. */
 export class SettleCalls {
+  private readonly calls: ShardCalls<SettleCall, SettleReply>;
+
   constructor(
     private readonly connection: RedisConnection,
     private readonly quarantine: Quarantine,
-  ) {}
+    clock: Clock,
+    shardsPerCall: "all" | "one",
+  ) {
+    this.calls = new ShardCalls({
+      clock,
+      shardsPerCall,
+      callsMax: limits.settleBatchMax,
+      sizeMax: limits.settleCallMax,
+      sizeOf: ({ settlements }) => settlements.length,
+      send: (calls) => this.send(calls),
+    });
+  }
 
   async settle(
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null,
   ): Promise<"settled" | Fenced> {
-    return (await this.call(lease, settlements, ["held", shardTimeMs])) ? "settled" : FENCED;
+    const isLanded = await this.call({ lease, settlements, as: "held", shardTimeMs });
+    return isLanded ? "settled" : FENCED;
   }
 
   /** Of jobs that were lent under the lease, whoever holds it by now. */
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
     const ended = settlements.filter(({ kind }) => kind === "final" || kind === "retry");
-    if (ended.length > 0) await this.call(lease, ended, ["lent", shardTimeMs]);
+    if (ended.length > 0) await this.call({ lease, settlements: ended, as: "lent", shardTimeMs });
   }
 
   /** False: fenced. */
-  private async call(lease: Lease, settlements: readonly Settlement[], [as, shardTimeMs]: Way): Promise<boolean> {
-    const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
-    const args: ScriptArgument[] = [lease.token, as === "lent" ? 1 : 0, reckoned];
-    for (const settlement of settlements) encodeSettlement(settlement, args);
-    // The script answers how many were new and what is in quarantine, or null when it is fenced.
-    const reply = (await script.run(this.connection, [shardPrefix(lease.shard)], args)) as [number, string[]] | null;
+  private async call(call: SettleCall): Promise<boolean> {
+    const reply = await this.calls.submit(call.lease.shard, call);
     if (reply === null) return false;
-    this.quarantine.tell(lease.shard, reply[1]);
+    this.quarantine.tell(call.lease.shard, reply[1]);
     return true;
+  }
+
+  private async send(calls: readonly SettleCall[]): Promise<SettleReply[]> {
+    const args: ScriptArgument[] = [];
+    for (const { lease, settlements, as, shardTimeMs } of calls) {
+      const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
+      args.push(lease.token, as === "lent" ? 1 : 0, reckoned, settlements.length);
+      for (const settlement of settlements) encodeSettlement(settlement, args);
+    }
+    const keys = calls.map(({ lease }) => shardPrefix(lease.shard));
+    // The script answers in this form.
+    return (await script.run(this.connection, keys, args)) as SettleReply[];
   }
 }
 
