@@ -4,6 +4,7 @@ import { ApiError } from "../core/errors.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
+import { readQuery } from "./request-query.ts";
 
 /** `/v1/domains`: a tenant's sending domains, the records to publish for them, and their verification. */
 export function domainRoutes(app: Elysia, door: FrontDoor): void {
@@ -35,6 +36,7 @@ async function asTenant<T extends DomainView | readonly DomainView[]>(
 ): Promise<T> {
   const tenant = await door.authenticate(exchange);
   await door.admit(exchange, tenant);
+  readQuery(exchange.request, []);
   return work(tenant);
 }
 

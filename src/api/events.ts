@@ -40,7 +40,7 @@ function parseQuery(tenantId: string, request: Request): EventQuery {
   return {
     tenantId,
     fromEventId,
-    toEventId: Math.min(end, parseCursor(query.cursor ?? "0") ?? end),
+    toEventId: Math.min(end, query.cursor === undefined ? end : parseCursor(query.cursor)),
     channel: query.channel === undefined ? null : oneOf("channel", CHANNELS, query.channel),
     type: query.event_type === undefined ? null : oneOf("event_type", EVENT_TYPES, query.event_type),
     limit: query.limit === undefined ? limits.eventPageDefault : parseLimit(query.limit),
@@ -52,12 +52,11 @@ function parseLimit(text: string): number {
   return Math.min(Number(text), limits.eventPageMax);
 }
 
-/** Null is the first page. So is 0, which many a client begins with. */
-function parseCursor(text: string): number | null {
+/** 0 says that there is no further page: a client that asks for it would begin anew, and never end. */
+function parseCursor(text: string): number {
   const cursor = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (cursor === 0) return null;
-  if (Number.isSafeInteger(cursor)) return cursor;
-  throw new ApiError(400, "cursor must be the next_cursor of the previous page");
+  if (Number.isSafeInteger(cursor) && cursor > 0) return cursor;
+  throw new ApiError(400, "cursor must be the next_cursor of a page that has more; omit it on the first page");
 }
 
 function oneOf<T extends string>(name: string, known: readonly T[], text: string): T {

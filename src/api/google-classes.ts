@@ -45,7 +45,7 @@ async function change(door: FrontDoor, exchange: Exchange, id: string | null): P
 }
 
 async function read(door: FrontDoor, exchange: Exchange, id: string | null): Promise<Response> {
-  const tenant = await admittedTenant(door, exchange, "wallet");
+  const tenant = await admittedTenant(door, exchange, "wallet", ["class_type"]);
   const kind = readClassType(readQuery(exchange.request, ["class_type"]).class_type);
   const classId = classOf(door, tenant, id);
   return exchange.json(200, await door.ports.wallet.classes.read(tenant, kind, classId));

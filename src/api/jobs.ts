@@ -6,6 +6,7 @@ import { isFinal, type JobRecord } from "../core/job.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
+import { readQuery } from "./request-query.ts";
 import { withPass } from "./wallet-result.ts";
 
 /** `GET /v1/jobs/{job_id}` and `GET /v1/jobs/{job_id}/events`. */
@@ -37,7 +38,10 @@ async function find(
   const tenant = await door.authenticate(exchange);
   // The router gives null for what is no valid percent-encoding.
   const jobId = id?.toLowerCase() ?? "";
-  const job = await door.read(exchange, tenant, () => look(door, tenant, jobId));
+  const job = await door.read(exchange, tenant, () => {
+    readQuery(exchange.request, []);
+    return look(door, tenant, jobId);
+  });
   if (job === null) throw new ApiError(404, "there is no such job");
   return { tenant, job };
 }

@@ -40,6 +40,9 @@ async function updatePass(door: FrontDoor, exchange: Exchange, id: string | null
   const found = await find(door, tenant, id);
   const { passId } = found;
   const { type } = found.content;
+  if (type === "apple" && accepted.notifyMessage !== null) {
+    throw new ApiError(400, "notify_message is for passes of type google: give the changed field a changeMessage");
+  }
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const change = (pass: Pass) => updatedContent(accepted, pass, tenant.name);
   // As the pass is now; what it is linked to by the time of the job, its delivery looks at once more.

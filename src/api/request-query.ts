@@ -11,7 +11,8 @@ export function readQuery<Name extends string>(
   for (const [given, value] of new URLSearchParams(request.url.slice(at + 1))) {
     const name = names.find((known) => known === given);
     if (name === undefined) {
-      throw new ApiError(400, `the query parameter "${given.slice(0, 100)}" is unknown: known are ${names.join(", ")}`);
+      const known = names.length === 0 ? "there is none" : `known are ${names.join(", ")}`;
+      throw new ApiError(400, `the query parameter "${given.slice(0, 100)}" is unknown: ${known}`);
     }
     if (query[name] !== undefined) throw new ApiError(400, `the query parameter ${name} is given more than once`);
     query[name] = value;

@@ -9,6 +9,7 @@ import { acceptJob } from "./accept-job.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { isLargeBody } from "./request-body.ts";
+import { readQuery } from "./request-query.ts";
 
 /** A kind of request that queues a job. */
 export interface SendKind {
@@ -88,6 +89,7 @@ export async function readSend(
   { channel, scope }: Pick<SendKind, "channel" | "scope">,
 ): Promise<Send> {
   requireChannel(tenant, channel);
+  readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
   const { bytes, value } = await door.json(exchange);
   return {
@@ -99,12 +101,18 @@ export async function readSend(
 
 /**
  * The tenant of a request that queues nothing by itself, counted before its work begins: a limited tenant must not make
- * the service ask around. Throws 401, 429 or 403.
+ * the service ask around. Throws 401, 429, 403, or 400 for a query parameter that the endpoint does not know.
  */
-export async function admittedTenant(door: FrontDoor, exchange: Exchange, channel: ChannelName): Promise<Tenant> {
+export async function admittedTenant(
+  door: FrontDoor,
+  exchange: Exchange,
+  channel: ChannelName,
+  parameters: readonly string[] = [],
+): Promise<Tenant> {
   const tenant = await door.authenticate(exchange);
   await door.admit(exchange, tenant);
   requireChannel(tenant, channel);
+  readQuery(exchange.request, parameters);
   return tenant;
 }
 

@@ -5,16 +5,19 @@ import { ownSenderOf } from "../core/own-sender.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { Acceptance, Refusal } from "./acceptance.ts";
 import { parseAddress } from "./address.ts";
+import { complaintAboutMembers, presentMembers } from "./body-members.ts";
 import { checkHtml } from "./html-rules.ts";
 
 /**
  * From the parsed body of `POST /v1/send/email` to a job, or to the first reason against it. The order of the rules is
  * part of the contract: what is malformed (400), then what is not permitted (403), then unsound content (422).
  */
-export function acceptEmail(tenant: Tenant, body: unknown): Acceptance {
-  if (!isJsonObject(body)) return refuse("the body must be a JSON object");
+export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
+  if (!isJsonObject(given)) return refuse("the body must be a JSON object");
+  const body = presentMembers(given);
   const to = readAddress(body["to_address"]);
   const refusal =
+    unknownMember(body) ??
     wrongType(body) ??
     badAddress(body["to_address"], to) ??
     badHeaderText(body, "to_name") ??
@@ -24,14 +27,20 @@ export function acceptEmail(tenant: Tenant, body: unknown): Acceptance {
     rawHtmlNotPermitted(tenant, body) ??
     unsoundHtml(body) ??
     unverifiedDomain(tenant);
-  return refusal === null ? toJob(body, to) : { ok: false, refusal };
+  return refusal === null ? toJob(tenant, body, to) : { ok: false, refusal };
 }
 
 const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"] as const;
+const MEMBERS = [...STRING_FIELDS, "data"];
 /** C0, DEL and C1: none of them belongs into a header, and CR and LF would end it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const QUOTED_CHARS_MAX = 100;
+
+function unknownMember(body: JsonObject): Refusal | null {
+  const complaint = complaintAboutMembers(body, MEMBERS);
+  return complaint === null ? null : malformed(complaint);
+}
 
 function wrongType(body: JsonObject): Refusal | null {
   for (const field of STRING_FIELDS) {
@@ -68,10 +77,10 @@ function noContent(body: JsonObject): Refusal | null {
   return malformed("template_id or html is required");
 }
 
-/** HTML takes precedence: a template named beside it is not looked at. */
+/** HTML takes precedence, and a template beside it may give the subject. */
 function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
   const template = body["template_id"];
-  if (body["html"] !== undefined || typeof template !== "string" || tenant.emailTemplates.has(template)) return null;
+  if (typeof template !== "string" || template === "" || tenant.emailTemplates.has(template)) return null;
   return malformed(`there is no e-mail template with the template_id "${template.slice(0, QUOTED_CHARS_MAX)}"`);
 }
 
@@ -97,19 +106,20 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
 }
 
 /** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
-function toJob(body: JsonObject, to: string | null): Acceptance {
+function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance {
   const { to_name, subject, template_id, html, data } = body;
+  const template = typeof template_id === "string" && typeof html !== "string" ? template_id : undefined;
+  const beside = typeof template_id === "string" && template === undefined ? template_id : "";
   if (to === null) return refuse("to_address is required");
   // What is undefined is left out of the text.
   const payload: WireForm<EmailPayload> = {
     to,
     toName: typeof to_name === "string" && to_name !== "" ? to_name : undefined,
-    subject: typeof subject === "string" ? subject : undefined,
+    subject: typeof subject === "string" ? subject : tenant.emailTemplates.get(beside)?.subject,
     html: typeof html === "string" ? html : undefined,
-    template: typeof template_id === "string" && typeof html !== "string" ? template_id : undefined,
+    template,
     data: isJsonObject(data) ? data : undefined,
   };
-  const { template } = payload;
   const job = { recipient: normaliseAddress(to), payload: JSON.stringify(payload) };
   return { ok: true, job: template === undefined ? { ...job, needsScreening: true } : { ...job, template } };
 }

@@ -5,14 +5,17 @@ import { type PlatformCredentials, whatsappSenderOf } from "../core/platform.ts"
 import type { Tenant } from "../core/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../core/whatsapp.ts";
 import type { Acceptance, Refusal } from "./acceptance.ts";
+import { complaintAboutMembers, presentMembers } from "./body-members.ts";
 
 /**
  * From the parsed body of `POST /v1/send/whatsapp` to a job, or to the first reason against it: what is malformed (400),
  * then that there is nothing to send it with (500). A template is not looked up: only the provider knows which there are.
  */
-export function acceptWhatsapp(tenant: Tenant, body: unknown, platform: PlatformCredentials): Acceptance {
-  if (!isJsonObject(body)) return { ok: false, refusal: malformed("the body must be a JSON object") };
+export function acceptWhatsapp(tenant: Tenant, given: unknown, platform: PlatformCredentials): Acceptance {
+  if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
+  const body = presentMembers(given);
   const refusal =
+    unknownMember(body) ??
     badPhoneNumber(body["phone_number"]) ??
     badTemplate(body["template_id"]) ??
     badLanguage(body["language_code"]) ??
@@ -21,12 +24,18 @@ export function acceptWhatsapp(tenant: Tenant, body: unknown, platform: Platform
   return refusal === null ? { ok: true, job: toJob(tenant, body) } : { ok: false, refusal };
 }
 
+const MEMBERS = ["phone_number", "template_id", "language_code", "params"];
 /** ITU-T E.164: a number has at most 15 digits with its country's code. */
 const PHONE_NUMBER = /^[0-9]{7,15}$/;
 /** C0, DEL and C1. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const BLANKS_IN_A_ROW = / {5}/;
+
+function unknownMember(body: JsonObject): Refusal | null {
+  const complaint = complaintAboutMembers(body, MEMBERS);
+  return complaint === null ? null : malformed(complaint);
+}
 
 function badPhoneNumber(value: Json | undefined): Refusal | null {
   if (value === undefined || value === "") return malformed("phone_number is required");
@@ -47,7 +56,7 @@ function badTemplate(value: Json | undefined): Refusal | null {
 }
 
 function badLanguage(value: Json | undefined): Refusal | null {
-  if (value === undefined || value === "") return null;
+  if (value === undefined) return null;
   if (typeof value === "string" && LANGUAGE_CODE.test(value)) return null;
   return malformed("language_code must be the code of a template's language, such as es or en_US");
 }
@@ -107,7 +116,7 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
   const payload: WhatsappPayload = {
     to,
     template: alias?.metaName ?? name,
-    language: typeof language === "string" && language !== "" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
+    language: typeof language === "string" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
     params: Array.isArray(params) ? params.map(String) : [],
     ...(alias?.header ? { header: alias.header } : null),
   };

@@ -22,7 +22,10 @@ const apple = (data: object = {}) => {
 };
 const google = (data: object = {}) => {
   serials += 1;
-  return { pass_type: "google", pass_data: { class_id: "33.c", object_id: `33.o-${serials}`, ...data } };
+  return {
+    pass_type: "google",
+    pass_data: { class_id: "33.c", object_id: `33.o-${serials}`, object_data: {}, ...data },
+  };
 };
 const create = (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   world.front.post("/v1/passes/create", body, headers);
@@ -136,6 +139,43 @@ describe("the order of the checks", () => {
   });
 });
 
+test("a notification beside an update of an Apple pass is refused, because nobody would see it", async () => {
+  await create(apple());
+  const { passId } = await world.deliverLast();
+  const queued = world.front.journal.queued.length;
+  const answer = await put(passId, { pass_data: { description: "New" }, notify_message: "Look" });
+  expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("changeMessage")]);
+  expect(world.front.journal.queued).toHaveLength(queued);
+  expect((await put(passId, { pass_data: { description: "New" }, notification_kind: null })).status).toBe(202);
+  expect((await put(passId, { pass_data: { description: "New" }, silent: true })).status).toBe(400);
+});
+
+test.each([
+  ["POST", "/v1/send/email"],
+  ["POST", "/v1/send/whatsapp"],
+  ["POST", "/v1/send/wallet"],
+  ["POST", "/v1/passes/create"],
+  ["PUT", "/v1/passes/019bbef3-b000-720f-bab2-8567773d8dba"],
+  ["GET", "/v1/passes/019bbef3-b000-720f-bab2-8567773d8dba/status"],
+  ["GET", "/v1/passes/019bbef3-b000-720f-bab2-8567773d8dba/download"],
+  ["GET", "/v1/jobs/019bbef3-b000-720f-bab2-8567773d8dba"],
+  ["GET", "/v1/jobs/019bbef3-b000-720f-bab2-8567773d8dba/events"],
+  ["GET", "/v1/events"],
+  ["POST", "/v1/google/classes"],
+  ["PUT", "/v1/google/classes/33.c"],
+  ["GET", "/v1/google/classes/33.c"],
+  ["GET", "/v1/domains"],
+  ["GET", "/v1/domains/acme.example"],
+  ["POST", "/v1/domains/acme.example/verify"],
+])("%s %s refuses a query parameter that nobody knows", async (method, path) => {
+  const answer = await world.front.fetch(`${path}?nobody_knows=1`, {
+    method,
+    headers: { "X-API-Key": world.front.apiKey, "content-type": "application/json" },
+    ...(method === "GET" ? null : { body: "{}" }),
+  });
+  expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining('"nobody_knows" is unknown')]);
+});
+
 describe("a refused pass costs nothing, and its sentence names the field", () => {
   const base64 = (bytes: number) => Buffer.alloc(bytes, 1).toString("base64");
   test.each<[string, unknown, string]>([
@@ -156,6 +196,9 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
       "pass_data.back_fields[0].key must be unique in the whole pass",
     ],
     ["another issuer", google({ class_id: "44.c" }), "pass_data.class_id must begin with 33."],
+    ["a Google pass that says nothing", google({ object_data: undefined }), "pass_data.object_data is required"],
+    ["a Google pass of null", google({ object_data: null }), "pass_data.object_data is required"],
+    ["a member that nobody knows", { ...apple(), style: "coupon" }, "style is not a member of this request"],
     ["a contradiction", google({ object_data: { id: "33.x" } }), "pass_data.object_data.id must be the object_id"],
     [
       "a contradiction in another spelling",

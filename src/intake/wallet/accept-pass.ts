@@ -8,6 +8,7 @@ import {
   type PassType,
   type WalletTemplate,
 } from "../../core/wallet.ts";
+import { complaintAboutMembers } from "../body-members.ts";
 import { type AppleMembers, appleMembers, readApplePass } from "./apple-pass.ts";
 import { fault } from "./fault.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
@@ -42,6 +43,8 @@ const QUOTED_CHARS_MAX = 100;
  */
 export function acceptPass(body: unknown, surroundings: PassSurroundings): AcceptedPass {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
+  const complaint = complaintAboutMembers(body, ["pass_type", "pass_data", "template_id"]);
+  if (complaint !== null) throw new ApiError(400, complaint);
   const template = readTemplate(body["template_id"], surroundings.templates);
   const type = readType(body["pass_type"], template);
   const given = body["pass_data"] ?? (template === null ? null : {});
@@ -67,8 +70,8 @@ export function checkTemplate({ passType, style, passData }: WalletTemplate): vo
   }
   if (style !== null) throw fault("style", "is for passes of type apple only");
   const members = new Map<string, Json>([
-    ...Object.entries({ classId: "1.class", objectId: "1.object" }),
-    ...googleMembers(passData),
+    ...Object.entries({ classId: "1.class", objectId: "1.object", objectData: {} }),
+    ...[...googleMembers(passData)].filter(([, value]) => value !== null),
   ]);
   readGooglePass(members, { issuerId: null, kind: "generic", title: "-" });
 }

@@ -55,7 +55,8 @@ export function readGooglePass(members: GoogleMembers, surroundings: GoogleSurro
   const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
   const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
   const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), surroundings.kind), "pass_data.class_type");
-  const given = unsetAs(members.get("objectData"), {});
+  const given = unsetAs(members.get("objectData"), null);
+  if (given === null) throw fault("pass_data.object_data", "is required");
   if (!isJsonObject(given)) throw fault("pass_data.object_data", "must be an object");
   const ids = { id: serial, classId };
   requireIds(given, ids);
