@@ -67,6 +67,7 @@ export class EmailChannel implements Channel {
   /** As many as there are connections: behind them messages would wait in the order of arrival, which is not fair. */
   readonly slots: number;
   readonly relayConnections: number;
+  private readonly platform: SmtpServer;
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
   private readonly links: EmailLinks;
@@ -74,7 +75,9 @@ export class EmailChannel implements Channel {
 
   /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
   constructor(private readonly options: EmailChannelOptions) {
-    if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
+    const platform = parseSmtpUrl(options.smtpUrl);
+    if (platform === null) throw new TypeError("the platform's relay is not an SMTP URL");
+    this.platform = platform;
     this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
     this.relayConnections = this.slots;
     this.links = new EmailLinks(options.publicUrl, options.links);
@@ -127,7 +130,7 @@ export class EmailChannel implements Channel {
 
   relayOf(tenant: Tenant): Relay | null {
     const key = this.relayUrl(tenant);
-    const server = parseSmtpUrl(key);
+    const server = this.serverAt(key);
     if (server === null) return null;
     const name = `${server.host}:${server.port}`;
     const isOwn = this.ownRelayUrl(tenant) !== null;
@@ -199,7 +202,7 @@ export class EmailChannel implements Channel {
   private async submit(message: () => Promise<MailMessage>, { tenant, signal }: Delivery): Promise<Submission> {
     const smtpUrl = this.relayUrl(tenant);
     const own = this.ownRelayUrl(tenant) !== null;
-    const server = parseSmtpUrl(smtpUrl);
+    const server = this.serverAt(smtpUrl);
     if (server === null) return unanswered({ kind: "failed", error: "the address of your mail server is not valid" });
     const pool = this.pools.at({ smtpUrl, guard: own ? this.options.ownRelays : null });
     if (pool === null) return unanswered(NO_POOL);
@@ -213,6 +216,10 @@ export class EmailChannel implements Channel {
       const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
       return { answer: asksForSlowness(failure) ? "refused" : "other", outcome: smtpOutcome(failure, relay) };
     }
+  }
+
+  private serverAt(smtpUrl: string): SmtpServer | null {
+    return smtpUrl === this.options.smtpUrl ? this.platform : parseSmtpUrl(smtpUrl);
   }
 
   private relayUrl(tenant: Tenant): string {
@@ -282,8 +289,12 @@ function signerOf(own: OwnSender): MailParts["signer"] {
 
 /** The domain as a Message-ID or a signature can have it: its A-label form (RFC 5890) where it has one. */
 function asciiDomain(domain: string): string {
+  if (PLAIN_DOMAIN.test(domain) && !domain.includes("xn--")) return domain;
   return URL.parse(`http://${domain}`)?.hostname || "invalid";
 }
+
+/** In lower case, its last label none of a number, which would make an address of it. */
+const PLAIN_DOMAIN = /^[a-z0-9][a-z0-9.-]*\.[a-z]{2,}$/;
 
 /** What intake wrote, or null where it was not intake that wrote it. */
 function parsePayload(payload: string): EmailPayload | null {

@@ -1,4 +1,4 @@
-import { encodeWord, foldLines } from "nodemailer/lib/mime-funcs";
+import { encodeWord } from "nodemailer/lib/mime-funcs";
 import MimeNode from "nodemailer/lib/mime-node";
 
 /** A mailbox as RFC 5322, 3.4 has it. */
@@ -12,14 +12,6 @@ export interface Mailbox {
   readonly value: string;
   readonly address: string;
 }
-
-/** A header's lines: folded (RFC 5322, 2.2.3) where they are long, as nodemailer folds them. */
-export function headerLines(name: string, value: string): string {
-  const line = `${name}: ${value}`;
-  return line.length < LINE_MAX ? line : foldLines(line, LINE_MAX);
-}
-
-const LINE_MAX = 76;
 
 /**
  * A subject as its header has it, in encoded words (RFC 2047) where it needs them. A text in which a reader would find

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { foldLines } from "nodemailer/lib/mime-funcs";
 import type { VerifiedDomain } from "../../../core/domain.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
-import { headerLines, type Mailbox, subjectValue } from "./header-values.ts";
+import { type Mailbox, subjectValue } from "./header-values.ts";
 
 /** A message that is ready to be handed over, more than once where it has to be. */
 export interface MailMessage {
@@ -30,50 +31,41 @@ export interface MailParts {
 /** The message of these parts: the headers that nodemailer writes, in its order. */
 export async function mailMessage(parts: MailParts): Promise<MailMessage> {
   const { from, to, envelopeFrom, subject, messageId, dateMs, headers, html, text, signer } = parts;
-  const { fields: contentFields, body } = contentOf(html, text);
-  const fields: HeaderField[] = [
-    ...headers,
-    ["From", from.value],
-    ["To", to.value],
-    ...(subject === "" ? [] : [["Subject", subjectValue(subject)] as const]),
-    ["Message-ID", messageId],
-    ["Date", new Date(dateMs).toUTCString().replace("GMT", "+0000")],
-    ["MIME-Version", "1.0"],
-    ...contentFields,
-  ];
-  const count = headers.length;
+  const fields: HeaderField[] = [...headers, folded("From", from.value), folded("To", to.value)];
+  if (subject !== "") fields.push(folded("Subject", subjectValue(subject)));
+  fields.push(folded("Message-ID", messageId));
+  const dated = [dateOf(dateMs), MIME_VERSION] as const;
+  let body: string;
+  if (text === null) {
+    fields.push(["Content-Transfer-Encoding", html.encoding], ...dated, HTML_ALONE);
+    body = html.body === "" || html.body.endsWith("\r\n") ? html.body : `${html.body}\r\n`;
+  } else {
+    // Of chance, so that nobody's text can hold it.
+    const boundary = `=_${randomUUID()}`;
+    fields.push(...dated, ["Content-Type", `multipart/alternative;\r\n boundary="${boundary}"`]);
+    body = `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${partOf("html", html)}--${boundary}--\r\n`;
+  }
   let head = "";
-  const folded = fields.map(([name, value], i): HeaderField => {
-    const line = i < count ? `${name}: ${value}` : headerLines(name, value);
-    head += `${line}\r\n`;
-    return [name, line.slice(name.length + 1)];
-  });
-  const signature = signer === null ? "" : await dkimSignature(folded, body, signer);
+  for (const [name, value] of fields) head += `${name}: ${value}\r\n`;
+  const signature = signer === null ? "" : await dkimSignature(fields, body, signer);
   return { from: envelopeFrom, to: to.address, text: `${signature}${head}\r\n${body}` };
 }
 
-/** The HTML alone, or behind its text. Its body ends with a line end. */
-function contentOf(
-  html: EncodedBody,
-  text: EncodedBody | null,
-): { readonly fields: readonly HeaderField[]; readonly body: string } {
-  if (text === null) {
-    const body = html.body === "" || html.body.endsWith("\r\n") ? html.body : `${html.body}\r\n`;
-    return {
-      fields: [
-        ["Content-Transfer-Encoding", html.encoding],
-        ["Content-Type", "text/html; charset=utf-8"],
-      ],
-      body,
-    };
-  }
-  // Of chance, so that nobody's text can hold it.
-  const boundary = `=_${randomUUID()}`;
-  return {
-    fields: [["Content-Type", `multipart/alternative; boundary="${boundary}"`]],
-    body: `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${partOf("html", html)}--${boundary}--\r\n`,
-  };
+const MIME_VERSION: HeaderField = ["MIME-Version", "1.0"];
+const HTML_ALONE: HeaderField = ["Content-Type", "text/html; charset=utf-8"];
+
+function dateOf(dateMs: number): HeaderField {
+  return ["Date", new Date(dateMs).toUTCString().replace("GMT", "+0000")];
 }
+
+/** Folded (RFC 5322, 2.2.3) where it is long, as nodemailer folds it. */
+function folded(name: string, value: string): HeaderField {
+  const separator = ": ";
+  if (name.length + separator.length + value.length < LINE_MAX) return [name, value];
+  return [name, foldLines(`${name}${separator}${value}`, LINE_MAX).slice(name.length + separator.length)];
+}
+
+const LINE_MAX = 76;
 
 function partOf(type: "plain" | "html", { encoding, body }: EncodedBody): string {
   return `Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`;
