@@ -1,7 +1,6 @@
 import type { QueuedJob } from "../../core/job.ts";
 import { limits } from "../../core/limits.ts";
 import type { LinkSigner } from "../../core/links.ts";
-import type { HeaderField } from "./mime/dkim-signature.ts";
 import type { Tracking } from "./tracked-html.ts";
 
 /** The links of ours that a message carries: the tracking pixel, its own links led past us, and the way out. */
@@ -17,7 +16,7 @@ export class EmailLinks {
   }
 
   /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature has to cover both. */
-  headers({ tenantId, jobId, recipient }: QueuedJob): readonly HeaderField[] {
+  headers({ tenantId, jobId, recipient }: QueuedJob): readonly (readonly [name: string, value: string])[] {
     const token = this.signer.sign({ purpose: "unsubscribe", tenantId, jobId, recipient });
     return [
       ["List-Unsubscribe", `<${this.base}/u/${token}>`],

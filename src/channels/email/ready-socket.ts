@@ -33,6 +33,7 @@ export function takenOver(connection: SMTPConnection): ReadySocket | null {
     if (!isListener(listener) || socket.listenerCount(event) === 0) throw changed();
     socket.removeListener(event, listener);
   }
+  socket.setTimeout(0);
   return { socket, offers: new Set(offers) };
 }
 

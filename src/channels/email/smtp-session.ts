@@ -71,6 +71,10 @@ export class SmtpSession {
   private messages = 0;
   private isRefused = false;
   private hasEnded = false;
+  /** Whether a part of the message waits for the server to read what is before it. */
+  private isPouring = false;
+  private lastLifeMs = 0;
+  private watch: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
     private readonly server: SmtpPlace,
@@ -133,18 +137,19 @@ export class SmtpSession {
         signal.removeEventListener("abort", onAbort);
         this.exchange = null;
         if (typeof result === "string") return resolve(result);
-        this.isRefused = transaction.isSettled && isAnswer(result);
+        // Where the rest of the message is still to come, the server would take a command for a part of it.
+        this.isRefused = transaction.isSettled && !this.isPouring && isAnswer(result);
         if (!this.isRefused) this.close();
         reject(new SmtpError(result, isReused && !transaction.isOffered && hasLeft(result)));
       };
       const transaction = new SmtpTransaction(mail, this.ready?.offers ?? NOTHING, {
-        write: (text, encoding) => this.ready?.socket.write(text, encoding),
+        write: (text, encoding) => this.write(text, encoding),
         done,
       });
       if (signal.aborted) return done(failureOf(CALLED_OFF, "message"));
       if (this.ready === null || this.isOver) return done(failureOf({ code: "ECONNECTION" }, "message"));
       signal.addEventListener("abort", onAbort, { once: true });
-      this.exchange = transaction;
+      this.expect(transaction);
       transaction.begin();
     });
   }
@@ -163,16 +168,16 @@ export class SmtpSession {
         this.isRefused = false;
         resolve();
       };
-      this.exchange = { owed: 1, onReply, onEnd: fail };
-      this.ready?.socket.write("RSET\r\n");
+      this.expect({ owed: 1, onReply, onEnd: fail });
+      this.write("RSET\r\n", "latin1");
     });
   }
 
   /** Says goodbye; the connection ends when the server has answered, or does not. */
   quit(): void {
     if (this.isOver) return;
-    this.exchange = { owed: 1, onReply: () => this.close(), onEnd: () => {} };
-    this.ready?.socket.write("QUIT\r\n");
+    this.expect({ owed: 1, onReply: () => this.close(), onEnd: () => {} });
+    this.write("QUIT\r\n", "latin1");
   }
 
   /** Ends the connection at once; what is being handed over fails as called off. Safe to repeat. */
@@ -199,18 +204,55 @@ export class SmtpSession {
 
   private listen({ socket }: ReadySocket): void {
     socket.on("data", (chunk: Buffer) => this.heard(chunk));
-    socket.on("timeout", () => this.fail({ code: "ETIMEDOUT" }));
     socket.on("end", () => this.fail(lostWith(this.replies.unfinished)));
     socket.on("close", () => this.fail(lostWith(this.replies.unfinished)));
     socket.on("error", (error) => this.fail({ code: "ESOCKET", originalCode: Reflect.get(error, "code") }));
   }
 
+  /** From now on the server owes replies, and silence counts. */
+  private expect(exchange: Exchange): void {
+    this.exchange = exchange;
+    this.lastLifeMs = performance.now();
+    if (this.watch === null) this.watchFor(this.timeouts.socketMs);
+  }
+
+  /** One timer for many messages: the socket's own is set anew with each piece, and says nothing while a write waits. */
+  private watchFor(ms: number): void {
+    this.watch = setTimeout(() => {
+      this.watch = null;
+      if (this.exchange === null) return;
+      const leftMs = this.lastLifeMs + this.timeouts.socketMs - performance.now();
+      if (leftMs > 0) this.watchFor(leftMs);
+      else this.fail({ code: "ETIMEDOUT" });
+    }, ms).unref();
+  }
+
+  private write(text: string, encoding: "latin1" | "utf8"): void {
+    if (text.length <= PIECE_BYTES) this.ready?.socket.write(text, encoding);
+    else this.pour(Buffer.from(text, encoding));
+  }
+
+  /** Piece by piece, each when the one before it was read: so a server that reads slowly is told from one that does not. */
+  private pour(bytes: Buffer): void {
+    const { ready } = this;
+    if (ready === null || this.isOver) return;
+    this.lastLifeMs = performance.now();
+    this.isPouring = bytes.length > PIECE_BYTES;
+    const hasRoom = ready.socket.write(bytes.subarray(0, PIECE_BYTES));
+    if (!this.isPouring) return;
+    const rest = bytes.subarray(PIECE_BYTES);
+    if (hasRoom) this.pour(rest);
+    else ready.socket.once("drain", () => this.pour(rest));
+  }
+
   private heard(chunk: Buffer): void {
+    this.lastLifeMs = performance.now();
     const replies = this.replies.read(chunk);
     if (replies === null) return this.fail({ code: "EPROTOCOL" });
     let owed = this.exchange?.owed ?? 0;
     for (const reply of replies) {
-      if (this.exchange === null || owed === 0) return this.fail({ code: "EPROTOCOL" });
+      const isEarly = this.isPouring && isPositive(reply.code);
+      if (this.exchange === null || owed === 0 || isEarly) return this.fail({ code: "EPROTOCOL" });
       owed -= 1;
       this.exchange.onReply(reply);
     }
@@ -220,6 +262,7 @@ export class SmtpSession {
   private fail(error: unknown): void {
     const { exchange } = this;
     this.exchange = null;
+    clearTimeout(this.watch ?? undefined);
     if (this.ready === null) this.connection.close();
     else this.ready.socket.destroy();
     this.ended();
@@ -234,6 +277,7 @@ export class SmtpSession {
   }
 }
 
+const PIECE_BYTES = 64 * 1024;
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** The connection is lost; a refusal whose line did not end is one all the same. */

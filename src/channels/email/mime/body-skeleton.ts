@@ -138,9 +138,12 @@ class RunWriter {
   }
 }
 
-/** Where a long line can be broken: behind a tag or a blank where there is one, in any case between two characters. */
+const BEFORE_BLANK = /^[^ \t] $/;
+
+/** Where a long line can be broken: behind a tag or before a blank where there is one, in any case between two characters. */
 function cutOf(text: string): number {
-  for (let at = CUT_FROM; at < CUT_TO; at += 1) if (text[at - 1] === ">" || text[at - 1] === " ") return at;
+  for (let at = CUT_FROM; at < CUT_TO; at += 1)
+    if (text[at - 1] === ">" || BEFORE_BLANK.test(text.slice(at - 1, at + 1))) return at;
   // Not between the halves of a surrogate pair.
   return (text.codePointAt(CUT_TO - 1) ?? 0) > 0xffff ? CUT_TO + 1 : CUT_TO;
 }

@@ -20,8 +20,8 @@ export interface MailParts {
   readonly subject: string;
   readonly messageId: string;
   readonly dateMs: number;
-  /** Further headers, as they are: they need no encoding, and a fold would break the address in one. */
-  readonly headers: readonly HeaderField[];
+  /** Names and values of further headers, as they are: they need no encoding, and a fold would break the address in one. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
   readonly html: EncodedBody;
   readonly text: EncodedBody | null;
   /** Who signs it; null: nobody. */
@@ -31,38 +31,38 @@ export interface MailParts {
 /** The message of these parts: the headers that nodemailer writes, in its order. */
 export async function mailMessage(parts: MailParts): Promise<MailMessage> {
   const { from, to, envelopeFrom, subject, messageId, dateMs, headers, html, text, signer } = parts;
-  const fields: HeaderField[] = [...headers, folded("From", from.value), folded("To", to.value)];
+  const fields: HeaderField[] = headers.map(([name, value]) => [name, ` ${value}`]);
+  fields.push(folded("From", from.value), folded("To", to.value));
   if (subject !== "") fields.push(folded("Subject", subjectValue(subject)));
   fields.push(folded("Message-ID", messageId));
   const dated = [dateOf(dateMs), MIME_VERSION] as const;
   let body: string;
   if (text === null) {
-    fields.push(["Content-Transfer-Encoding", html.encoding], ...dated, HTML_ALONE);
+    fields.push(["Content-Transfer-Encoding", ` ${html.encoding}`], ...dated, HTML_ALONE);
     body = html.body === "" || html.body.endsWith("\r\n") ? html.body : `${html.body}\r\n`;
   } else {
     // Of chance, so that nobody's text can hold it.
     const boundary = `=_${randomUUID()}`;
-    fields.push(...dated, ["Content-Type", `multipart/alternative;\r\n boundary="${boundary}"`]);
+    fields.push(...dated, ["Content-Type", ` multipart/alternative;\r\n boundary="${boundary}"`]);
     body = `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${partOf("html", html)}--${boundary}--\r\n`;
   }
   let head = "";
-  for (const [name, value] of fields) head += `${name}: ${value}\r\n`;
+  for (const [name, value] of fields) head += `${name}:${value}\r\n`;
   const signature = signer === null ? "" : await dkimSignature(fields, body, signer);
   return { from: envelopeFrom, to: to.address, text: `${signature}${head}\r\n${body}` };
 }
 
-const MIME_VERSION: HeaderField = ["MIME-Version", "1.0"];
-const HTML_ALONE: HeaderField = ["Content-Type", "text/html; charset=utf-8"];
+const MIME_VERSION: HeaderField = ["MIME-Version", " 1.0"];
+const HTML_ALONE: HeaderField = ["Content-Type", " text/html; charset=utf-8"];
 
 function dateOf(dateMs: number): HeaderField {
-  return ["Date", new Date(dateMs).toUTCString().replace("GMT", "+0000")];
+  return ["Date", ` ${new Date(dateMs).toUTCString().replace("GMT", "+0000")}`];
 }
 
 /** Folded (RFC 5322, 2.2.3) where it is long, as nodemailer folds it. */
 function folded(name: string, value: string): HeaderField {
-  const separator = ": ";
-  if (name.length + separator.length + value.length < LINE_MAX) return [name, value];
-  return [name, foldLines(`${name}${separator}${value}`, LINE_MAX).slice(name.length + separator.length)];
+  const line = `${name}: ${value}`;
+  return [name, (line.length < LINE_MAX ? line : foldLines(line, LINE_MAX)).slice(name.length + 1)];
 }
 
 const LINE_MAX = 76;
