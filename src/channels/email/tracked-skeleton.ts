@@ -28,17 +28,24 @@ export interface TrackedSkeleton {
   fill(values: readonly string[], tracking: Tracking): readonly string[];
 }
 
+/** More would take more memory than the template, and save little: nobody's template has as many. */
+const GAPS_MAX = 2_000;
+/** A longer HTML is mostly one message's own, which is taken apart once either way. */
+const CHARS_MAX = 256 * 1024;
+
 /** Null where a value could begin or end a tag, so that the links are known only once it is filled in. */
 export function trackedSkeleton(template: Template): TrackedSkeleton | null {
   const { literals } = template;
+  if (literals.length > GAPS_MAX) return null;
   // Each value stands as one letter or digit, which begins no tag and ends none.
   const html = literals.join("0");
+  if (html.length > CHARS_MAX) return null;
   const gaps: number[] = [];
   for (const [i, literal] of literals.entries()) {
     if (i < literals.length - 1) gaps.push((gaps.at(-1) ?? -1) + literal.length + 1);
   }
   const found = linksOf(html, gaps);
-  if (!found.isSafe) return null;
+  if (!found.isSafe || literals.length + found.links.length > GAPS_MAX) return null;
   const cutter = new Cutter(html, gaps);
   const links = found.links.map((link) => ({ at: link.start, link }));
   const pixel = { at: found.bodyEnd ?? html.length, link: null };
