@@ -1,13 +1,15 @@
 import { expect, test } from "bun:test";
 import nodemailer from "nodemailer";
+import DKIM from "nodemailer/lib/dkim";
 import { EmailComposer } from "../../src/channels/email/email-composer.ts";
 import { headerText } from "../../src/channels/email/header-text.ts";
 import { withCrlf } from "../../src/channels/email/mime/body-encoding.ts";
 import { mailboxOf } from "../../src/channels/email/mime/header-values.ts";
-import { mailMessage } from "../../src/channels/email/mime/mail-message.ts";
+import { type MailParts, mailMessage } from "../../src/channels/email/mime/mail-message.ts";
 import { trackedHtml } from "../../src/channels/email/tracked-html.ts";
 import { Template } from "../../src/core/template.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
+import { TEST_SELECTOR, verified } from "../support/sending-domain.ts";
 import { aTenant } from "../support/tenants.ts";
 
 /*
@@ -15,6 +17,7 @@ import { aTenant } from "../support/tenants.ts";
  * read by a parser that shares no code with either.
  */
 
+const SIGNED_MAILS = 300;
 const MAILS = Number(process.env["WAYBILL_MAILS"] ?? 2_000);
 const TIMEOUT_MS = 30_000 + MAILS * 30;
 /** On longer lines a soft break may stand elsewhere than nodemailer's. */
@@ -135,7 +138,7 @@ const HEADERS = [
 
 const composer = new EmailComposer();
 
-async function specimen(next: () => number): Promise<Specimen> {
+async function specimen(next: () => number, signer: MailParts["signer"] = null): Promise<Specimen> {
   const one = <T>(of: readonly T[], otherwise: T): T => of[Math.floor(next() * of.length)] ?? otherwise;
   const some = (of: readonly string[], max: number, between: string) =>
     Array.from({ length: Math.floor(next() * max) }, () => one(of, "")).join(between);
@@ -171,7 +174,7 @@ async function specimen(next: () => number): Promise<Specimen> {
     headers: HEADERS,
     html: html.template.encodeTracked(html.values, { pixel: PIXEL, trackedUrl }),
     text: text === null ? null : text.template.encode(text.values),
-    signer: null,
+    signer,
   });
   const filled = Template.parse(template.html).render(data, "html", 1e6);
   return {
@@ -185,10 +188,10 @@ async function specimen(next: () => number): Promise<Specimen> {
   };
 }
 
-async function specimens(): Promise<readonly Specimen[]> {
+async function specimens(count = MAILS, signer?: MailParts["signer"]): Promise<readonly Specimen[]> {
   const random = new SeededRandom(20_261_122);
   const made: Specimen[] = [];
-  for (let i = 0; i < MAILS; i += 1) made.push(await specimen(() => random.next()));
+  for (let i = 0; i < count; i += 1) made.push(await specimen(() => random.next(), signer));
   return made;
 }
 
@@ -206,6 +209,12 @@ async function byNodemailer({ subject, fromName, toName, to, html, text }: Speci
     xMailer: false,
   });
   return String(message);
+}
+
+/** The first header without its white space, and what is behind it. */
+function apart(source: string): { readonly signature: string; readonly message: string } {
+  const end = /\r\n(?! )/.exec(source)?.index ?? 0;
+  return { signature: source.slice(0, end).replace(/\s/g, ""), message: source.slice(end + 2) };
 }
 
 /** With boundaries of one name, and of one time. */
@@ -233,6 +242,32 @@ test(
       expect(isShort ? ours : withoutSoftBreaks(ours)).toBe(isShort ? theirs : withoutSoftBreaks(theirs));
     }
     expect(identical).toBeGreaterThan(MAILS / 20);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a signature is the one that nodemailer makes: over the same headers and the same body, with the same key",
+  async () => {
+    const domain = "shop.example.test";
+    const key = verified(domain).get(domain)?.relay;
+    if (key === undefined || key === null) throw new Error("the domain has a key");
+    const headerFieldNames =
+      "from:reply-to:subject:date:message-id:to:cc:mime-version:content-type:content-transfer-encoding:" +
+      "list-unsubscribe:list-unsubscribe-post:feedback-id";
+    const dkim = new DKIM({
+      domainName: domain,
+      keySelector: TEST_SELECTOR,
+      privateKey: key.privateKeyPem,
+      headerFieldNames,
+    });
+    for (const { source } of await specimens(SIGNED_MAILS, { domain, key })) {
+      const { signature, message } = apart(source);
+      let theirs = "";
+      for await (const chunk of dkim.sign(message)) theirs += String(chunk);
+      expect(signature).toStartWith("DKIM-Signature:v=1;a=rsa-sha256;c=relaxed/relaxed;d=shop.example.test;");
+      expect(signature).toBe(apart(theirs).signature);
+    }
   },
   TIMEOUT_MS,
 );

@@ -139,7 +139,11 @@ function linkText(link: SkeletonLink, values: readonly string[], { trackedUrl }:
 
 /** Where a quoted link leads, from its value in the HTML, in which both kinds of quotes are escaped or of the other kind. */
 function writtenUrl(written: string): string | null {
+  // Mostly there is no other entity in an address.
+  if (!OTHER_ENTITY.test(written)) return absoluteUrl(written.replaceAll("&amp;", "&"));
   const quote = written.includes('"') ? "'" : '"';
   const [link] = linksOf(`<a href=${quote}${written}${quote}>`, []).links;
   return link === undefined ? null : absoluteUrl(link.value);
 }
+
+const OTHER_ENTITY = /&(?!amp;)/;
