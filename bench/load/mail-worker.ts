@@ -1,6 +1,6 @@
 /**
- * The e-mail channel against a mail server: `bun bench/load/mail-worker.ts <smtp url> <mails> <connections> <signed 0|1>`
- * prints what it came to as JSON. Templates, tracked links, MIME, signing and SMTP are as in production; no queue is
+ * The e-mail channel against a mail server: `bun bench/load/mail-worker.ts <smtp url> <mails> <connections> <signed 0|1>
+ * <size>` prints what it came to as JSON. Templates, tracked links, MIME, signing and SMTP are as in production; no queue is
  * before it.
  */
 import { EmailChannel } from "../../src/channels/email/email-channel.ts";
@@ -10,17 +10,24 @@ import { LinkTokens } from "../../src/links/link-tokens.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { verified } from "../../test/support/sending-domain.ts";
-import { benchTenants, SEND_PAYLOAD } from "./bench-world.ts";
-import type { MailRun } from "./mail.ts";
+import { benchTenants } from "./bench-world.ts";
+import { MAIL_CONTENTS } from "./mail-content.ts";
+import { mailRun } from "./mail-run.ts";
 
-const [, , smtpUrl = "", mails = "0", connections = "1", signed = "0"] = process.argv;
-const WARM_UP = 200;
+const [, , smtpUrl = "", mails = "0", connections = "1", signed = "0", size = "small"] = process.argv;
 
 const DOMAIN = "shop.example.test";
+const { subject, html, data } = MAIL_CONTENTS[size === "small" ? "small" : "6 KB"];
 const [plain] = benchTenants(1);
 if (plain === undefined) throw new Error("one tenant");
 const emailSender = { fromAddress: `orders@${DOMAIN}`, fromName: "Shop", smtpUrl: null };
-const tenant = signed === "1" ? { ...plain, emailSender, domains: verified(DOMAIN) } : plain;
+const tenant = {
+  ...plain,
+  emailTemplates: new Map([["order", { subject, html, text: null }]]),
+  ...(signed === "1" ? { emailSender, domains: verified(DOMAIN) } : {}),
+};
+const to = "ann.example@customer.example.com";
+const payload = JSON.stringify({ to, toName: "Ann Example", template: "order", data });
 
 const channel = new EmailChannel({
   smtpUrl,
@@ -41,30 +48,15 @@ function aJob(): QueuedJob {
     channel: "email",
     entryId: "1-0",
     attempts: 0,
-    recipient: "ann.example@customer.example.com",
+    recipient: to,
     suppressed: null,
-    payload: SEND_PAYLOAD,
+    payload,
   };
 }
 
-async function send(count: number): Promise<void> {
-  let left = count;
-  const one = async () => {
-    while (left > 0) {
-      left -= 1;
-      const outcome = await channel.deliver(aJob(), tenant, never);
-      if (outcome.kind !== "delivered") throw new Error(`not taken: ${JSON.stringify(outcome)}`);
-    }
-  };
-  await Promise.all(Array.from({ length: Number(connections) }, one));
-}
-
-await send(Math.min(WARM_UP, Number(mails)));
-const cpuBefore = process.cpuUsage();
-const startedMs = performance.now();
-await send(Number(mails));
-const seconds = (performance.now() - startedMs) / 1000;
-const { user, system } = process.cpuUsage(cpuBefore);
+const run = await mailRun(Number(mails), Number(connections), async () => {
+  const outcome = await channel.deliver(aJob(), tenant, never);
+  if (outcome.kind !== "delivered") throw new Error(`not taken: ${JSON.stringify(outcome)}`);
+});
 channel.close();
-const run: MailRun = { perSecond: Number(mails) / seconds, cpuMsPerMail: (user + system) / 1000 / Number(mails) };
 console.log(JSON.stringify(run));

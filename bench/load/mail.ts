@@ -4,44 +4,41 @@ import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { startPostfix } from "../../test/support/postfix.ts";
 import { startChild } from "./child.ts";
-
-/** What a client came to. */
-export interface MailRun {
-  readonly perSecond: number;
-  /** Of the client; the server's is not in it. */
-  readonly cpuMsPerMail: number;
-}
+import type { MailSize } from "./mail-content.ts";
+import type { MailRun } from "./mail-run.ts";
 
 export interface MailServer {
   readonly name: "smtp-sink" | "Postfix";
   readonly url: string;
 }
 
-export const MAIL_CLIENTS = ["waybill", "waybill, signed", "smtp-source"] as const;
+export const MAIL_CLIENTS = ["waybill", "nodemailer", "waybill, signed", "nodemailer, signed", "smtp-source"] as const;
 export type MailClient = (typeof MAIL_CLIENTS)[number];
 
 export interface MailLoad {
   readonly mails: number;
   readonly connections: number;
+  readonly size: MailSize;
 }
 
 export interface MailBench {
   readonly servers: readonly MailServer[];
   /** Bytes of the channel's message, unsigned, which is what `smtp-source` sends, too. */
-  readonly messageBytes: number;
+  readonly messageBytes: Readonly<Record<MailSize, number>>;
   round(client: MailClient, server: MailServer, load: MailLoad): Promise<MailRun>;
   stop(): Promise<void>;
 }
 
 /**
- * The e-mail channel, with and without DKIM, and Postfix's own load generator: the same number of connections, kept open,
- * and messages of the same size, to a sink that takes everything and to a Postfix that queues what it takes, on disk, and
- * then drops it.
+ * The e-mail channel and nodemailer's own pool, with and without DKIM, and Postfix's own load generator: the same number of
+ * connections, kept open, and messages of the same content or size, to a sink that takes everything and to a Postfix that
+ * queues what it takes, on disk, and then drops it.
  */
 export async function mailBench(): Promise<MailBench> {
-  const messageBytes = await bytesTaken((url) => worker(url, { mails: 1, connections: 1 }, false));
-  const generated = await bytesTaken((url) => smtpSource(url, { mails: 1, connections: 1 }, 1000));
-  const payloadBytes = messageBytes - (generated - 1000);
+  const one = { mails: 1, connections: 1 };
+  const bytesOf = (size: MailSize) => bytesTaken((url) => worker("waybill", url, { ...one, size }));
+  const messageBytes = { small: await bytesOf("small"), "6 KB": await bytesOf("6 KB") };
+  const generated = await bytesTaken((url) => smtpSource(url, { ...one, size: "small" }, 1000));
   const sink = await startSmtpSink();
   // Queued as in production; delivered nowhere.
   const settings = { transport_maps: "", default_transport: "discard:" };
@@ -53,8 +50,8 @@ export async function mailBench(): Promise<MailBench> {
     ],
     messageBytes,
     round(client, { url }, load) {
-      if (client === "smtp-source") return smtpSource(url, load, payloadBytes);
-      return worker(url, load, client === "waybill, signed");
+      if (client !== "smtp-source") return worker(client, url, load);
+      return smtpSource(url, load, messageBytes[load.size] - (generated - 1000));
     },
     async stop() {
       await sink.stop();
@@ -63,9 +60,10 @@ export async function mailBench(): Promise<MailBench> {
   };
 }
 
-async function worker(url: string, { mails, connections }: MailLoad, isSigned: boolean): Promise<MailRun> {
-  const args = [url, String(mails), String(connections), isSigned ? "1" : "0"];
-  const child = await startChild("bench/load/mail-worker.ts", args);
+async function worker(client: MailClient, url: string, { mails, connections, size }: MailLoad): Promise<MailRun> {
+  const script = client.startsWith("waybill") ? "bench/load/mail-worker.ts" : "bench/baseline/nodemailer-pool.ts";
+  const args = [url, String(mails), String(connections), client.endsWith("signed") ? "1" : "0", size];
+  const child = await startChild(script, args);
   await child.stop();
   // The worker prints one.
   return JSON.parse(child.firstLine) as MailRun;
@@ -80,7 +78,7 @@ async function smtpSource(url: string, { mails, connections }: MailLoad, payload
   if ((await child.exited) !== 0) throw new Error("smtp-source failed");
   const seconds = (performance.now() - startedMs) / 1000;
   const cpuMicros = Number(child.resourceUsage()?.cpuTime.total ?? Number.NaN);
-  return { perSecond: mails / seconds, cpuMsPerMail: cpuMicros / 1000 / mails };
+  return { perSecond: mails / seconds, cpuMicros: cpuMicros / mails, loopMicros: Number.NaN };
 }
 
 /** How large the last message is that a client sends. */

@@ -13,11 +13,16 @@ export class RenderTooLargeError extends Error {
  * (`{{.user.name}}`, `{{.items.0}}`). A `{{` that begins no placeholder stays as it is.
  */
 export class Template {
-  private constructor(private readonly segments: readonly Segment[]) {}
+  private constructor(
+    /** The text around the placeholders: one piece more than there are placeholders, empty where two of them meet. */
+    readonly literals: readonly string[],
+    private readonly paths: readonly (readonly string[])[],
+  ) {}
 
   /** Never fails. Takes time proportional to the length of the text. */
   static parse(text: string): Template {
-    const segments: Segment[] = [];
+    const literals: string[] = [];
+    const paths: (readonly string[])[] = [];
     let written = 0;
     let open = text.indexOf("{{");
     while (open !== -1) {
@@ -25,35 +30,46 @@ export class Template {
       // One character on, not two: the second brace of `{{{.name}}` begins a placeholder.
       const next = placeholder?.end ?? open + 1;
       if (placeholder !== null) {
-        if (open > written) segments.push(text.slice(written, open));
-        segments.push(placeholder.path);
+        literals.push(text.slice(written, open));
+        paths.push(placeholder.path);
         written = next;
       }
       open = text.indexOf("{{", next);
     }
-    if (written < text.length) segments.push(text.slice(written));
-    return new Template(segments);
+    literals.push(text.slice(written));
+    return new Template(literals, paths);
   }
 
   /**
-   * Fills the placeholders. Values are not looked into for further placeholders. A missing variable is empty, objects
-   * and arrays are written as JSON. Throws `RenderTooLargeError` beyond `charsMax`, before it makes more of it than that:
-   * the time is bounded by `charsMax` and the length of the template, whatever the data.
+   * What stands in place of the placeholders, in their order. Values are not looked into for further placeholders. A
+   * missing variable is empty, objects and arrays are written as JSON. Throws `RenderTooLargeError` where the whole text
+   * would have more than `charsMax` characters, before it makes more of it than that: the time is bounded by `charsMax` and
+   * the length of the template, whatever the data.
    */
+  values(data: JsonObject, escape: Escape, charsMax: number): readonly string[] {
+    let room = charsMax - (this.literals[0]?.length ?? 0);
+    const values = this.paths.map((path, i) => {
+      const text = room < 0 ? null : write(valueAt(data, path), escape, room);
+      if (text === null) throw new RenderTooLargeError(`longer than ${charsMax} characters`);
+      room -= text.length + (this.literals[i + 1]?.length ?? 0);
+      return text;
+    });
+    if (room < 0) throw new RenderTooLargeError(`longer than ${charsMax} characters`);
+    return values;
+  }
+
+  /** The text with its placeholders filled, as `values` says. */
   render(data: JsonObject, escape: Escape, charsMax: number): string {
-    let rendered = "";
-    for (const segment of this.segments) {
-      const room = charsMax - rendered.length;
-      const text = typeof segment === "string" ? segment : write(valueAt(data, segment), escape, room);
-      if (text === null || text.length > room) throw new RenderTooLargeError(`longer than ${charsMax} characters`);
-      rendered += text;
-    }
-    return rendered;
+    return this.filled(this.values(data, escape, charsMax));
+  }
+
+  /** The text with these in place of the placeholders. */
+  filled(values: readonly string[]): string {
+    let text = this.literals[0] ?? "";
+    for (let i = 0; i < values.length; i += 1) text += (values[i] ?? "") + (this.literals[i + 1] ?? "");
+    return text;
   }
 }
-
-/** Literal text, or the path of a placeholder. */
-type Segment = string | readonly string[];
 
 /** The placeholder that begins with the two braces at `open`, or null. It never looks beyond the next brace. */
 function placeholderAt(text: string, open: number): { path: readonly string[]; end: number } | null {

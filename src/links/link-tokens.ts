@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Link, LinkOf, LinkPurpose, LinkReader, LinkSigner } from "../core/links.ts";
+import { LinkKey } from "./link-key.ts";
 
 const MASTER_KEY_BYTES = 32;
 const KEY_BYTES = 32;
@@ -9,11 +10,6 @@ const JOB_BYTES = 16;
 const TOKEN_CHARS_MAX = 8_192;
 const TOKEN = /^[A-Za-z0-9_-]+$/;
 const PURPOSES: readonly LinkPurpose[] = ["open", "click", "unsubscribe"];
-
-interface LinkKey {
-  readonly signing: Uint8Array;
-  readonly hiding: Uint8Array;
-}
 
 /**
  * The tokens in tracking and unsubscribe links: base64url of a tag and the link's hidden content.
@@ -44,10 +40,11 @@ export class LinkTokens implements LinkSigner, LinkReader {
   sign(link: Link): string {
     const [key] = this.keys[link.purpose];
     if (key === undefined) throw new Error("there is no key to sign links with");
-    const content = encode(link);
-    const tag = tagOf(key, content);
-    const cipher = createCipheriv("aes-256-ctr", key.hiding, tag);
-    return Buffer.concat([tag, cipher.update(content), cipher.final()]).toString("base64url");
+    const token = encode(link);
+    const tag = key.hmac(token.subarray(TAG_BYTES));
+    tag.copy(token, 0, 0, TAG_BYTES);
+    key.hide(token, TAG_BYTES, token.subarray(0, TAG_BYTES));
+    return token.toString("base64url");
   }
 
   read<P extends LinkPurpose>(purpose: P, token: string): LinkOf<P> | null {
@@ -57,9 +54,9 @@ export class LinkTokens implements LinkSigner, LinkReader {
     if (bytes.length <= TAG_BYTES + JOB_BYTES || bytes.toString("base64url") !== token) return null;
     const tag = bytes.subarray(0, TAG_BYTES);
     for (const key of this.keys[purpose]) {
-      const cipher = createDecipheriv("aes-256-ctr", key.hiding, tag);
-      const content = Buffer.concat([cipher.update(bytes.subarray(TAG_BYTES)), cipher.final()]);
-      if (timingSafeEqual(tag, tagOf(key, content))) return decode(purpose, content);
+      const content = Buffer.from(bytes.subarray(TAG_BYTES));
+      key.hide(content, 0, tag);
+      if (timingSafeEqual(tag, key.hmac(content).subarray(0, TAG_BYTES))) return decode(purpose, content);
     }
     return null;
   }
@@ -67,19 +64,22 @@ export class LinkTokens implements LinkSigner, LinkReader {
 
 function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
   const bytes = new Uint8Array(hkdfSync("sha256", master, "", `waybill link v1 ${purpose}`, 2 * KEY_BYTES));
-  return { signing: bytes.slice(0, KEY_BYTES), hiding: bytes.slice(KEY_BYTES) };
+  return new LinkKey(bytes.subarray(0, KEY_BYTES), bytes.subarray(KEY_BYTES));
 }
 
-function tagOf({ signing }: LinkKey, content: Uint8Array): Buffer {
-  return createHmac("sha256", signing).update(content).digest().subarray(0, TAG_BYTES);
-}
-
-/** The job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
+/** Room for the tag, the job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
 function encode(link: Link): Buffer {
-  const job = Buffer.from(link.jobId.replaceAll("-", ""), "hex");
-  if (job.length !== JOB_BYTES) throw new TypeError("a link needs a job id");
-  const tenant = Buffer.from(link.tenantId, "latin1");
-  return Buffer.concat([job, Uint8Array.of(tenant.length), tenant, Buffer.from(restOf(link), "utf8")]);
+  const rest = restOf(link);
+  const { tenantId } = link;
+  const tenantStart = TAG_BYTES + JOB_BYTES + 1;
+  const restStart = tenantStart + tenantId.length;
+  const bytes = Buffer.allocUnsafe(restStart + Buffer.byteLength(rest, "utf8"));
+  const jobBytes = bytes.write(link.jobId.replaceAll("-", ""), TAG_BYTES, "hex");
+  if (jobBytes !== JOB_BYTES) throw new TypeError("a link needs a job id");
+  bytes[tenantStart - 1] = tenantId.length;
+  bytes.write(tenantId, tenantStart, "latin1");
+  bytes.write(rest, restStart, "utf8");
+  return bytes;
 }
 
 function restOf(link: Link): string {

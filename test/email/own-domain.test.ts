@@ -101,6 +101,17 @@ describe("mail of a verified domain", () => {
   });
 });
 
+test("mail that cannot be signed is not sent unsigned", async () => {
+  const [domain] = verified("acme.test").values();
+  if (domain === undefined || domain.relay === null) throw new Error("the domain has a key");
+  const broken = { ...domain, relay: { ...domain.relay, privateKeyPem: "no key at all" } };
+  const job = emailJob({ to: "unsigned@example.test", html: "<p>x</p>" });
+  const tenant = aTenant({ ...OWN, domains: new Map([["acme.test", broken]]) });
+  const outcome = await channel.deliver(job, tenant, new AbortController().signal);
+  expect(outcome).toMatchObject({ kind: "retry", isUnsent: true });
+  expect(sandbox.mailbox.messages("unsigned@example.test", 1)).toEqual([]);
+});
+
 test("mail of the platform's own sender is left to the platform's relay to sign", async () => {
   const { message } = await arrived({ domains: verified("acme.test") });
   expect(message.from).toBe("no-reply@waybill.test");

@@ -1,4 +1,3 @@
-import type { SendMailOptions } from "nodemailer";
 import type { Channel, Relay } from "../../core/channel.ts";
 import type { Clock } from "../../core/clock.ts";
 import { type EmailPayload, namesMachine } from "../../core/email.ts";
@@ -13,25 +12,18 @@ import { type OwnSender, ownSenderOf } from "../../core/own-sender.ts";
 import { returnPathOf } from "../../core/return-path.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
 import type { Tenant } from "../../core/tenant.ts";
-import { compileMail } from "./compiled-mail.ts";
 import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
-import { literalText } from "./header-words.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
-import { rawMessage } from "./raw-message.ts";
-import { signedBy } from "./signed-by.ts";
+import { encodedText } from "./mime/body-encoding.ts";
+import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
+import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import { SmtpPools } from "./smtp-pools.ts";
-import { asksForSlowness, queueIdOf, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
-import { failureOf, SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
+import { asksForSlowness, failureOf, queueIdOf, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+import { SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
-
-/** A mailbox as RFC 5322, 3.4 has it. */
-export interface NamedAddress {
-  readonly address: string;
-  readonly name: string | null;
-}
 
 export interface EmailChannelOptions {
   /** The platform's relay: `smtp://` or `smtps://`, with user and password where it needs them. */
@@ -75,6 +67,7 @@ export class EmailChannel implements Channel {
   /** As many as there are connections: behind them messages would wait in the order of arrival, which is not fair. */
   readonly slots: number;
   readonly relayConnections: number;
+  private readonly platform: SmtpServer;
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
   private readonly links: EmailLinks;
@@ -82,7 +75,9 @@ export class EmailChannel implements Channel {
 
   /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
   constructor(private readonly options: EmailChannelOptions) {
-    if (parseSmtpUrl(options.smtpUrl) === null) throw new TypeError("the platform's relay is not an SMTP URL");
+    const platform = parseSmtpUrl(options.smtpUrl);
+    if (platform === null) throw new TypeError("the platform's relay is not an SMTP URL");
+    this.platform = platform;
     this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
     this.relayConnections = this.slots;
     this.links = new EmailLinks(options.publicUrl, options.links);
@@ -101,10 +96,16 @@ export class EmailChannel implements Channel {
     const letter = this.compose(job, tenant);
     // What is wrong with it shows when it is delivered.
     if ("kind" in letter || letter.payload.html === undefined) return null;
-    const { from, payload, content } = letter;
-    const sender = from.name === null ? from.address : `${from.name} <${from.address}>`;
-    const raw = () => rawMessage(this.messageOf(letter, job, { envelopeFrom: from.address, headers: {} }));
-    return spam.check({ ...content, from: sender, to: payload.to, raw }, signal);
+    const { sender, payload, content } = letter;
+    const html = content.html.template.html(content.html.values);
+    const text = content.text === null ? null : content.text.template.text(content.text.values);
+    const raw = async () => {
+      const bodies = { html: encodedText(html), text: text === null ? null : encodedText(text) };
+      const plain = { ...bodies, envelopeFrom: sender.address, headers: [], signer: null };
+      return Buffer.from((await mailMessage({ ...this.partsOf(letter, job), ...plain })).text);
+    };
+    const from = sender.name === null ? sender.address : `${sender.name} <${sender.address}>`;
+    return spam.check({ subject: content.subject, html, text, from, to: payload.to, raw }, signal);
   }
 
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
@@ -119,7 +120,7 @@ export class EmailChannel implements Channel {
     try {
       const letter = this.compose(job, tenant);
       if ("kind" in letter) return letter;
-      const submission = await this.submit(this.messageToSend(letter, job, tenant), { tenant, signal });
+      const submission = await this.submit(() => this.messageOf(letter, job, tenant), { tenant, signal });
       answer = submission.answer;
       return submission.outcome;
     } finally {
@@ -129,7 +130,7 @@ export class EmailChannel implements Channel {
 
   relayOf(tenant: Tenant): Relay | null {
     const key = this.relayUrl(tenant);
-    const server = parseSmtpUrl(key);
+    const server = this.serverAt(key);
     if (server === null) return null;
     const name = `${server.host}:${server.port}`;
     const isOwn = this.ownRelayUrl(tenant) !== null;
@@ -137,13 +138,18 @@ export class EmailChannel implements Channel {
     return { key: isOwn ? `own ${key}` : key, name, isOwn };
   }
 
-  private messageToSend(letter: Letter, job: QueuedJob, tenant: Tenant): SendMailOptions {
-    const { own, from, content } = letter;
-    // After the text alternative was made, which keeps the message's own links.
-    const tracked = { ...letter, content: { ...content, html: this.links.track(content.html, job) } };
-    const envelopeFrom = this.returnPathOf(own, job, tenant) ?? from.address;
-    const message = this.messageOf(tracked, job, { envelopeFrom, headers: this.links.headers(job) });
-    return own.kind === "verified" ? { ...message, ...signedBy(own.domain) } : message;
+  private messageOf(letter: Letter, job: QueuedJob, tenant: Tenant): Promise<MailMessage> {
+    const { own, content } = letter;
+    const { html, text } = content;
+    return mailMessage({
+      ...this.partsOf(letter, job),
+      envelopeFrom: this.returnPathOf(own, job, tenant)?.address ?? letter.from.address,
+      headers: this.links.headers(job),
+      html: html.template.encodeTracked(html.values, this.links.tracking(job)),
+      // Keeps the message's own links.
+      text: text === null ? null : text.template.encode(text.values),
+      signer: signerOf(own),
+    });
   }
 
   /** The message without what only its delivery adds, or why there can be none. */
@@ -154,19 +160,24 @@ export class EmailChannel implements Channel {
     // It was verified when the message was accepted. The operator can have the job tried again once it is so again.
     if (own.kind === "unverified")
       return { kind: "failed", error: `the domain ${own.domain} is not verified any more` };
-    const from = senderOf(own, this.options.defaultFrom);
-    if (!isMailAddress(from.address)) return { kind: "failed", error: "the sender's address is not valid" };
+    const sender = senderOf(own, this.options.defaultFrom);
+    if (!isMailAddress(sender.address)) return { kind: "failed", error: "the sender's address is not valid" };
     if (!isMailAddress(payload.to) || namesMachine(domainOf(payload.to)))
       return { kind: "failed", error: "the recipient's address is not valid" };
     const composed = this.composer.compose(payload, tenant);
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
-    return { payload, own, from, content: composed.content };
+    const [from, to] = [
+      mailboxOf(named(sender)),
+      mailboxOf(named({ address: payload.to, name: payload.toName ?? null })),
+    ];
+    if (from === null || to === null)
+      return { kind: "failed", error: "the sender's or the recipient's address cannot be sent to" };
+    return { payload, own, sender, from, to, content: composed.content };
   }
 
-  private messageOf({ payload, from, content }: Letter, job: QueuedJob, delivery: DeliveryParts): SendMailOptions {
-    const to = { address: payload.to, name: payload.toName ?? null };
-    const messageId = messageIdOf(job.jobId, job.tenantId, asciiDomain(domainOf(from.address)));
-    return messageOf({ from, to, messageId, content, ...delivery });
+  private partsOf({ sender, from, to, content }: Letter, { jobId, tenantId }: QueuedJob): LetterParts {
+    const messageId = messageIdOf(jobId, tenantId, asciiDomain(domainOf(sender.address)));
+    return { from, to, subject: content.subject, messageId, dateMs: this.options.clock.nowMs() };
   }
 
   /** Connections that are open or being opened. */
@@ -183,21 +194,21 @@ export class EmailChannel implements Channel {
    * Where bounces go: through the platform's relay, to the return path of the verified domain. A tenant's own relay may
    * know no such sender, and takes its bounces itself.
    */
-  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): string | null {
+  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
     if (own.kind !== "verified" || own.domain.relay === null || this.ownRelayUrl(tenant) !== null) return null;
-    return returnPathOf(jobId, own.domain.relay.returnPathHost);
+    return mailboxOf({ address: returnPathOf(jobId, own.domain.relay.returnPathHost), name: null });
   }
 
-  private async submit(message: SendMailOptions, { tenant, signal }: Delivery): Promise<Submission> {
+  private async submit(message: () => Promise<MailMessage>, { tenant, signal }: Delivery): Promise<Submission> {
     const smtpUrl = this.relayUrl(tenant);
     const own = this.ownRelayUrl(tenant) !== null;
-    const server = parseSmtpUrl(smtpUrl);
+    const server = this.serverAt(smtpUrl);
     if (server === null) return unanswered({ kind: "failed", error: "the address of your mail server is not valid" });
     const pool = this.pools.at({ smtpUrl, guard: own ? this.options.ownRelays : null });
     if (pool === null) return unanswered(NO_POOL);
     const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
     try {
-      const queueId = queueIdOf(await pool.send(await compileMail(message), signal));
+      const queueId = queueIdOf(await pool.send(await message(), signal));
       const providerRef = queueId === null ? {} : { providerRef: queueId };
       return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...providerRef } };
     } catch (error) {
@@ -205,6 +216,10 @@ export class EmailChannel implements Channel {
       const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
       return { answer: asksForSlowness(failure) ? "refused" : "other", outcome: smtpOutcome(failure, relay) };
     }
+  }
+
+  private serverAt(smtpUrl: string): SmtpServer | null {
+    return smtpUrl === this.options.smtpUrl ? this.platform : parseSmtpUrl(smtpUrl);
   }
 
   private relayUrl(tenant: Tenant): string {
@@ -230,7 +245,9 @@ function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
 interface Letter {
   readonly payload: EmailPayload;
   readonly own: OwnSender;
-  readonly from: NamedAddress;
+  readonly sender: NamedAddress;
+  readonly from: Mailbox;
+  readonly to: Mailbox;
   readonly content: EmailContent;
 }
 
@@ -257,45 +274,27 @@ function unanswered(outcome: Outcome): Submission {
   return { outcome, answer: "other" };
 }
 
-type DeliveryParts = Pick<Message, "envelopeFrom" | "headers">;
+type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "dateMs">;
 
-interface Message {
-  readonly from: NamedAddress;
-  readonly envelopeFrom: string;
-  readonly to: NamedAddress;
-  readonly messageId: string;
-  readonly content: EmailContent;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-function messageOf({ from, envelopeFrom, to, messageId, content, headers }: Message): SendMailOptions {
-  const { subject, html, text } = content;
-  return {
-    from: nodemailerAddress(from),
-    to: nodemailerAddress(to),
-    // Said apart from the headers, so that nothing in a name can become a recipient.
-    envelope: { from: { address: envelopeFrom, name: "" }, to: { address: to.address, name: "" } },
-    maxRecipients: 1,
-    messageId,
-    // As they are: they need no encoding, and a fold would break the address.
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { prepared: true, value }])),
-    subject: literalText(subject),
-    html,
-    ...(text === null ? {} : { text }),
-    xMailer: false,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  };
-}
-
-function nodemailerAddress({ address, name }: NamedAddress): { address: string; name: string } {
+/** With a name that can stand in a header. */
+function named({ address, name }: NamedAddress): NamedAddress {
   return { address, name: headerText(name ?? "", limits.subjectCharsMax) };
 }
 
-/** The domain as a Message-ID can have it: its A-label form (RFC 5890) where it has one. */
+/** Nobody where the domain's key is not published, because then a signature would only fail. */
+function signerOf(own: OwnSender): MailParts["signer"] {
+  if (own.kind !== "verified" || own.domain.relay === null) return null;
+  return { domain: asciiDomain(own.domain.domain), key: own.domain.relay };
+}
+
+/** The domain as a Message-ID or a signature can have it: its A-label form (RFC 5890) where it has one. */
 function asciiDomain(domain: string): string {
+  if (PLAIN_DOMAIN.test(domain) && !domain.includes("xn--")) return domain;
   return URL.parse(`http://${domain}`)?.hostname || "invalid";
 }
+
+/** In lower case, its last label none of a number, which would make an address of it. */
+const PLAIN_DOMAIN = /^[a-z0-9][a-z0-9.-]*\.[a-z]{2,}$/;
 
 /** What intake wrote, or null where it was not intake that wrote it. */
 function parsePayload(payload: string): EmailPayload | null {

@@ -1,18 +1,18 @@
 import type { EmailPayload } from "../../core/email.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
-import { RenderTooLargeError, Template } from "../../core/template.ts";
+import { RenderTooLargeError } from "../../core/template.ts";
 import type { Tenant } from "../../core/tenant.ts";
+import { type FilledHtml, type FilledText, HtmlTemplate, TextTemplate } from "./email-template.ts";
 import { headerText } from "./header-text.ts";
-import { htmlToText } from "./html-to-text.ts";
 import { TextCache } from "./text-cache.ts";
 
-/** The rendered content of one message. */
+/** The content of one message. */
 export interface EmailContent {
   readonly subject: string;
-  readonly html: string;
+  readonly html: FilledHtml;
   /** Null where the HTML has no text to make an alternative of. */
-  readonly text: string | null;
+  readonly text: FilledText | null;
 }
 
 export type Composed =
@@ -20,10 +20,10 @@ export type Composed =
   /** `error` is shown to the tenant. */
   | { readonly kind: "impossible"; readonly error: string };
 
-/** Makes the content of a message of its template or inline HTML and its data. Parsed templates are remembered. */
+/** Makes the content of a message of its template or inline HTML and its data. What was made of a template is remembered. */
 export class EmailComposer {
-  private readonly templates = new TextCache(TEMPLATE_CACHE_CHARS, (text) => Template.parse(text));
-  private readonly alternatives = new TextCache(TEMPLATE_CACHE_CHARS, (html) => Template.parse(htmlToText(html)));
+  private readonly texts = new TextCache(TEMPLATE_CACHE_CHARS, (text) => new TextTemplate(text));
+  private readonly htmls = new TextCache(TEMPLATE_CACHE_CHARS, (html) => new HtmlTemplate(html));
 
   compose(payload: EmailPayload, tenant: Tenant): Composed {
     const source = sourceOf(payload, tenant);
@@ -42,14 +42,16 @@ export class EmailComposer {
   private render({ subject, html, text }: Source, data: JsonObject): EmailContent {
     const bytesMax = limits.inlineHtmlBytesMax;
     // The HTML first: where the message is too large, that is usually where.
-    const renderedHtml = this.templates.get(html).render(data, "html", bytesMax);
-    const textTemplate = text === null ? this.alternatives.get(html) : this.templates.get(text);
-    const renderedText = textTemplate.render(data, "none", bytesMax);
-    const renderedSubject = this.templates.get(subject).render(data, "none", SUBJECT_RENDERED_MAX);
+    const htmlTemplate = this.htmls.get(html);
+    const filledHtml = htmlTemplate.fill(data, bytesMax);
+    const textTemplate = text === null ? htmlTemplate.alternative : this.texts.get(text);
+    const filledText = textTemplate.fill(data, bytesMax);
+    const subjectTemplate = this.texts.get(subject);
+    const filledSubject = subjectTemplate.text(subjectTemplate.fill(data, SUBJECT_RENDERED_MAX).values);
     return {
-      subject: headerText(renderedSubject, limits.subjectCharsMax),
-      html: renderedHtml,
-      text: renderedText === "" ? null : renderedText,
+      subject: headerText(filledSubject, limits.subjectCharsMax),
+      html: filledHtml,
+      text: textTemplate.text(filledText.values) === "" ? null : filledText,
     };
   }
 }
@@ -73,4 +75,5 @@ function sourceOf(payload: EmailPayload, tenant: Tenant): Source | null {
   return { ...template, subject: payload.subject ?? template.subject };
 }
 
+/** A template that has been sent takes up to ten times its length: itself, its alternative, and both encoded. */
 const TEMPLATE_CACHE_CHARS = 4 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { QueuedJob } from "../../core/job.ts";
 import { limits } from "../../core/limits.ts";
 import type { LinkSigner } from "../../core/links.ts";
-import { trackedHtml } from "./tracked-html.ts";
+import type { Tracking } from "./tracked-html.ts";
 
 /** The links of ours that a message carries: the tracking pixel, its own links led past us, and the way out. */
 export class EmailLinks {
@@ -16,16 +16,16 @@ export class EmailLinks {
   }
 
   /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature has to cover both. */
-  headers({ tenantId, jobId, recipient }: QueuedJob): Readonly<Record<string, string>> {
+  headers({ tenantId, jobId, recipient }: QueuedJob): readonly (readonly [name: string, value: string])[] {
     const token = this.signer.sign({ purpose: "unsubscribe", tenantId, jobId, recipient });
-    return {
-      "List-Unsubscribe": `<${this.base}/u/${token}>`,
-      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
-    };
+    return [
+      ["List-Unsubscribe", `<${this.base}/u/${token}>`],
+      ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
+    ];
   }
 
-  /** A repeated delivery gets the very same HTML. */
-  track(html: string, { tenantId, jobId }: QueuedJob): string {
+  /** How one HTML of the job is tracked. A repeated delivery gets the very same HTML. */
+  tracking({ tenantId, jobId }: QueuedJob): Tracking {
     const tracked = new Map<string, string>();
     const trackedUrl = (url: string): string | null => {
       const known = tracked.get(url);
@@ -36,6 +36,6 @@ export class EmailLinks {
       return made;
     };
     const pixel = `${this.base}/t/o/${this.signer.sign({ purpose: "open", tenantId, jobId })}.gif`;
-    return trackedHtml(html, { pixel, trackedUrl });
+    return { pixel, trackedUrl };
   }
 }

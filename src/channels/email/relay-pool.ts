@@ -1,7 +1,8 @@
 import type { SmtpServer } from "../../core/smtp-url.ts";
-import type { CompiledMail } from "./compiled-mail.ts";
+import type { MailMessage } from "./mime/mail-message.ts";
 import type { RelayRoute } from "./relay-route.ts";
-import { CALLED_OFF, failureOf, SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
+import { CALLED_OFF, failureOf } from "./smtp-replies.ts";
+import { SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
 
 export interface RelayPoolOptions {
   readonly server: SmtpServer;
@@ -42,7 +43,7 @@ export class RelayPool {
   }
 
   /** Resolves to the server's last reply; rejects with `SmtpError`. */
-  async send(mail: CompiledMail, signal: AbortSignal): Promise<string> {
+  async send(mail: MailMessage, signal: AbortSignal): Promise<string> {
     await this.turn(signal);
     let session = this.takeKept();
     try {
@@ -176,7 +177,7 @@ interface Waiter {
 }
 
 /** Null: the server had closed the connection. */
-async function sendUnlessStale(session: SmtpSession, mail: CompiledMail, signal: AbortSignal): Promise<string | null> {
+async function sendUnlessStale(session: SmtpSession, mail: MailMessage, signal: AbortSignal): Promise<string | null> {
   try {
     return await session.send(mail, signal);
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { OutboundGuard, OutboundRoute } from "../../core/outbound.ts";
-import type { SmtpFailure } from "./smtp-replies.ts";
-import { CALLED_OFF, failureOf, SmtpError } from "./smtp-session.ts";
+import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { SmtpError } from "./smtp-session.ts";
 
 /** Where to connect to for one mail server. A tenant's goes past the guard, anew for each connection. */
 export class RelayRoute {

@@ -125,10 +125,8 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
  * Whether the server asks for mail to this recipient's domain to come slower: 421, or 450 and 451 with an enhanced code of
  * policy (4.7.x, RFC 3463, 3.8), which is how rate limits and greylisting are told, once it knows who the mail is for.
  */
-export function asksForSlowness({ stage, code, replyCode, reply, command }: SmtpFailure): boolean {
+export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailure): boolean {
   if (stage !== "message") return false;
-  // nodemailer's word for a 421 in the middle of a message, if the recipient was sent along with other commands.
-  if (replyCode === 421 && code === "ECONNECTION" && command === "CONN") return true;
   if (command === null || !ENVELOPE_COMMANDS.has(command)) return false;
   return replyCode === 421 || ((replyCode === 450 || replyCode === 451) && /^45[01][ -]4\.7\.\d/.test(reply ?? ""));
 }
@@ -171,4 +169,23 @@ const PRIVATE_IPV4 = /\[?\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{
 /** The queue id of a Postfix-like reply (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or null. */
 export function queueIdOf(reply: string): string | null {
   return /queued as ([0-9A-Za-z]{1,64})/.exec(reply)?.[1] ?? null;
+}
+
+/** As the library says that a message was called off. */
+export const CALLED_OFF = { code: "EABORT" } as const;
+
+/** What the library's error says. */
+export function failureOf(error: unknown, stage: SmtpStage): SmtpFailure {
+  const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
+  const text = (value: unknown) => (typeof value === "string" ? value : null);
+  const replyCode = of("responseCode");
+  // The library calls a certificate that is not trusted a socket error; the cause is in the system's own code.
+  const isUntrusted = /CERT|TLS|SSL/.test(text(of("originalCode")) ?? "");
+  return {
+    stage,
+    code: isUntrusted ? "ETLS" : text(of("code")),
+    replyCode: typeof replyCode === "number" ? replyCode : null,
+    reply: text(of("response")),
+    command: text(of("command")),
+  };
 }

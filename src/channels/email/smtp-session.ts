@@ -2,8 +2,11 @@ import { BlockList, isIP } from "node:net";
 import type { SMTPPoolOptions } from "nodemailer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SmtpServer } from "../../core/smtp-url.ts";
-import type { CompiledMail } from "./compiled-mail.ts";
-import type { SmtpFailure, SmtpStage } from "./smtp-replies.ts";
+import type { MailMessage } from "./mime/mail-message.ts";
+import { type ReadySocket, takenOver } from "./ready-socket.ts";
+import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";
+import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { SmtpTransaction } from "./smtp-transaction.ts";
 
 /** How long a mail server may take, all in milliseconds. */
 export interface SmtpTimeouts {
@@ -38,38 +41,59 @@ export class SmtpError extends Error {
   }
 }
 
+/** What waits for the server's replies. */
+interface Exchange {
+  /** Replies that the server owes to what was written. */
+  readonly owed: number;
+  onReply(reply: SmtpReply): void;
+  /** There will be no more of them. */
+  onEnd(error: unknown): void;
+}
+
 /**
- * One connection to a mail server, over which messages are handed over one after the other.
+ * One connection to a mail server, over which messages are handed over one after the other. Greeting, EHLO, STARTTLS and
+ * AUTH are nodemailer's; what follows, which is the same for every message, is our own, over the socket that nodemailer
+ * made ready.
  *
  * Invariants:
  * T1. It is ready, or has failed, within `readyMs`; a message that is being handed over fails after `socketMs` of silence.
  * T2. Once it failed, ended or was closed, its socket is gone: nothing lingers behind an abort.
  * T3. Every failure says how far the message had come, since that decides what follows from it.
+ * T4. A reply answers what was written before it came. A server that says more than it was asked is out of step: it is
+ *     not believed, and left.
  */
 export class SmtpSession {
   private readonly connection: SMTPConnection;
+  private ready: ReadySocket | null = null;
+  private readonly replies = new ReplyReader();
+  private exchange: Exchange | null = null;
   private onFailure: ((error: unknown) => void) | null = null;
   private messages = 0;
   private isRefused = false;
+  private hasEnded = false;
+  /** Whether a part of the message waits for the server to read what is before it. */
+  private isPouring = false;
+  private lastLifeMs = 0;
+  private watch: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
     private readonly server: SmtpPlace,
     private readonly timeouts: SmtpTimeouts,
     /** Called once, when there is no connection any more. */
-    onEnd: () => void,
+    private readonly onEnd: () => void,
   ) {
     this.connection = new SMTPConnection(connectionOptions(server, timeouts));
     // An error of an idle connection concerns nobody: its end follows.
     this.connection.on("error", (error: unknown) => this.onFailure?.(error));
     this.connection.once("end", () => {
-      onEnd();
+      this.ended();
       // The library closes the connection before it says why.
       queueMicrotask(() => this.onFailure?.({ code: "ECONNECTION" }));
     });
   }
 
   get isOver(): boolean {
-    return this.connection.destroyed;
+    return this.hasEnded;
   }
 
   /** Whether it needs a `reset` before the next message: the server refused the last one half-way. */
@@ -78,91 +102,191 @@ export class SmtpSession {
   }
 
   /** Resolves when the server takes messages. Rejects with `SmtpError`, and then there is no connection. */
-  open(signal: AbortSignal): Promise<void> {
-    const { user, password } = this.server;
-    return this.during<void>("session", { signal, timeoutMs: this.timeouts.readyMs }, (done) => {
-      this.connection.connect((error) => {
-        if (error) return done(error, undefined);
-        if ((user === "" && password === "") || !this.connection.allowsAuth) return done(null, undefined);
-        const credentials = { user, pass: password };
-        this.connection.login({ ...credentials, credentials }, (refusal) => done(refusal, undefined));
-      });
-    });
-  }
-
-  /**
-   * Hands a message over; resolves to the server's last reply. Rejects with `SmtpError`: where the server refused the
-   * message the connection is of further use after `reset`, else it is gone.
-   */
-  async send(mail: CompiledMail, signal: AbortSignal): Promise<string> {
-    const isReused = this.messages > 0;
-    this.messages += 1;
-    const stream = mail.createReadStream();
-    try {
-      return await this.during<string>("message", { signal }, (done) => {
-        // A copy: the library notes in it what became of it.
-        this.connection.send({ ...mail.getEnvelope() }, stream, (error, info) => done(error, info?.response ?? ""));
-      });
-    } catch (error) {
-      if (!(error instanceof SmtpError)) throw error;
-      throw new SmtpError(error.failure, isReused && !stream.readableDidRead && hasLeft(error.failure));
-    }
-  }
-
-  /** Makes the connection ready for another message after one was refused, or ends it. Rejects with `SmtpError`. */
-  async reset(): Promise<void> {
-    const bounds = { signal: NEVER, timeoutMs: this.timeouts.socketMs };
-    await this.during<void>("session", bounds, (done) => this.connection.reset((error) => done(error, undefined)));
-    this.isRefused = false;
-  }
-
-  /** Says goodbye; the connection ends when the server has answered, or does not. */
-  quit(): void {
-    if (!this.isOver) this.connection.quit();
-  }
-
-  /** Ends the connection at once; what is being handed over fails as called off. Safe to repeat. */
-  close(): void {
-    this.onFailure?.(CALLED_OFF);
-    this.connection.close();
-  }
-
-  private async during<T>(stage: SmtpStage, { signal, timeoutMs }: Bounds, act: (done: Done<T>) => void): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
+  async open(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = () => reject(CALLED_OFF);
-    const timer = timeoutMs === undefined ? undefined : setTimeout(() => reject({ code: "ETIMEDOUT" }), timeoutMs);
+    const timer = setTimeout(() => reject({ code: "ETIMEDOUT" }), this.timeouts.readyMs);
     this.onFailure = reject;
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       if (signal.aborted) throw CALLED_OFF;
-      act((error, value) => (error ? reject(error) : resolve(value)));
-      return await promise;
+      this.connect((error) => (error ? reject(error) : resolve()));
+      await promise;
     } catch (error) {
       // A rejection that nobody waits for any more must not be one that nobody handles.
       promise.catch(() => {});
-      const failure = failureOf(error, stage);
-      this.isRefused = stage === "message" && isAnswer(failure);
-      if (!this.isRefused) this.connection.close();
-      throw new SmtpError(failure);
+      this.close();
+      throw new SmtpError(failureOf(error, "session"));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       this.onFailure = null;
     }
   }
+
+  /**
+   * Hands a message over; resolves to the server's last reply. Rejects with `SmtpError`: where the server refused the
+   * message the connection is of further use after `reset`, else it is gone.
+   */
+  send(mail: MailMessage, signal: AbortSignal): Promise<string> {
+    const isReused = this.messages > 0;
+    this.messages += 1;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => this.fail(CALLED_OFF);
+      const done = (result: string | SmtpFailure) => {
+        signal.removeEventListener("abort", onAbort);
+        this.exchange = null;
+        if (typeof result === "string") return resolve(result);
+        // Where the rest of the message is still to come, the server would take a command for a part of it.
+        this.isRefused = transaction.isSettled && !this.isPouring && isAnswer(result);
+        if (!this.isRefused) this.close();
+        reject(new SmtpError(result, isReused && !transaction.isOffered && hasLeft(result)));
+      };
+      const transaction = new SmtpTransaction(mail, this.ready?.offers ?? NOTHING, {
+        write: (text, encoding) => this.write(text, encoding),
+        done,
+      });
+      if (signal.aborted) return done(failureOf(CALLED_OFF, "message"));
+      if (this.ready === null || this.isOver) return done(failureOf({ code: "ECONNECTION" }, "message"));
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.expect(transaction);
+      transaction.begin();
+    });
+  }
+
+  /** Makes the connection ready for another message after one was refused, or ends it. Rejects with `SmtpError`. */
+  reset(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: unknown) => {
+        this.exchange = null;
+        this.close();
+        reject(new SmtpError(failureOf(error, "session")));
+      };
+      const onReply = ({ code, text }: SmtpReply) => {
+        if (!isPositive(code)) return fail({ code: "EPROTOCOL", responseCode: code, response: text, command: "RSET" });
+        this.exchange = null;
+        this.isRefused = false;
+        resolve();
+      };
+      this.expect({ owed: 1, onReply, onEnd: fail });
+      this.write("RSET\r\n", "latin1");
+    });
+  }
+
+  /** Says goodbye; the connection ends when the server has answered, or does not. */
+  quit(): void {
+    if (this.isOver) return;
+    this.expect({ owed: 1, onReply: () => this.close(), onEnd: () => {} });
+    this.write("QUIT\r\n", "latin1");
+  }
+
+  /** Ends the connection at once; what is being handed over fails as called off. Safe to repeat. */
+  close(): void {
+    this.fail(CALLED_OFF);
+  }
+
+  private connect(done: (error: unknown) => void): void {
+    const { user, password } = this.server;
+    const ready = (error: unknown) => {
+      if (error) return done(error);
+      const socket = takenOver(this.connection);
+      if (socket === null) return done({ code: "EPROTOCOL" });
+      this.ready = socket;
+      this.listen(socket);
+      done(null);
+    };
+    this.connection.connect((error) => {
+      if (error || (user === "" && password === "") || !this.connection.allowsAuth) return ready(error);
+      const credentials = { user, pass: password };
+      this.connection.login({ ...credentials, credentials }, ready);
+    });
+  }
+
+  private listen({ socket }: ReadySocket): void {
+    socket.on("data", (chunk: Buffer) => this.heard(chunk));
+    socket.on("end", () => this.fail(lostWith(this.replies.unfinished)));
+    socket.on("close", () => this.fail(lostWith(this.replies.unfinished)));
+    socket.on("error", (error) => this.fail({ code: "ESOCKET", originalCode: Reflect.get(error, "code") }));
+  }
+
+  /** From now on the server owes replies, and silence counts. */
+  private expect(exchange: Exchange): void {
+    this.exchange = exchange;
+    this.lastLifeMs = performance.now();
+    if (this.watch === null) this.watchFor(this.timeouts.socketMs);
+  }
+
+  /** One timer for many messages: the socket's own is set anew with each piece, and says nothing while a write waits. */
+  private watchFor(ms: number): void {
+    this.watch = setTimeout(() => {
+      this.watch = null;
+      if (this.exchange === null) return;
+      const leftMs = this.lastLifeMs + this.timeouts.socketMs - performance.now();
+      if (leftMs > 0) this.watchFor(leftMs);
+      else this.fail({ code: "ETIMEDOUT" });
+    }, ms).unref();
+  }
+
+  private write(text: string, encoding: "latin1" | "utf8"): void {
+    if (text.length <= PIECE_BYTES) this.ready?.socket.write(text, encoding);
+    else this.pour(Buffer.from(text, encoding));
+  }
+
+  /** Piece by piece, each when the one before it was read: so a server that reads slowly is told from one that does not. */
+  private pour(bytes: Buffer): void {
+    const { ready } = this;
+    if (ready === null || this.isOver) return;
+    this.lastLifeMs = performance.now();
+    this.isPouring = bytes.length > PIECE_BYTES;
+    const hasRoom = ready.socket.write(bytes.subarray(0, PIECE_BYTES));
+    if (!this.isPouring) return;
+    const rest = bytes.subarray(PIECE_BYTES);
+    if (hasRoom) this.pour(rest);
+    else ready.socket.once("drain", () => this.pour(rest));
+  }
+
+  private heard(chunk: Buffer): void {
+    this.lastLifeMs = performance.now();
+    const replies = this.replies.read(chunk);
+    if (replies === null) return this.fail({ code: "EPROTOCOL" });
+    let owed = this.exchange?.owed ?? 0;
+    for (const reply of replies) {
+      const isEarly = this.isPouring && isPositive(reply.code);
+      if (this.exchange === null || owed === 0 || isEarly) return this.fail({ code: "EPROTOCOL" });
+      owed -= 1;
+      this.exchange.onReply(reply);
+    }
+  }
+
+  /** Ends the connection; what waits for a reply hears why. */
+  private fail(error: unknown): void {
+    const { exchange } = this;
+    this.exchange = null;
+    clearTimeout(this.watch ?? undefined);
+    if (this.ready === null) this.connection.close();
+    else this.ready.socket.destroy();
+    this.ended();
+    this.onFailure?.(error);
+    exchange?.onEnd(error);
+  }
+
+  private ended(): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.onEnd();
+  }
 }
 
-type Done<T> = (error: unknown, value: T | PromiseLike<T>) => void;
+const PIECE_BYTES = 64 * 1024;
+const NOTHING: ReadonlySet<string> = new Set();
 
-interface Bounds {
-  readonly signal: AbortSignal;
-  readonly timeoutMs?: number;
+/** The connection is lost; a refusal whose line did not end is one all the same. */
+function lostWith(unfinished: string): unknown {
+  const code = /^[45]\d\d(?=[ -])/.exec(unfinished)?.[0];
+  return code === undefined
+    ? { code: "ECONNECTION" }
+    : { code: "ECONNECTION", responseCode: Number(code), response: unfinished.trim(), command: "CONN" };
 }
-
-const NEVER = new AbortController().signal;
-
-/** As the library says that a message was called off. */
-export const CALLED_OFF = { code: "EABORT" } as const;
 
 function connectionOptions(server: SmtpPlace, { connectMs, socketMs }: SmtpTimeouts): SMTPPoolOptions {
   return {
@@ -213,20 +337,4 @@ function isAnswer({ code, replyCode }: SmtpFailure): boolean {
 function hasLeft({ code, replyCode, command }: SmtpFailure): boolean {
   if (replyCode === 421) return command === "MAIL FROM";
   return replyCode === null && (code === "ECONNECTION" || code === "ESOCKET");
-}
-
-/** What the library's error says. */
-export function failureOf(error: unknown, stage: SmtpStage): SmtpFailure {
-  const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
-  const text = (value: unknown) => (typeof value === "string" ? value : null);
-  const replyCode = of("responseCode");
-  // The library calls a certificate that is not trusted a socket error; the cause is in the system's own code.
-  const isUntrusted = /CERT|TLS|SSL/.test(text(of("originalCode")) ?? "");
-  return {
-    stage,
-    code: isUntrusted ? "ETLS" : text(of("code")),
-    replyCode: typeof replyCode === "number" ? replyCode : null,
-    reply: text(of("response")),
-    command: text(of("command")),
-  };
 }

@@ -1,6 +1,6 @@
 /**
  * Remembers what was made of a text, least recently used ones dropped first. It is bounded by the length of the texts,
- * because inline HTML makes every text a new one.
+ * because inline HTML makes every text a new one; what is made of one may take a multiple of it.
  */
 export class TextCache<T> {
   private readonly entries = new Map<string, T>();

@@ -16,21 +16,46 @@ export interface Tracking {
  * Takes time proportional to the length of the HTML.
  */
 export function trackedHtml(html: string, { pixel, trackedUrl }: Tracking): string {
-  const finder = new LinkFinder(html);
-  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, finder);
-  tokenizer.write(html);
-  tokenizer.end();
-  const edits = finder.links.flatMap(({ url, start, end, quote }): Edit[] => {
-    const tracked = trackedUrl(url);
-    return tracked === null ? [] : [{ start, end, text: `${quote}${attributeText(tracked)}${quote}` }];
+  const finder = linksOf(html, []);
+  const edits = finder.links.flatMap(({ value, start, end, quote }): Edit[] => {
+    const url = absoluteUrl(value);
+    const tracked = url === null ? null : trackedUrl(url);
+    return tracked === null ? [] : [{ start, end, text: trackedValue(tracked, quote) }];
   });
-  const image = `<img src="${attributeText(pixel)}" width="1" height="1" alt="" border="0">`;
   const at = finder.bodyEnd ?? html.length;
-  edits.push({ start: at, end: at, text: image });
+  edits.push({ start: at, end: at, text: pixelImage(pixel) });
   return edited(
     html,
     edits.sort((one, other) => one.start - other.start),
   );
+}
+
+export function pixelImage(pixel: string): string {
+  return `<img src="${attributeText(pixel)}" width="1" height="1" alt="" border="0">`;
+}
+
+/** What stands in place of a link's value. */
+export function trackedValue(tracked: string, quote: FoundLink["quote"]): string {
+  return `${quote}${attributeText(tracked)}${quote}`;
+}
+
+/** The links of an HTML, and whether text may be filled into it at `gaps`, the positions of characters in it. */
+export function linksOf(html: string, gaps: readonly number[]): LinksOfHtml {
+  const finder = new LinkFinder(html, gaps);
+  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, finder);
+  tokenizer.write(html);
+  tokenizer.end();
+  return { links: finder.links, bodyEnd: finder.bodyEnd, isSafe: finder.safeGaps === gaps.length };
+}
+
+export interface LinksOfHtml {
+  readonly links: readonly FoundLink[];
+  readonly bodyEnd: number | null;
+  /**
+   * Whether each gap is in text or in a quoted attribute's value, so that what is filled in, with HTML's own characters
+   * escaped, begins and ends no tag.
+   */
+  readonly isSafe: boolean;
 }
 
 interface Edit {
@@ -54,9 +79,9 @@ function attributeText(text: string): string {
   return text.replace(/[&"'<>]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-interface FoundLink {
-  /** Where it leads, decoded and serialised. */
-  readonly url: string;
+export interface FoundLink {
+  /** Its value, decoded. */
+  readonly value: string;
   /** Its value in the HTML, the quotes left out where it has some. */
   readonly start: number;
   readonly end: number;
@@ -73,11 +98,16 @@ class LinkFinder implements TokenizerCallbacks {
   private attribute = "";
   private attributeEnd = 0;
   private value = "";
-  /** The tag's `href`: undefined before there is one, null where it is not tracked. */
-  private href: FoundLink | null | undefined;
+  /** The tag's `href`; undefined before there is one. */
+  private href: FoundLink | undefined;
   private isUntracked = false;
+  /** Gaps that were found where text may be filled in, each before all that were not looked at yet. */
+  safeGaps = 0;
 
-  constructor(private readonly html: string) {}
+  constructor(
+    private readonly html: string,
+    private readonly gaps: readonly number[],
+  ) {}
 
   onopentagname(start: number, end: number): void {
     const tag = this.html.slice(start, end).toLowerCase();
@@ -86,10 +116,17 @@ class LinkFinder implements TokenizerCallbacks {
     this.isUntracked = false;
   }
 
+  ontext(start: number, end: number): void {
+    for (let gap = this.nextGap(start); gap < end; gap = this.nextGap(start)) {
+      if (this.isAtTag(gap)) return;
+      this.safeGaps += 1;
+    }
+  }
+
   onattribname(start: number, end: number): void {
+    this.attributeEnd = end;
     if (!this.isLink) return;
     this.attribute = this.html.slice(start, end).toLowerCase();
-    this.attributeEnd = end;
     this.value = "";
   }
 
@@ -102,20 +139,22 @@ class LinkFinder implements TokenizerCallbacks {
   }
 
   onattribend(quote: QuoteType, end: number): void {
+    if (quote === QuoteType.Double || quote === QuoteType.Single) {
+      while (this.nextGap(this.attributeEnd) < end) this.safeGaps += 1;
+    }
     if (!this.isLink) return;
     if (this.attribute === "data-no-track") this.isUntracked = true;
     // Of an attribute that is there twice, readers take the first.
     if (this.attribute !== "href" || this.href !== undefined || quote === QuoteType.NoValue) return;
-    const url = absoluteUrl(this.value);
     const isQuoted = quote !== QuoteType.Unquoted;
     BEFORE_VALUE.lastIndex = this.attributeEnd;
     BEFORE_VALUE.test(this.html);
     const start = BEFORE_VALUE.lastIndex + (isQuoted ? 1 : 0);
-    this.href = url === null ? null : { url, start, end: isQuoted ? end - 1 : end, quote: isQuoted ? "" : '"' };
+    this.href = { value: this.value, start, end: isQuoted ? end - 1 : end, quote: isQuoted ? "" : '"' };
   }
 
   onopentagend(): void {
-    if (this.href && !this.isUntracked) this.links.push(this.href);
+    if (this.href !== undefined && !this.isUntracked) this.links.push(this.href);
     this.href = undefined;
   }
 
@@ -127,13 +166,25 @@ class LinkFinder implements TokenizerCallbacks {
     if (this.html.slice(start, end).toLowerCase() === "body") this.bodyEnd = start - "</".length;
   }
 
+  /** The next gap, if it is behind `start`: one before it was passed by, and is not safe. */
+  private nextGap(start: number): number {
+    const gap = this.gaps[this.safeGaps] ?? Number.POSITIVE_INFINITY;
+    return gap >= start ? gap : Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether what is filled in could be the name of a tag: since the gap before there is a `<`, and no end of a name. */
+  private isAtTag(gap: number): boolean {
+    const text = this.html.slice((this.gaps[this.safeGaps - 1] ?? -1) + 1, gap);
+    const bracket = text.lastIndexOf("<");
+    return bracket !== -1 && !/[\s>]/.test(text.slice(bracket));
+  }
+
   // What is no link.
   oncdata(): void {}
   oncomment(): void {}
   ondeclaration(): void {}
   onend(): void {}
   onprocessinginstruction(): void {}
-  ontext(): void {}
   ontextentity(): void {}
 }
 
@@ -146,7 +197,7 @@ const PLAIN_URL = /^https?:\/\/[!-[\]-~]+$/i;
  * The absolute http or https address that a reader's program finds in the attribute, or null. As it stands where it is
  * plain ASCII, otherwise in the form in which it would be asked for (WHATWG URL): it will be a header's value.
  */
-function absoluteUrl(value: string): string | null {
+export function absoluteUrl(value: string): string | null {
   // What a URL parser drops before it looks (WHATWG URL, 4.4).
   const text = value.replace(/^[\0- ]+|[\0- ]+$|[\t\n\r]/g, "");
   if (!/^https?:\/\//i.test(text)) return null;

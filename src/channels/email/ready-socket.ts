@@ -1,0 +1,50 @@
+import { Socket } from "node:net";
+import type SMTPConnection from "nodemailer/lib/smtp-connection";
+
+/** A connection to a mail server that takes messages: greeted, encrypted and authenticated as it has to be. */
+export interface ReadySocket {
+  readonly socket: Socket;
+  /** The extensions of SMTP that the server offers (RFC 5321, 2.2), as far as they concern a message. */
+  readonly offers: ReadonlySet<string>;
+}
+
+const LISTENERS = [
+  ["data", "_onSocketData"],
+  ["timeout", "_onSocketTimeout"],
+  ["close", "_onSocketClose"],
+  ["end", "_onSocketEnd"],
+  ["error", "_onSocketError"],
+] as const;
+
+/**
+ * Takes the socket of nodemailer's connection over, at the moment at which it is ready: nodemailer hears nothing of it any
+ * more. Null where the server has said more than it was asked: that is nobody's answer. These members are nodemailer's
+ * own and no part of what it promises, so its version is pinned, and each is looked at before it is used.
+ */
+export function takenOver(connection: SMTPConnection): ReadySocket | null {
+  const socket: unknown = Reflect.get(connection, "_socket");
+  const offers: unknown = Reflect.get(connection, "_supportedExtensions");
+  const queue: unknown = Reflect.get(connection, "_responseQueue");
+  const rest: unknown = Reflect.get(connection, "_remainder");
+  if (!(socket instanceof Socket) || !isTexts(offers) || !isTexts(queue) || typeof rest !== "string") throw changed();
+  if (queue.length > 0 || rest !== "") return null;
+  for (const [event, name] of LISTENERS) {
+    const listener: unknown = Reflect.get(connection, name);
+    if (!isListener(listener) || socket.listenerCount(event) === 0) throw changed();
+    socket.removeListener(event, listener);
+  }
+  socket.setTimeout(0);
+  return { socket, offers: new Set(offers) };
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+function isListener(value: unknown): value is () => void {
+  return typeof value === "function";
+}
+
+function changed(): Error {
+  return new Error("nodemailer's connection is not what it was");
+}
