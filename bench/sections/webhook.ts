@@ -29,9 +29,7 @@ export async function webhook({ rounds, jobs }: SectionOptions): Promise<unknown
       "statuses/s": median(all.map((one) => one.statusesPerSecond)),
       "p50 / p99 of a call": describeLatency({
         p50: median(all.map((one) => one.latencyMs.p50)),
-        p90: median(all.map((one) => one.latencyMs.p90)),
         p99: median(all.map((one) => one.latencyMs.p99)),
-        max: median(all.map((one) => one.latencyMs.max)),
       }),
       "server CPU µs a status": median(all.map((one) => one.serverMicros)),
     })),
