@@ -84,7 +84,7 @@ const NAMES: Readonly<Record<string, string>> = { "redis-server": "Redis", postg
 async function labelOf(pid: number): Promise<string> {
   const words = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
   const program = basename((words[0] ?? "").split(/[ :]/)[0] ?? "");
-  const script = words.findIndex((word) => /\.ts$/.test(word));
+  const script = words.findIndex((word) => word.endsWith(".ts"));
   if (script === -1) return NAMES[program] ?? program;
   // What follows the script says which of several such processes it is; a long word is data, not a name.
   const rest = words.slice(script + 1).filter((word) => word !== "" && word.length < 40);

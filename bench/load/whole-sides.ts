@@ -190,9 +190,9 @@ export async function peerSide({ sink, tenants, isSigned, withHistory }: PeerSid
   };
 }
 
-/** A server that, like ClickHouse, confirms what the operating system has and does not wait for the disk. */
+/** A server that answers an insert when it is on disk, as Waybill's event store does. */
 async function historyTable(): Promise<{ readonly server: PostgresServer; readonly pid: number }> {
-  const server = await createPostgres();
+  const server = await createPostgres({ isDurable: true });
   const sql = new SQL(server.url, { max: 1 });
   await sql`CREATE TABLE events (id bigserial PRIMARY KEY, tenant_id text NOT NULL, job_id uuid NOT NULL,
     type text NOT NULL, result jsonb NOT NULL, at timestamptz NOT NULL DEFAULT now())`;

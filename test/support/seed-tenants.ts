@@ -68,7 +68,7 @@ export async function seedTenants(
       await db.insert(keys).values(part.map((tenant) => keyRow(tenant, createdAt)));
       const templated = part.flatMap(({ id, template }) => (template === undefined ? [] : [templateRow(id, template)]));
       if (templated.length > 0) await db.insert(templates).values(templated);
-      const own = part.filter(({ smtpUrl, dkimKeyPem }) => smtpUrl !== undefined || dkimKeyPem !== undefined);
+      const own = part.filter(hasSender);
       if (own.length === 0) continue;
       await db.insert(domains).values(own.map((tenant) => domainRow(tenant, vault, createdAt)));
       await db.insert(credentials).values(own.map((tenant) => credentialRow(tenant, vault)));
@@ -79,14 +79,20 @@ export async function seedTenants(
   }
 }
 
-function tenantRow({ id, plan = "load", smtpUrl }: SeedTenant, shards: number, createdAt: Date) {
+/** Whether it sends from its own domain, through its own mail server or the platform's. */
+function hasSender({ smtpUrl, dkimKeyPem }: SeedTenant): boolean {
+  return smtpUrl !== undefined || dkimKeyPem !== undefined;
+}
+
+function tenantRow(tenant: SeedTenant, shards: number, createdAt: Date) {
+  const { id, plan = "load" } = tenant;
   return {
     id,
     name: id,
     plan,
     channels: ["email" as const],
     permissions: ["allow_raw_html" as const],
-    allowCustom: smtpUrl === undefined ? [] : ["email" as const],
+    allowCustom: hasSender(tenant) ? ["email" as const] : [],
     tokens: 0,
     shard: tenantShard(id, shards),
     version: 1,
