@@ -1,5 +1,6 @@
 import type { Telemetry } from "../../src/core/telemetry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
+import { tenantShard } from "../../src/registry/tenant-shard.ts";
 
 export const JOURNAL_SHARDS = 16;
 
@@ -42,7 +43,7 @@ export const TEMPLATE_SEND_BODY = JSON.stringify({
 export function benchTenants(count: number): readonly Tenant[] {
   return Array.from({ length: count }, (_, i) => ({
     tenantId: `bench-${i}`,
-    shard: i % JOURNAL_SHARDS,
+    shard: tenantShard(`bench-${i}`, JOURNAL_SHARDS),
     name: `Bench ${i}`,
     plan: { name: "bench", requestsPerMinute: 1_000_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
     channels: new Set(["email"] as const),

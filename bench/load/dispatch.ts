@@ -9,7 +9,7 @@ import { benchTenants, noTelemetry, SEND_PAYLOAD } from "./bench-world.ts";
 import { startChild } from "./child.ts";
 import { round } from "./latency.ts";
 
-const TENANTS = 50;
+export const DISPATCH_TENANTS = 50;
 
 export interface DispatchTarget {
   readonly name: string;
@@ -36,11 +36,17 @@ export async function dispatchTargets(): Promise<{ targets: readonly DispatchTar
   const waybill: DispatchTarget = {
     name: "waybill",
     async round(jobs) {
+      await redis.client.flushall();
       await fillWaybill(redis, jobs);
-      return drain(redis, jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(TENANTS)]);
+      return drainWaybill(redis, jobs);
     },
   };
   return { targets: [waybill, bullmq(50), bullmq(100), bullmq(200)], stop: () => redis.stop() };
+}
+
+/** Delivers so many of the queued jobs to a channel that does nothing. */
+export function drainWaybill(redis: RedisServer, jobs: number): Promise<DispatchRound> {
+  return drain(redis, jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(DISPATCH_TENANTS)]);
 }
 
 async function drain(
@@ -56,16 +62,16 @@ async function drain(
   return { perSecond: Math.round((jobs * 1000) / Number(child.firstLine)), redisMicros };
 }
 
-async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
-  await redis.client.flushall();
+/** Queues so many jobs of the bench's tenants. */
+export async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
   const address = { kind: "url", url: redis.url } as const;
   const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
   await journal.start();
-  const tenants = benchTenants(TENANTS);
+  const tenants = benchTenants(DISPATCH_TENANTS);
   const ids = new JobIds(systemClock, systemRandom);
   let accepts: Promise<unknown>[] = [];
   for (let i = 0; i < jobs; i += 1) {
-    const tenant = tenants[i % TENANTS];
+    const tenant = tenants[i % DISPATCH_TENANTS];
     if (tenant === undefined) continue;
     const recipient = "ann.example@customer.example.com";
     const job = { jobId: ids.next(), channel: "email", recipient, payload: SEND_PAYLOAD, idempotency: null } as const;

@@ -1,0 +1,103 @@
+import { firstEventIdAt } from "../../src/core/event.ts";
+import type { LedgerRow } from "../../src/core/ledger.ts";
+import { eventIdAt, ledgerRow } from "../../test/ledger/ledger-rows.ts";
+import { startChdb, type TestLedger } from "../../test/support/chdb-ledger.ts";
+import { type LatencySummary, round, summarise } from "./latency.ts";
+import { fillEvents, type Span, spanOf } from "./ledger-data.ts";
+
+export interface HistoryReport {
+  readonly days: number;
+  readonly events: number;
+  /** Events a second through the recorder's own writer, in batches of a thousand. */
+  readonly recordedPerSecond: number;
+  /** CPU of this process, engine included, for each of them. */
+  readonly recordMicros: number;
+  /** A tenant's page of 100 out of all its days. */
+  readonly pageMs: LatencySummary;
+}
+
+export interface HistoryLoad {
+  readonly days: readonly number[];
+  readonly eventsPerDay: number;
+  readonly rounds: number;
+}
+
+const BATCH = 1_000;
+const BATCHES = 10;
+const PAGES = 30;
+const PAGE = 100;
+const ASKED = ["t1", "t30", "t700"] as const;
+
+/** Recording and reading beside a short and a long history, in turns. */
+export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad): Promise<readonly HistoryReport[]> {
+  const engine = await startChdb();
+  try {
+    const histories: History[] = [];
+    for (const count of days) {
+      const name = `history_${count}`;
+      const ledger = await engine.ledger(name, "process");
+      const span = spanOf(count);
+      const events = await fillEvents(ledger.writing, name, eventsPerDay * count, span);
+      histories.push({ days: count, ledger, span, events, perSecond: [], micros: [], pagesMs: [] });
+    }
+    for (let i = 0; i < rounds; i += 1) {
+      for (const history of histories) {
+        await recordSome(history, i);
+        await readSome(history, i);
+      }
+    }
+    return histories.map(({ days: count, events, perSecond, micros, pagesMs }) => ({
+      days: count,
+      events,
+      recordedPerSecond: round(meanOf(perSecond), 0),
+      recordMicros: round(meanOf(micros), 1),
+      pageMs: summarise(pagesMs),
+    }));
+  } finally {
+    await engine.stop();
+  }
+}
+
+interface History {
+  readonly days: number;
+  readonly ledger: TestLedger;
+  readonly span: Span;
+  readonly events: number;
+  readonly perSecond: number[];
+  readonly micros: number[];
+  readonly pagesMs: number[];
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+async function recordSome({ ledger, perSecond, micros }: History, turn: number): Promise<void> {
+  const begunMs = performance.now();
+  const cpu = process.cpuUsage();
+  for (let at = 0; at < BATCHES; at += 1) {
+    const first = (turn * BATCHES + at) * BATCH;
+    const rows = Array.from({ length: BATCH }, (_, n): LedgerRow => {
+      const finished = { status: "success", attempts: 1, result: {} } as const;
+      return ledgerRow(eventIdAt(first + n), { tenantId: `t${n % 200}`, type: "sent", finished });
+    });
+    await ledger.writer.write(`bench:${first}`, rows);
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  perSecond.push((BATCHES * BATCH * 1000) / (performance.now() - begunMs));
+  micros.push((user + system) / (BATCHES * BATCH));
+}
+
+async function readSome({ ledger, span, pagesMs }: History, turn: number): Promise<void> {
+  const from = firstEventIdAt(span.startMs);
+  const to = firstEventIdAt(span.startMs + span.lengthMs);
+  for (let at = 0; at < PAGES; at += 1) {
+    const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
+    // Another place every time, so that no page is read twice.
+    const end = Math.round(to - ((turn * PAGES + at) / 1000) * (to - from));
+    const query = { tenantId, fromEventId: from, toEventId: end, channel: null, type: null, limit: PAGE };
+    const begunMs = performance.now();
+    await ledger.reader.page(query);
+    pagesMs.push(performance.now() - begunMs);
+  }
+}
