@@ -14,6 +14,9 @@ export interface HistoryReport {
   readonly recordMicros: number;
   /** A tenant's page of 100 out of all its days. */
   readonly pageMs: LatencySummary;
+  /** On disk for each event, in the tables of events; for each job in that of jobs' last states. */
+  readonly bytesPerEvent: number;
+  readonly bytesPerJob: number;
 }
 
 export interface HistoryLoad {
@@ -46,13 +49,7 @@ export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad
         await readSome(history, i);
       }
     }
-    return histories.map(({ days: count, events, perSecond, micros, pagesMs }) => ({
-      days: count,
-      events,
-      recordedPerSecond: round(meanOf(perSecond), 0),
-      recordMicros: round(meanOf(micros), 1),
-      pageMs: summarise(pagesMs),
-    }));
+    return await Promise.all(histories.map(reportOf));
   } finally {
     await engine.stop();
   }
@@ -66,6 +63,25 @@ interface History {
   readonly perSecond: number[];
   readonly micros: number[];
   readonly pagesMs: number[];
+}
+
+async function reportOf({ days, ledger, events, perSecond, micros, pagesMs }: History): Promise<HistoryReport> {
+  const { database } = ledger.target;
+  const parts = await ledger.reading.rows(
+    `SELECT table, sum(bytes_on_disk), sum(rows) FROM system.parts WHERE database = '${database}' AND active GROUP BY table`,
+  );
+  const sizeOf = (wanted: (table: string) => boolean) =>
+    parts.reduce((sum, [table, bytes]) => sum + (wanted(String(table)) ? Number(bytes) : 0), 0);
+  const rowsOf = (table: string) => Number(parts.find(([name]) => name === table)?.[2] ?? 0);
+  return {
+    days,
+    events,
+    recordedPerSecond: round(meanOf(perSecond), 0),
+    recordMicros: round(meanOf(micros), 1),
+    pageMs: summarise(pagesMs),
+    bytesPerEvent: round(sizeOf((table) => table !== "jobs") / rowsOf("events"), 1),
+    bytesPerJob: round(sizeOf((table) => table === "jobs") / rowsOf("jobs"), 1),
+  };
 }
 
 function meanOf(values: readonly number[]): number {

@@ -1,5 +1,5 @@
-import { processTrees } from "./processes.ts";
 import { usedBytes } from "./bench-redis.ts";
+import { processTrees } from "./processes.ts";
 import type { RunningSide } from "./whole-sides.ts";
 
 /** Memory of a side at one moment, in bytes. */

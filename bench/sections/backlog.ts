@@ -1,6 +1,6 @@
 import { type BacklogRound, measureBacklog } from "../load/backlog.ts";
 import { measureHistory } from "../load/history.ts";
-import { median } from "../load/latency.ts";
+import { median, round } from "../load/latency.ts";
 import { describeRatios, ratiosOf } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
@@ -30,13 +30,14 @@ export async function backlog({ rounds, seconds, smoke }: SectionOptions): Promi
       "recorded/s": one.recordedPerSecond,
       "CPU µs an event": one.recordMicros,
       "page of 100, p50 / p99, ms": `${pageMs.p50} / ${pageMs.p99}`,
+      "bytes an event / a job": `${one.bytesPerEvent} / ${one.bytesPerJob}`,
     })),
   );
   return { queued, queue: { ...queue, rounds: Object.fromEntries(queue.rounds) }, ratios, history };
 }
 
 function queueRow(queued: number, all: readonly BacklogRound[]) {
-  const medianOf = (value: (one: BacklogRound) => number) => median(all.map(value));
+  const medianOf = (value: (one: BacklogRound) => number) => round(median(all.map(value)), 1);
   return {
     queued,
     "accepted/s": medianOf((one) => one.acceptedPerSecond),

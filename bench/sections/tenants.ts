@@ -1,6 +1,6 @@
 import { postfixMissing } from "../../test/support/postfix.ts";
 import { type Burst, burst } from "../load/burst.ts";
-import { median } from "../load/latency.ts";
+import { median, round } from "../load/latency.ts";
 import { startSmtpSink } from "../load/smtp-sink.ts";
 import { type Side, waybillSide } from "../load/whole-sides.ts";
 import { describeRatios, ratiosOf } from "./ratios.ts";
@@ -47,13 +47,13 @@ export async function tenants({ rounds, smoke }: SectionOptions): Promise<unknow
 }
 
 function rowOf(tenants: number, met: "first" | "known", of: ReadonlyMap<number, readonly Burst[]>) {
-  const all = of.get(tenants) ?? [];
+  const medianOf = (value: (one: Burst) => number) => round(median((of.get(tenants) ?? []).map(value)), 1);
   return {
     tenants,
     "to the process": met === "first" ? "met for the first time" : "known",
-    "mails/s, end to end": median(all.map((one) => one.perSecond)),
-    "accepted/s": median(all.map((one) => one.acceptedPerSecond)),
-    "accept p99, ms": median(all.map((one) => one.acceptMs.p99)),
-    "Redis CPU µs": median(all.map((one) => one.redisMicros)),
+    "mails/s, end to end": medianOf((one) => one.perSecond),
+    "accepted/s": medianOf((one) => one.acceptedPerSecond),
+    "accept p99, ms": medianOf((one) => one.acceptMs.p99),
+    "Redis CPU µs": medianOf((one) => one.redisMicros),
   };
 }

@@ -89,7 +89,7 @@ async function oneBurst(side: Side, sink: SmtpSink, mails: number): Promise<Burs
 }
 
 function burstRow(side: string, all: readonly Burst[]): Record<string, string | number> {
-  const medianOf = (value: (one: Burst) => number) => median(all.map(value));
+  const medianOf = (value: (one: Burst) => number) => round(median(all.map(value)), 1);
   return {
     side,
     "mails/s, end to end": medianOf((one) => one.perSecond),
