@@ -8,13 +8,15 @@ import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 import { expectWithin } from "./bounds.ts";
 import { startCountingSink } from "./counting-sink.ts";
-import { redisUseOf } from "./redis-use.ts";
+import { type RedisUse, redisUseOf } from "./redis-use.ts";
 
 const SHARDS = 16;
 /** So many that every shard has some. */
 const TENANTS = 96;
 const MAILS = 800;
 const AT_A_TIME = 32;
+/** Long enough for each of what a process does every half second to be done some times. */
+const REST_MS = 2_000;
 
 test("the process as it starts spends no more calls and inserts on a mail than it has to", async () => {
   const undo = new Undo();
@@ -36,15 +38,21 @@ test("the process as it starts spends no more calls and inserts on a mail than i
         expect(answer.status).toBe(202);
       }
     };
+    const atRest = await rateOf(redis, () => Bun.sleep(REST_MS));
+    expectWithin("at rest: script calls a second", atRest.scripts);
+    expectWithin("at rest: Redis commands a second", atRest.commands);
+
     const begunMs = performance.now();
     const use = await redisUseOf(redis, async () => {
       await Promise.all(Array.from({ length: AT_A_TIME }, sendSome));
       await eventually("all mails are handed over", () => sink.messages >= MAILS, 25_000);
       await eventually("their history is whole", async () => (await recorded(waybill)) >= MAILS, 25_000);
     });
-    expectWithin("whole: script calls a job", use.scripts / MAILS);
-    expectWithin("whole: Redis commands a job", use.commands / MAILS);
-    expectWithin("whole: bytes appended a job", use.appended / MAILS);
+    const burstSeconds = (performance.now() - begunMs) / 1000;
+    // Less what goes on at rest: a slower machine has more of that beside each mail.
+    expectWithin("whole: script calls a job", (use.scripts - burstSeconds * atRest.scripts) / MAILS);
+    expectWithin("whole: Redis commands a job", (use.commands - burstSeconds * atRest.commands) / MAILS);
+    expectWithin("whole: bytes appended a job", (use.appended - burstSeconds * atRest.appended) / MAILS);
     redis.disconnect();
     expect(await waybill.stop()).toBe(0);
     // A slower machine makes fewer inserts a second, not more: they wait for company for a fixed time.
@@ -57,6 +65,14 @@ test("the process as it starts spends no more calls and inserts on a mail than i
     await undo.run();
   }
 }, 60_000);
+
+/** What Redis is asked a second while `work` runs. */
+async function rateOf(redis: Redis, work: () => Promise<unknown>): Promise<RedisUse> {
+  const begunMs = performance.now();
+  const use = await redisUseOf(redis, work);
+  const seconds = (performance.now() - begunMs) / 1000;
+  return { scripts: use.scripts / seconds, commands: use.commands / seconds, appended: use.appended / seconds };
+}
 
 async function recorded(waybill: Waybill): Promise<number> {
   const text = await (await fetch(`${waybill.url}/metrics`)).text();
