@@ -9,17 +9,24 @@ export const FIGURES = {
   micros: {
     /** `accept`, server CPU. */
     api: 38,
+    /** `webhook`, ten statuses a body, server CPU: a later report of a message. */
+    report: 13,
     /** `whole`, the dispatcher's process: composing and handing over a small mail, events and settling included. */
     dispatcher: 424,
     /** `whole`, signed, less the above: RSA-2048. */
     dkim: 1_150,
-    /** `recorder` at 1,000 events a second, event store included, for each event. */
-    recorder: 700,
+    /** `backlog`, recorded in batches of a thousand, less the two inserts of each: for each event. */
+    row: 11,
     /** `whole`, Redis CPU: accept, pull, settle and record. */
     redis: 115,
-    /** `webhook`, Redis CPU: a later report of a message. */
+    /** `webhook`, ten statuses a body, Redis CPU. */
     redisReport: 8,
   },
+  /**
+   * `recorder`: inserts a second of a process that has events to record, however many, and what each takes whatever it
+   * holds (cores at 100 events a second / inserts a second), event store included.
+   */
+  inserts: { perSecond: 62, cpuMs: 12 },
   /** Bytes for a message. */
   bytes: {
     /** `backlog`: in Redis while it waits. */
@@ -90,10 +97,10 @@ export function sizeOf(perDay: number): Size {
     meanPerSecond,
     peakPerSecond,
     cores: {
-      api: coresAt(micros.api),
+      api: coresAt(micros.api + (eventsPerMessage - 1) * micros.report),
       dispatcher: coresAt(micros.dispatcher),
       dkim: coresAt(micros.dkim),
-      recorder: coresAt(micros.recorder * eventsPerMessage),
+      recorder: insertCores() / usedAtPeak + coresAt(micros.row * eventsPerMessage),
     },
     redisThread,
     redisMasters: Math.max(1, Math.ceil(redisThread / usedAtPeak)),
@@ -104,16 +111,21 @@ export function sizeOf(perDay: number): Size {
   };
 }
 
+function insertCores(): number {
+  const { perSecond, cpuMs } = FIGURES.inserts;
+  return (perSecond * cpuMs) / 1_000;
+}
+
 /** Messages a second at which each part is at its end, with one core or thread of it wholly used. */
 export function ceilings(): readonly (readonly [part: string, perSecond: number])[] {
   const { micros, eventsPerMessage } = FIGURES;
   const perSecond = (each: number) => Math.round(1_000_000 / each / 100) * 100;
   return [
     ["Redis, one master", perSecond(micros.redis + (eventsPerMessage - 1) * micros.redisReport)],
-    ["API, one process", perSecond(micros.api)],
+    ["API, one process", perSecond(micros.api + (eventsPerMessage - 1) * micros.report)],
     ["dispatcher, one process, unsigned", perSecond(micros.dispatcher)],
     ["dispatcher, one core, signed", perSecond(micros.dispatcher + micros.dkim)],
-    ["recorder and event store, one core", perSecond(micros.recorder * eventsPerMessage)],
+    ["recorder and event store, one core", perSecond((micros.row * eventsPerMessage) / (1 - insertCores()))],
   ];
 }
 
@@ -136,7 +148,7 @@ function tables(): string {
     `| messages a day | ${VOLUMES.map((perDay) => perDay.toLocaleString("en")).join(" | ")} |`,
     `|---|${VOLUMES.map(() => "---|").join("")}`,
     row("a second: mean / peak", (size) => `${shown(size.meanPerSecond)} / ${shown(size.peakPerSecond)}`),
-    row("cores, API", cores("api")),
+    row("cores, API: requests and reports", cores("api")),
     row("cores, dispatcher", cores("dispatcher")),
     row("… and for signing all of it (DKIM)", cores("dkim")),
     row("cores, recorder and event store", cores("recorder")),
@@ -148,7 +160,11 @@ function tables(): string {
     row("event store: disk, one copy", (size) => `${shown(size.eventStoreGiB)} GiB`),
     row("mail at the peak, as small as measured", (size) => `${shown(size.mailMbitPerSecond)} Mbit/s`),
   ];
-  const ends = ["| part | messages/s |", "|---|---|", ...ceilings().map(([part, rate]) => `| ${part} | ${rate} |`)];
+  const ends = [
+    "| part | messages/s |",
+    "|---|---|",
+    ...ceilings().map(([part, rate]) => `| ${part} | ${shown(rate)} |`),
+  ];
   return [...volumes, "", "Where each part ends, alone and wholly used:", "", ...ends].join("\n");
 }
 

@@ -39,6 +39,12 @@ export interface RunningSide {
 
 const WAYBILL_SHARDS = 16;
 
+interface WaybillRun extends RunningSide {
+  readonly home: string;
+  /** Ends the processes and leaves the data folder. */
+  halt(): Promise<void>;
+}
+
 export interface WaybillSideOptions {
   readonly sink: SmtpSink;
   readonly tenants: number;
@@ -68,14 +74,15 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
   const env = { SMTP_URL: sink.url, MASTER_KEY: SEED_MASTER_KEY, LOG_LEVEL: "info", ...settings };
   let filled: string | null = null;
 
-  const run = async (
-    from: string,
-    roles: Readonly<Record<string, string>>,
-  ): Promise<RunningSide & { home: string }> => {
+  const run = async (from: string, roles: Readonly<Record<string, string>>): Promise<WaybillRun> => {
     const home = await mkdtemp(join(tmpdir(), "waybill-home-"));
     await cp(from, home, { recursive: true });
     const server = await startWaybill(home, { ...env, ...roles });
     const redis = new Redis({ path: join(home, "redis/redis.sock"), maxRetriesPerRequest: null });
+    const halt = async () => {
+      redis.disconnect();
+      await server.stop();
+    };
     const sumOf = async (key: string, read: (text: string) => number, command: "hvals" | "xlen") => {
       const keys = Array.from({ length: shards }, (_, shard) => `wb:{s${String(shard).padStart(2, "0")}}:${key}`);
       const replies = await Promise.all(keys.map((each) => redis[command](each)));
@@ -90,9 +97,9 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
       // "<jobs> <bytes>" a tenant; the shard's counter is a number alone.
       unfinished: () => sumOf("load", (text) => Number(/^(\d+) \d+$/.exec(text)?.[1] ?? 0), "hvals"),
       unrecorded: () => sumOf("outbox", Number, "xlen"),
+      halt,
       async stop() {
-        redis.disconnect();
-        await server.stop();
+        await halt();
         await rm(home, { recursive: true, force: true });
       },
     };
@@ -104,11 +111,8 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
       if (filled === null) {
         const api = await run(seed.path, { ROLES: "api" });
         await fill(api);
-        const folder = await mkdtemp(join(tmpdir(), "waybill-filled-"));
-        // Every job is on disk once it is accepted.
-        await cp(api.home, folder, { recursive: true, filter: (path) => !path.endsWith(".sock") });
-        await api.stop();
-        filled = folder;
+        await api.halt();
+        filled = api.home;
       }
       return run(filled, {});
     },

@@ -75,7 +75,16 @@ async function bursting(what: string, sides: readonly Side[], { sink, rounds, ma
     others.map(([name, theirs]) => [name, ratiosOf(ours, theirs, (one) => one.perSecond)]),
   );
   for (const [name, all] of Object.entries(ratios)) console.log(`waybill / ${name}: ${describeRatios(all)}`);
-  return { rounds: Object.fromEntries(runs), ratios };
+  // What a busy machine changes less than rates.
+  const cpuRatios = Object.fromEntries(others.map(([name, theirs]) => [name, ratiosOf(theirs, ours, cpuOf)]));
+  for (const [name, all] of Object.entries(cpuRatios))
+    console.log(`CPU a mail, ${name} / waybill: ${describeRatios(all)}`);
+  return { rounds: Object.fromEntries(runs), ratios, cpuRatios };
+}
+
+/** Of all processes of a side, Redis and history included; driver and mail server are the same for all. */
+function cpuOf({ cpu }: Burst): number {
+  return cpu.reduce((sum, { label, micros }) => sum + (label === "driver" || label === "smtp-sink" ? 0 : micros), 0);
 }
 
 async function oneBurst(side: Side, sink: SmtpSink, mails: number): Promise<Burst> {

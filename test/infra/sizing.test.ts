@@ -18,5 +18,5 @@ test("ten times the messages need ten times the machines", () => {
 test("cores are what the peak takes of them, with headroom", () => {
   const { peakPerSecond, cores } = sizeOf(86_400_000);
   expect(peakPerSecond).toBe(1_000 * ASSUMED.peakFactor);
-  expect(cores.api * ASSUMED.usedAtPeak).toBeCloseTo((peakPerSecond * FIGURES.micros.api) / 1_000_000);
+  expect(cores.dispatcher * ASSUMED.usedAtPeak).toBeCloseTo((peakPerSecond * FIGURES.micros.dispatcher) / 1_000_000);
 });
