@@ -1,10 +1,9 @@
 /**
  * `npm run bench` measures Waybill beside what one would build instead, prints a table and writes it as JSON.
  *
- *   npm run bench -- [section ...] [--rounds N] [--seconds N] [--smoke] [--json FILE]
+ *   npm run bench -- [section ...] [--rounds N] [--seconds N] [--minutes N] [--smoke] [--json FILE]
  *
- * Without sections: all of them but `neighbours`, which takes minutes, and `ledger`, which fills tens of millions of events
- * first.
+ * Without sections: all of them but those that take minutes: `tenants`, `backlog`, `memory`, `neighbours` and `ledger`.
  *
  * Variants take turns within one run, each round in a fresh process on the same Redis with the same durability
  * (append-only file, `appendfsync always`); a ratio is the median of the rounds' own ratios. The machine's cores are
@@ -13,15 +12,18 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { accept } from "./sections/accept.ts";
+import { backlog } from "./sections/backlog.ts";
 import { chat } from "./sections/chat.ts";
 import { dispatch } from "./sections/dispatch.ts";
 import { ledger } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
+import { memory } from "./sections/memory.ts";
 import { micro } from "./sections/micro.ts";
 import { neighbours } from "./sections/neighbours.ts";
 import { recorder } from "./sections/recorder.ts";
 import type { Section } from "./sections/section.ts";
 import { sign } from "./sections/sign.ts";
+import { tenants } from "./sections/tenants.ts";
 import { webhook } from "./sections/webhook.ts";
 import { whole } from "./sections/whole.ts";
 
@@ -35,10 +37,13 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   sign,
   webhook,
   recorder,
+  tenants,
+  backlog,
+  memory,
   neighbours,
   ledger,
 };
-const ONLY_WHEN_NAMED: readonly string[] = ["neighbours", "ledger"];
+const ONLY_WHEN_NAMED: readonly string[] = ["tenants", "backlog", "memory", "neighbours", "ledger"];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -47,6 +52,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: "string", default: "5" },
     jobs: { type: "string", default: "60000" },
     rate: { type: "string", default: "500" },
+    minutes: { type: "string", default: "5" },
     smoke: { type: "boolean", default: false },
     json: { type: "string", default: "bench-results.json" },
   },
@@ -56,6 +62,7 @@ const rounds = smoke ? 1 : Number(values.rounds);
 const seconds = smoke ? 1 : Number(values.seconds);
 const jobs = smoke ? 3000 : Number(values.jobs);
 const rate = smoke ? 50 : Number(values.rate);
+const minutes = Number(values.minutes);
 
 const results: Record<string, unknown> = {
   at: new Date().toISOString(),
@@ -68,7 +75,7 @@ const results: Record<string, unknown> = {
 
 for (const [name, section] of Object.entries(SECTIONS)) {
   const isChosen = positionals.length === 0 ? smoke || !ONLY_WHEN_NAMED.includes(name) : positionals.includes(name);
-  if (isChosen) results[name] = await section({ rounds, seconds, jobs, rate, smoke });
+  if (isChosen) results[name] = await section({ rounds, seconds, jobs, rate, minutes, smoke });
 }
 await Bun.write(values.json, `${JSON.stringify(results, null, 2)}\n`);
 console.log(`\nwritten to ${values.json}`);

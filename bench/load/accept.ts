@@ -1,7 +1,7 @@
 import { createTenants } from "../../test/support/load.ts";
 import type { RedisServer } from "../../test/support/redis.ts";
 import { startWaybill, temporaryHome } from "../../test/support/waybill.ts";
-import { startBenchRedis, usedBytes } from "./bench-redis.ts";
+import { redisCpuMs, startBenchRedis, usedBytes } from "./bench-redis.ts";
 import { SEND_BODY } from "./bench-world.ts";
 import { cpuMsOf, startChild } from "./child.ts";
 import { drive, type LoadResult } from "./driver.ts";
@@ -11,6 +11,8 @@ const TENANTS = 50;
 export interface AcceptRound extends LoadResult {
   /** CPU of the server process for a request, in microseconds; Redis and the driver not counted. */
   readonly serverMicros: number;
+  /** CPU of Redis for a request, in microseconds. */
+  readonly redisMicros: number;
   /** Growth of Redis's memory for a job that waits; null where nothing is queued. */
   readonly bytesPerJob: number | null;
 }
@@ -23,19 +25,20 @@ export interface AcceptLoad {
 }
 
 export interface AcceptTarget {
-  readonly name: "waybill" | "bullmq" | "plain";
+  readonly name: "waybill" | "lean" | "bullmq" | "plain";
   round(load: AcceptLoad): Promise<AcceptRound>;
 }
 
-/** The same request against three servers, each round in a fresh process on an empty, durable Redis. */
+/** The same request against four servers, each round in a fresh process on an empty, durable Redis. */
 export async function acceptTargets(): Promise<{ targets: readonly AcceptTarget[]; stop(): Promise<void> }> {
   const redis = await startBenchRedis();
   const home = await temporaryHome();
   const keys = Array.from({ length: TENANTS }, (_, i) => `key-${i}`);
-  const baseline = (name: "bullmq" | "plain", args: readonly string[]): AcceptTarget => ({
+  const other = (name: "lean" | "bullmq" | "plain", args: readonly string[]): AcceptTarget => ({
     name,
     async round(load) {
-      const child = await startChild(`bench/baseline/${name}-server.ts`, [...args, keys.join(",")]);
+      const folder = name === "lean" ? "load" : "baseline";
+      const child = await startChild(`bench/${folder}/${name}-server.ts`, [...args, keys.join(",")]);
       const result = await measure({ redis, url: child.firstLine, pid: child.pid, keys, ...load });
       await child.stop();
       return name === "plain" ? { ...result, bytesPerJob: null } : result;
@@ -54,7 +57,7 @@ export async function acceptTargets(): Promise<{ targets: readonly AcceptTarget[
   };
   let tenantKeys: readonly string[] | null = null;
   return {
-    targets: [waybill, baseline("bullmq", [redis.url]), baseline("plain", [])],
+    targets: [waybill, other("lean", [redis.url]), other("bullmq", [redis.url]), other("plain", [])],
     async stop() {
       await redis.stop();
       await home.remove();
@@ -79,10 +82,13 @@ async function measure({ redis, url, pid, keys, connections, seconds, rate }: Me
   await redis.client.flushall();
   const bytesBefore = await usedBytes(redis);
   const cpuBefore = await cpuMsOf(pid);
+  const redisBefore = await redisCpuMs(redis.client);
   const result = await drive({ ...load, ...timing });
-  const cpuAfter = await cpuMsOf(pid);
+  const serverMs = (await cpuMsOf(pid)) - cpuBefore;
+  const redisMs = (await redisCpuMs(redis.client)) - redisBefore;
   const queued = (result.accepted * (timing.seconds + timing.warmUpSeconds)) / timing.seconds;
   const bytesPerJob = Math.round(((await usedBytes(redis)) - bytesBefore) / queued);
   await redis.client.flushall();
-  return { ...result, serverMicros: Math.round(((cpuAfter - cpuBefore) * 1000) / queued), bytesPerJob };
+  const micros = (ms: number) => Math.round((ms * 1000) / queued);
+  return { ...result, serverMicros: micros(serverMs), redisMicros: micros(redisMs), bytesPerJob };
 }

@@ -1,3 +1,4 @@
+import type { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../test/support/redis.ts";
 
 /** The Redis that all variants share: append-only, `appendfsync always`. */
@@ -5,7 +6,21 @@ export function startBenchRedis(): Promise<RedisServer> {
   return startRedis(["--hash-max-listpack-entries", "256", "--hash-max-listpack-value", "256"]);
 }
 
-export async function usedBytes(redis: RedisServer): Promise<number> {
-  const info = await redis.client.info("memory");
-  return Number(/used_memory:(\d+)/.exec(info)?.[1] ?? Number.NaN);
+export async function usedBytes({ client }: Pick<RedisServer, "client">): Promise<number> {
+  return figureOf(await client.info("memory"), "used_memory");
+}
+
+/** CPU time that it has used, in milliseconds, by its own account: its only thread's, fsync included. */
+export async function redisCpuMs(client: Redis): Promise<number> {
+  const text = await client.info("cpu");
+  return (figureOf(text, "used_cpu_sys") + figureOf(text, "used_cpu_user")) * 1000;
+}
+
+/** Bytes of its append-only file. */
+export async function appendedBytes(client: Redis): Promise<number> {
+  return figureOf(await client.info("persistence"), "aof_current_size");
+}
+
+function figureOf(text: string, name: string): number {
+  return Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(text)?.[1] ?? Number.NaN);
 }

@@ -1,5 +1,6 @@
 import type { Telemetry } from "../../src/core/telemetry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
+import { tenantShard } from "../../src/registry/tenant-shard.ts";
 
 export const JOURNAL_SHARDS = 16;
 
@@ -21,10 +22,28 @@ export const SEND_PAYLOAD = JSON.stringify({
   data: { name: "Ann", order: "4711", day: "on Tuesday" },
 });
 
+/** A small template mail, as both sides store it, and a send of it: `%n%` differs from one request to the next. */
+export const MAIL_TEMPLATE = {
+  slug: "shipped",
+  subject: "Your order {{.order}} is on its way",
+  html:
+    "<h1>On its way</h1><p>Hello {{.name}}, your order {{.order}} has left us and arrives {{.day}}.</p>" +
+    "<p>Thank you for shopping with us.</p>",
+  text:
+    "On its way\n\nHello {{.name}}, your order {{.order}} has left us and arrives {{.day}}.\n\n" +
+    "Thank you for shopping with us.",
+} as const;
+export const TEMPLATE_SEND_BODY = JSON.stringify({
+  to_address: "ann.%n%@customer.example.com",
+  to_name: "Ann Example",
+  template_id: MAIL_TEMPLATE.slug,
+  data: { name: "Ann", order: "47%n%", day: "on Tuesday" },
+});
+
 export function benchTenants(count: number): readonly Tenant[] {
   return Array.from({ length: count }, (_, i) => ({
     tenantId: `bench-${i}`,
-    shard: i % JOURNAL_SHARDS,
+    shard: tenantShard(`bench-${i}`, JOURNAL_SHARDS),
     name: `Bench ${i}`,
     plan: { name: "bench", requestsPerMinute: 1_000_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
     channels: new Set(["email"] as const),

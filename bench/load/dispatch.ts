@@ -4,16 +4,23 @@ import { RedisJournal } from "../../src/journal/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import type { RedisServer } from "../../test/support/redis.ts";
-import { startBenchRedis } from "./bench-redis.ts";
+import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
 import { benchTenants, noTelemetry, SEND_PAYLOAD } from "./bench-world.ts";
 import { startChild } from "./child.ts";
+import { round } from "./latency.ts";
 
-const TENANTS = 50;
+export const DISPATCH_TENANTS = 50;
 
 export interface DispatchTarget {
   readonly name: string;
+  round(jobs: number): Promise<DispatchRound>;
+}
+
+export interface DispatchRound {
   /** Jobs a second, from the worker's start (its connection and, for Waybill, its leases included) to the last job. */
-  round(jobs: number): Promise<number>;
+  readonly perSecond: number;
+  /** CPU of Redis for a job, in microseconds. */
+  readonly redisMicros: number;
 }
 
 /** Queued jobs and a worker that does nothing with them, each round in a fresh process on the same durable Redis. */
@@ -23,35 +30,48 @@ export async function dispatchTargets(): Promise<{ targets: readonly DispatchTar
     name: `bullmq, concurrency ${concurrency}`,
     async round(jobs) {
       await fillBullmq(redis, jobs);
-      return rateOf(jobs, "bench/baseline/bullmq-worker.ts", [redis.url, String(concurrency), String(jobs)]);
+      return drain(redis, jobs, "bench/baseline/bullmq-worker.ts", [redis.url, String(concurrency), String(jobs)]);
     },
   });
   const waybill: DispatchTarget = {
     name: "waybill",
     async round(jobs) {
+      await redis.client.flushall();
       await fillWaybill(redis, jobs);
-      return rateOf(jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(TENANTS)]);
+      return drainWaybill(redis, jobs);
     },
   };
   return { targets: [waybill, bullmq(50), bullmq(100), bullmq(200)], stop: () => redis.stop() };
 }
 
-async function rateOf(jobs: number, script: string, args: readonly string[]): Promise<number> {
-  const child = await startChild(script, args);
-  await child.stop();
-  return Math.round((jobs * 1000) / Number(child.firstLine));
+/** Delivers so many of the queued jobs to a channel that does nothing. */
+export function drainWaybill(redis: RedisServer, jobs: number): Promise<DispatchRound> {
+  return drain(redis, jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(DISPATCH_TENANTS)]);
 }
 
-async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
-  await redis.client.flushall();
+async function drain(
+  redis: RedisServer,
+  jobs: number,
+  script: string,
+  args: readonly string[],
+): Promise<DispatchRound> {
+  const before = await redisCpuMs(redis.client);
+  const child = await startChild(script, args);
+  await child.stop();
+  const redisMicros = round((((await redisCpuMs(redis.client)) - before) * 1000) / jobs, 1);
+  return { perSecond: Math.round((jobs * 1000) / Number(child.firstLine)), redisMicros };
+}
+
+/** Queues so many jobs of the bench's tenants. */
+export async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
   const address = { kind: "url", url: redis.url } as const;
   const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
   await journal.start();
-  const tenants = benchTenants(TENANTS);
+  const tenants = benchTenants(DISPATCH_TENANTS);
   const ids = new JobIds(systemClock, systemRandom);
   let accepts: Promise<unknown>[] = [];
   for (let i = 0; i < jobs; i += 1) {
-    const tenant = tenants[i % TENANTS];
+    const tenant = tenants[i % DISPATCH_TENANTS];
     if (tenant === undefined) continue;
     const recipient = "ann.example@customer.example.com";
     const job = { jobId: ids.next(), channel: "email", recipient, payload: SEND_PAYLOAD, idempotency: null } as const;

@@ -1,5 +1,5 @@
 /**
- * The load driver, a process of its own: `bun bench/load/driver.ts '<Load as JSON>'` prints a `LoadResult` as JSON.
+ * The load driver, a process of its own: `bun bench/load/driver.ts` reads a `Load` as JSON and prints a `LoadResult` as JSON.
  *
  * It speaks HTTP/1.1 over plain sockets with prepared requests, so that it takes as little of the shared cores as it can.
  * With a rate the loop is open: a request is due at its time whether or not earlier ones were answered, and its latency
@@ -11,6 +11,7 @@ export interface Load {
   readonly host: string;
   readonly port: number;
   readonly path: string;
+  /** `%n%` stands for one of `VARIANTS` numbers, so that no two requests in a row ask for the same. */
   readonly body: string;
   /** Requests take turns with them. */
   readonly apiKeys: readonly string[];
@@ -20,6 +21,8 @@ export interface Load {
   readonly rate: number | null;
   /** Not counted, at the beginning. */
   readonly warmUpSeconds: number;
+  /** Ends after so many requests are answered, however long that takes; without a rate, and nothing is left uncounted. */
+  readonly requests?: number;
 }
 
 export interface LoadResult {
@@ -27,7 +30,13 @@ export interface LoadResult {
   readonly refused: number;
   readonly perSecond: number;
   readonly latencyMs: LatencySummary;
+  /** When the first request was sent, on the clock of `Date.now`. */
+  readonly startedAtMs: number;
+  /** CPU time of the driver. */
+  readonly cpuMs: number;
 }
+
+const VARIANTS = 1_000;
 
 class Connection {
   private socket: Bun.Socket<undefined> | null = null;
@@ -96,12 +105,16 @@ class Run {
   private unanswered = 0;
 
   constructor(private readonly load: Load) {
-    this.requests = load.apiKeys.map((key) =>
-      new TextEncoder().encode(
-        `POST ${load.path} HTTP/1.1\r\nHost: ${load.host}:${load.port}\r\nX-API-Key: ${key}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
-      ),
-    );
+    const variants = load.body.includes("%n%") ? VARIANTS : 1;
+    const count = Math.ceil(Math.max(load.apiKeys.length, variants) / load.apiKeys.length) * load.apiKeys.length;
+    this.requests = Array.from({ length: count }, (_, i) => {
+      const body = load.body.replaceAll("%n%", String(i % variants).padStart(4, "0"));
+      return new TextEncoder().encode(
+        `POST ${load.path} HTTP/1.1\r\nHost: ${load.host}:${load.port}\r\n` +
+          `X-API-Key: ${load.apiKeys[i % load.apiKeys.length]}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+    });
     this.connections = Array.from({ length: load.connections }, () => new Connection(this));
   }
 
@@ -109,15 +122,26 @@ class Run {
     const { host, port, seconds, warmUpSeconds, rate } = this.load;
     for (const connection of this.connections) await connection.open(host, port);
     this.startedMs = performance.now();
+    const startedAtMs = Date.now();
+    const { requests } = this.load;
     this.countFromMs = this.startedMs + warmUpSeconds * 1000;
-    this.endMs = this.countFromMs + seconds * 1000;
+    this.endMs = requests === undefined ? this.countFromMs + seconds * 1000 : Number.POSITIVE_INFINITY;
     if (rate === null) for (const connection of this.connections) this.sendOn(connection, performance.now());
     else this.free.push(...this.connections);
     if (rate !== null) await this.sendAtRate(rate);
     while (performance.now() < this.endMs || this.unanswered > 0) await Bun.sleep(5);
     for (const connection of this.connections) connection.close();
-    const perSecond = Math.round(this.accepted / seconds);
-    return { accepted: this.accepted, refused: this.refused, perSecond, latencyMs: summarise(this.latenciesMs) };
+    const lastedSeconds = requests === undefined ? seconds : (this.endMs - this.startedMs) / 1000;
+    const perSecond = Math.round(this.accepted / lastedSeconds);
+    const { user, system } = process.cpuUsage();
+    return {
+      accepted: this.accepted,
+      refused: this.refused,
+      perSecond,
+      latencyMs: summarise(this.latenciesMs),
+      startedAtMs,
+      cpuMs: (user + system) / 1000,
+    };
   }
 
   answered(connection: Connection, status: string, dueAtMs: number): void {
@@ -127,6 +151,7 @@ class Run {
       if (status === "202") this.accepted += 1;
       else this.refused += 1;
       this.latenciesMs.push(nowMs - dueAtMs);
+      if (this.latenciesMs.length === this.load.requests) this.endMs = nowMs;
     }
     if (this.load.rate !== null) this.free.push(connection);
     else if (nowMs < this.endMs) this.sendOn(connection, nowMs);
@@ -137,8 +162,9 @@ class Run {
   }
 
   private sendOn(connection: Connection, dueAtMs: number): void {
-    const request = this.requests[this.next++ % this.requests.length];
-    if (request === undefined) return;
+    const request = this.requests[this.next % this.requests.length];
+    if (request === undefined || this.next === this.load.requests) return;
+    this.next += 1;
     this.unanswered += 1;
     connection.send(request, dueAtMs);
   }
@@ -164,7 +190,9 @@ class Run {
 
 /** Runs a load in a process of its own. */
 export async function drive(load: Load): Promise<LoadResult> {
-  const child = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(load)], {
+  const child = Bun.spawn([process.execPath, import.meta.path], {
+    // Thousands of keys are more than an argument may have.
+    stdin: new Blob([JSON.stringify(load)]),
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -176,10 +204,10 @@ export async function drive(load: Load): Promise<LoadResult> {
 
 if (import.meta.main) {
   // `drive` passes a load of this form.
-  const load = JSON.parse(process.argv[2] ?? "{}") as Load;
+  const load = JSON.parse(await Bun.stdin.text()) as Load;
   console.log(JSON.stringify(await new Run(load).result()));
 }
 
-export function describeLatency({ p50, p99 }: LatencySummary): string {
+export function describeLatency({ p50, p99 }: Pick<LatencySummary, "p50" | "p99">): string {
   return `${round(p50)} / ${round(p99)} ms`;
 }

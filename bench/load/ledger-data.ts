@@ -3,8 +3,19 @@ import type { ClickHouse } from "../../src/ledger/clickhouse.ts";
 
 const DAY_MS = 86_400_000;
 
-/** A month of events: their first instant and their length. Recent, so that no time to live takes them. */
-export const MONTH = { startMs: Math.floor(Date.now() / DAY_MS - 32) * DAY_MS, lengthMs: 31 * DAY_MS } as const;
+/** When events happened: their first instant and their length. */
+export interface Span {
+  readonly startMs: number;
+  readonly lengthMs: number;
+}
+
+/** A month of events. Recent, so that no time to live takes them. */
+export const MONTH = spanOf(31);
+
+/** So many days, of which the last is over. */
+export function spanOf(days: number): Span {
+  return { startMs: Math.floor(Date.now() / DAY_MS - days - 1) * DAY_MS, lengthMs: days * DAY_MS };
+}
 
 /** Weights fall as 1/k: the first of a thousand tenants has a tenth of the jobs, the last one 1 in 10,000. */
 export const TENANTS = 1_000;
@@ -14,17 +25,22 @@ const EVENTS_PER_JOB = 2.3;
 const JOBS_PER_INSERT = 500_000;
 
 /**
- * Fills `events` with a month of jobs in the order of their time, the same in every run: 70 % e-mail, 28 % chat, 2 %
+ * Fills `events` with a month of jobs, or another span, in the order of their time, the same in every run: 70 % e-mail, 28 % chat, 2 %
  * wallet; most are delivered, a quarter of the mail is opened, 0.7 % bounces, 0.02 % is complained about. Rows are made
  * by the engine itself, and pass the materialized views as any other. Answers how many there are.
  */
-export async function fillEvents(clickhouse: ClickHouse, database: string, events: number): Promise<number> {
+export async function fillEvents(
+  clickhouse: ClickHouse,
+  database: string,
+  events: number,
+  span = MONTH,
+): Promise<number> {
   const jobs = Math.ceil(events / EVENTS_PER_JOB);
   for (let from = 0; from < jobs; from += JOBS_PER_INSERT) {
     const count = Math.min(JOBS_PER_INSERT, jobs - from);
     await clickhouse.command(
       `INSERT INTO ${database}.events (tenant_id, event_id, job_id, channel, event_type, result)
-${eventsOf(from, count, jobs)}
+${eventsOf({ from, count, jobs }, span)}
 SETTINGS async_insert = 0, max_insert_threads = 2`,
     );
   }
@@ -36,7 +52,10 @@ SETTINGS async_insert = 0, max_insert_threads = 2`,
 const dice = (purpose: number) => `(cityHash64(number, ${purpose}) % 4294967296)`;
 const chance = (purpose: number, share: number) => `${dice(purpose)} < ${Math.round(share * 4_294_967_296)}`;
 
-function eventsOf(from: number, count: number, jobs: number): string {
+function eventsOf(
+  { from, count, jobs }: { readonly from: number; readonly count: number; readonly jobs: number },
+  { startMs, lengthMs }: Span,
+): string {
   const step = (type: string, afterMs: string, condition = "1") => `if(${condition}, [('${type}', ${afterMs})], [])`;
   const after = (purpose: number, maxMs: number) => `toUInt64(${dice(purpose)} % ${maxMs})`;
   const email = `arrayConcat(${[
@@ -61,7 +80,7 @@ function eventsOf(from: number, count: number, jobs: number): string {
 FROM (
   SELECT number, job_ms, job_id, tenant, channel, arrayJoin(steps) AS step FROM (
     SELECT number,
-      toUInt64(${MONTH.startMs} + intDiv(number * ${MONTH.lengthMs}, ${jobs})) AS job_ms,
+      toUInt64(${startMs} + intDiv(number * ${lengthMs}, ${jobs})) AS job_ms,
       dateTimeToUUIDv7(toDateTime(intDiv(job_ms, 1000), 'UTC')) AS job_id,
       toUInt32(floor(pow(${TENANTS}, ${dice(1)} / 4294967296))) AS tenant,
       multiIf(${chance(2, 0.7)}, 'email', ${chance(2, 0.98)}, 'whatsapp', 'wallet') AS channel,

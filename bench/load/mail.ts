@@ -1,11 +1,10 @@
-import { type AddressInfo, connect } from "node:net";
+import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
-import { eventually } from "../../test/support/eventually.ts";
-import { freePort } from "../../test/support/free-port.ts";
 import { startPostfix } from "../../test/support/postfix.ts";
 import { startChild } from "./child.ts";
 import type { MailSize } from "./mail-content.ts";
 import type { MailRun } from "./mail-run.ts";
+import { startSmtpSink } from "./smtp-sink.ts";
 
 export interface MailServer {
   readonly name: "smtp-sink" | "Postfix";
@@ -102,28 +101,4 @@ async function bytesTaken(send: (url: string) => Promise<unknown>): Promise<numb
   await send(`smtp://127.0.0.1:${port}`);
   await new Promise<void>((resolve) => server.close(() => resolve()));
   return bytes;
-}
-
-/** Postfix's own sink, which takes everything and keeps nothing. */
-async function startSmtpSink(): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const port = await freePort();
-  const child = Bun.spawn(["smtp-sink", "-u", "nobody", `127.0.0.1:${port}`, "1000"], { stdout: "ignore" });
-  await eventually("smtp-sink takes connections", () => isOpen(port));
-  return {
-    url: `smtp://127.0.0.1:${port}`,
-    async stop() {
-      child.kill();
-      await child.exited;
-    },
-  };
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port }, () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on("error", () => resolve(false));
-  });
 }

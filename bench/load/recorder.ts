@@ -14,7 +14,7 @@ import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
 import { Recorder } from "../../src/ledger/recorder.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { startBenchRedis } from "./bench-redis.ts";
+import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
 import { noTelemetry } from "./bench-world.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 
@@ -24,8 +24,17 @@ const TARGET = { database: "bench", cluster: null } as const;
 const PULL_BYTES = 64 * 1024 * 1024;
 
 export interface RecorderReport {
-  readonly visibility: readonly { readonly perSecond: number; readonly events: number; readonly ms: LatencySummary }[];
-  readonly catchUp: { readonly events: number; readonly perSecond: number };
+  readonly visibility: readonly VisibilityRow[];
+  readonly catchUp: { readonly events: number; readonly perSecond: number; readonly redisMicros: number };
+}
+
+export interface VisibilityRow {
+  readonly perSecond: number;
+  readonly events: number;
+  readonly ms: LatencySummary;
+  readonly insertsPerSecond: number;
+  /** CPU of recorder and engine, in cores: what ending the same jobs takes without them is taken off. */
+  readonly cores: number;
 }
 
 /** The recorder of the embedded default, with jobs that end at a given rate: nothing else runs in its process. */
@@ -52,25 +61,37 @@ export async function measureRecorder(options: {
     },
   };
   const recorder = new Recorder({ journal, ledger, ...ports, owner: "bench", shards: SHARDS });
-  recorder.start();
   const jobs = await EndingJobs.queue(journal);
   try {
-    const visibility = [];
+    const eventsAt = (perSecond: number) => Math.max(20, perSecond * options.seconds);
+    // Their own CPU, while nothing records them.
+    const alone = new Map<number, number>();
+    for (const perSecond of options.rates) {
+      alone.set(perSecond, (await used(() => jobs.end(eventsAt(perSecond), perSecond))).cores);
+    }
+    recorder.start();
+    const unrecorded = options.rates.reduce((sum, perSecond) => sum + eventsAt(perSecond), 0);
+    await until(() => watched.latenciesMs.length >= unrecorded);
+    const visibility: VisibilityRow[] = [];
     for (const perSecond of options.rates) {
       watched.latenciesMs.length = 0;
-      const events = Math.max(20, perSecond * options.seconds);
-      await jobs.end(events, perSecond);
+      watched.inserts = 0;
+      const events = eventsAt(perSecond);
+      const { cores, seconds } = await used(() => jobs.end(events, perSecond));
+      const insertsPerSecond = round(watched.inserts / seconds, 1);
       await until(() => watched.latenciesMs.length >= events);
-      visibility.push({ perSecond, events, ms: summarise(watched.latenciesMs) });
+      const ms = summarise(watched.latenciesMs);
+      visibility.push({ perSecond, events, ms, insertsPerSecond, cores: round(cores - (alone.get(perSecond) ?? 0)) });
     }
     isAway = true;
     watched.latenciesMs.length = 0;
     await jobs.end(options.backlog, Number.POSITIVE_INFINITY);
-    const begunMs = performance.now();
+    const redisBefore = await redisCpuMs(redis.client);
     isAway = false;
-    await until(() => watched.latenciesMs.length >= options.backlog);
-    const perSecond = round((options.backlog * 1000) / (performance.now() - begunMs), 0);
-    return { visibility, catchUp: { events: options.backlog, perSecond } };
+    const { seconds } = await used(() => until(() => watched.latenciesMs.length >= options.backlog));
+    const redisMicros = round((((await redisCpuMs(redis.client)) - redisBefore) * 1000) / options.backlog, 1);
+    const perSecond = round(options.backlog / seconds, 0);
+    return { visibility, catchUp: { events: options.backlog, perSecond, redisMicros } };
   } finally {
     await recorder.stop();
     await journal.stop();
@@ -83,13 +104,25 @@ export async function measureRecorder(options: {
 /** Tells how old each event is when it can be read. */
 class WatchedClickHouse extends ClickHouse {
   readonly latenciesMs: number[] = [];
+  inserts = 0;
 
   override async insert(sql: string, body: string): Promise<void> {
+    this.inserts += 1;
     await super.insert(sql, body);
     if (!sql.includes(".events ")) return;
     const nowMs = Date.now();
     for (const [, id] of body.matchAll(/^\["[^"]+",(\d+),/gm)) this.latenciesMs.push(nowMs - eventTimeMs(Number(id)));
   }
+}
+
+/** CPU of this process while `work` runs, in cores. */
+async function used(work: () => Promise<void>): Promise<{ readonly cores: number; readonly seconds: number }> {
+  const begunMs = performance.now();
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  const seconds = (performance.now() - begunMs) / 1000;
+  return { cores: (user + system) / 1_000_000 / seconds, seconds };
 }
 
 /** Jobs of one tenant a shard that are handed out and end when they are told to. */

@@ -7,7 +7,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { createTenants } from "../../test/support/load.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
 import { signed, status, webhookBody } from "../../test/support/whatsapp-webhook.ts";
-import { startBenchRedis } from "./bench-redis.ts";
+import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
 import { noTelemetry } from "./bench-world.ts";
 import { cpuMsOf } from "./child.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
@@ -31,6 +31,8 @@ export interface WebhookRound {
   readonly latencyMs: LatencySummary;
   /** CPU of the server process for a status, in microseconds; Redis and the driver not counted. */
   readonly serverMicros: number;
+  /** CPU of Redis for a status, in microseconds. */
+  readonly redisMicros: number;
 }
 
 export interface WebhookTarget {
@@ -65,7 +67,11 @@ export async function webhookTarget(): Promise<WebhookTarget> {
         if (lease === undefined) throw new Error("a shard is not ours");
         jobs.push(...(await handOver(journal, { tenant, lease, count: Math.ceil(statuses / 2 / tenants.length) })));
       }
-      return measure(server, callsOf(jobs, variant));
+      const calls = callsOf(jobs, variant);
+      const before = await redisCpuMs(redis.client);
+      const run = await measure(server, calls);
+      const redisMs = (await redisCpuMs(redis.client)) - before;
+      return { ...run, redisMicros: Math.round((redisMs * 1000) / (2 * jobs.length)) };
     },
     async stop() {
       await journal.stop();
@@ -143,7 +149,7 @@ function callsOf(jobs: readonly HandedOver[], { perBody, isNamed }: WebhookVaria
   });
 }
 
-async function measure(server: Waybill, calls: readonly Signed[]): Promise<WebhookRound> {
+async function measure(server: Waybill, calls: readonly Signed[]): Promise<Omit<WebhookRound, "redisMicros">> {
   const latenciesMs: number[] = [];
   let next = 0;
   let statuses = 0;

@@ -6,6 +6,8 @@ export interface SectionOptions {
   readonly jobs: number;
   /** Requests a second, where a section keeps to a rate. */
   readonly rate: number;
+  /** Of a load that goes on, where growth is looked for. */
+  readonly minutes: number;
   /** Only whether it runs at all: the figures mean nothing. */
   readonly smoke: boolean;
 }

@@ -22,8 +22,11 @@ export function postgresMissing(): string | null {
   return existsSync(join(BINARIES, "initdb")) ? null : `PostgreSQL 15 is not installed in ${BINARIES}`;
 }
 
-/** Creates and starts a server on a free loopback port, with its data in a temporary folder. */
-export async function createPostgres(): Promise<PostgresServer> {
+/**
+ * Creates and starts a server on a free loopback port, with its data in a temporary folder. It waits for the disk, as a
+ * server does in production, only where that is asked for.
+ */
+export async function createPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-postgres-"));
   const isRoot = process.getuid?.() === 0;
   // The server refuses to run as root.
@@ -34,7 +37,7 @@ export async function createPostgres(): Promise<PostgresServer> {
     await run(isRoot ? ["su", "postgres", "-c", command] : ["sh", "-c", command]);
   };
   const pgCtl = (action: string) => call(`${BINARIES}/pg_ctl -D ${data} -s -w ${action} > ${folder}/pg_ctl.log 2>&1`);
-  const settings = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c fsync=off`;
+  const settings = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c fsync=${isDurable ? "on" : "off"}`;
   const server: PostgresServer = {
     url: `postgres://waybill@127.0.0.1:${port}/waybill`,
     start: () => pgCtl(`-o '${settings}' -l ${folder}/server.log start`),

@@ -1,10 +1,12 @@
 import { join } from "node:path";
+import type { EmailTemplate } from "../../src/core/email.ts";
 import { openPglite } from "../../src/embedded/pglite.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey } from "../../src/registry/api-key.ts";
 import { connectPostgres } from "../../src/registry/connect-postgres.ts";
 import { emailCredentialsPlace, emailCredentialsText } from "../../src/registry/email-credentials.ts";
+import { emailTemplateBody } from "../../src/registry/email-template.ts";
 import { migrate } from "../../src/registry/migrate.ts";
-import { credentials, domains, keys, plans, tenants } from "../../src/registry/schema.ts";
+import { credentials, domains, keys, plans, templates, tenants } from "../../src/registry/schema.ts";
 import { tenantShard } from "../../src/registry/tenant-shard.ts";
 import { Vault } from "../../src/registry/vault.ts";
 import { machineRandom } from "../registry/machine.ts";
@@ -20,6 +22,9 @@ export interface SeedTenant {
   readonly plan?: "load" | "limited";
   /** The tenant's own mail server; absent: the platform's. Used with `PROVIDERS=live` alone. */
   readonly smtpUrl?: string;
+  /** A domain of its own that is verified for the platform's relay, and the private key that signs for it (PKCS #8, PEM). */
+  readonly dkimKeyPem?: string;
+  readonly template?: EmailTemplate & { readonly slug: string };
 }
 
 export interface SeedPlace {
@@ -61,7 +66,9 @@ export async function seedTenants(
       const part = seeded.slice(from, from + ROWS_PER_INSERT);
       await db.insert(tenants).values(part.map((tenant) => tenantRow(tenant, shards, createdAt)));
       await db.insert(keys).values(part.map((tenant) => keyRow(tenant, createdAt)));
-      const own = part.filter(({ smtpUrl }) => smtpUrl !== undefined);
+      const templated = part.flatMap(({ id, template }) => (template === undefined ? [] : [templateRow(id, template)]));
+      if (templated.length > 0) await db.insert(templates).values(templated);
+      const own = part.filter(hasSender);
       if (own.length === 0) continue;
       await db.insert(domains).values(own.map((tenant) => domainRow(tenant, vault, createdAt)));
       await db.insert(credentials).values(own.map((tenant) => credentialRow(tenant, vault)));
@@ -72,14 +79,20 @@ export async function seedTenants(
   }
 }
 
-function tenantRow({ id, plan = "load", smtpUrl }: SeedTenant, shards: number, createdAt: Date) {
+/** Whether it sends from its own domain, through its own mail server or the platform's. */
+function hasSender({ smtpUrl, dkimKeyPem }: SeedTenant): boolean {
+  return smtpUrl !== undefined || dkimKeyPem !== undefined;
+}
+
+function tenantRow(tenant: SeedTenant, shards: number, createdAt: Date) {
+  const { id, plan = "load" } = tenant;
   return {
     id,
     name: id,
     plan,
     channels: ["email" as const],
     permissions: ["allow_raw_html" as const],
-    allowCustom: smtpUrl === undefined ? [] : ["email" as const],
+    allowCustom: hasSender(tenant) ? ["email" as const] : [],
     tokens: 0,
     shard: tenantShard(id, shards),
     version: 1,
@@ -93,17 +106,22 @@ function keyRow({ id, apiKey }: SeedTenant & { readonly apiKey: string }, create
 
 const domainNameOf = (id: string) => `${id}.example.test`;
 
-function domainRow({ id }: SeedTenant, vault: Vault, createdAt: Date) {
+function templateRow(tenantId: string, { slug, ...template }: NonNullable<SeedTenant["template"]>) {
+  return { tenantId, slug, channel: "email" as const, body: emailTemplateBody(template) };
+}
+
+function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date) {
+  const isSigned = dkimKeyPem !== undefined;
   return {
     domain: domainNameOf(id),
     tenantId: id,
-    // Its own mail server alone is verified: no DKIM key of ours is ever used.
-    relayEnabled: false,
-    smtpEnabled: true,
-    relayStatus: "pending" as const,
-    smtpStatus: "verified" as const,
+    // Without a key its own mail server alone is verified.
+    relayEnabled: isSigned,
+    smtpEnabled: !isSigned,
+    relayStatus: isSigned ? ("verified" as const) : ("pending" as const),
+    smtpStatus: isSigned ? ("pending" as const) : ("verified" as const),
     selector: "wbseed",
-    privateKey: vault.seal({ tenantId: id, kind: "dkim", field: domainNameOf(id) }, "none"),
+    privateKey: vault.seal({ tenantId: id, kind: "dkim", field: domainNameOf(id) }, dkimKeyPem ?? "none"),
     publicKey: "none",
     returnPathHost: `bounce.${domainNameOf(id)}`,
     createdAt,
@@ -111,7 +129,8 @@ function domainRow({ id }: SeedTenant, vault: Vault, createdAt: Date) {
   };
 }
 
-function credentialRow({ id, smtpUrl = "" }: SeedTenant, vault: Vault) {
-  const text = emailCredentialsText({ from_address: `mail@${domainNameOf(id)}`, smtp_url: smtpUrl });
+function credentialRow({ id, smtpUrl }: SeedTenant, vault: Vault) {
+  const relay = smtpUrl === undefined ? {} : { smtp_url: smtpUrl };
+  const text = emailCredentialsText({ from_address: `mail@${domainNameOf(id)}`, ...relay });
   return { tenantId: id, kind: "email", sealed: vault.seal(emailCredentialsPlace(id), text) };
 }

@@ -1,0 +1,119 @@
+import { firstEventIdAt } from "../../src/core/event.ts";
+import type { LedgerRow } from "../../src/core/ledger.ts";
+import { eventIdAt, ledgerRow } from "../../test/ledger/ledger-rows.ts";
+import { startChdb, type TestLedger } from "../../test/support/chdb-ledger.ts";
+import { type LatencySummary, round, summarise } from "./latency.ts";
+import { fillEvents, type Span, spanOf } from "./ledger-data.ts";
+
+export interface HistoryReport {
+  readonly days: number;
+  readonly events: number;
+  /** Events a second through the recorder's own writer, in batches of a thousand. */
+  readonly recordedPerSecond: number;
+  /** CPU of this process, engine included, for each of them. */
+  readonly recordMicros: number;
+  /** A tenant's page of 100 out of all its days. */
+  readonly pageMs: LatencySummary;
+  /** On disk for each event, in the tables of events; for each job in that of jobs' last states. */
+  readonly bytesPerEvent: number;
+  readonly bytesPerJob: number;
+}
+
+export interface HistoryLoad {
+  readonly days: readonly number[];
+  readonly eventsPerDay: number;
+  readonly rounds: number;
+}
+
+const BATCH = 1_000;
+const BATCHES = 10;
+const PAGES = 30;
+const PAGE = 100;
+const ASKED = ["t1", "t30", "t700"] as const;
+
+/** Recording and reading beside a short and a long history, in turns. */
+export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad): Promise<readonly HistoryReport[]> {
+  const engine = await startChdb();
+  try {
+    const histories: History[] = [];
+    for (const count of days) {
+      const name = `history_${count}`;
+      const ledger = await engine.ledger(name, "process");
+      const span = spanOf(count);
+      const events = await fillEvents(ledger.writing, name, eventsPerDay * count, span);
+      histories.push({ days: count, ledger, span, events, perSecond: [], micros: [], pagesMs: [] });
+    }
+    for (let i = 0; i < rounds; i += 1) {
+      for (const history of histories) {
+        await recordSome(history, i);
+        await readSome(history, i);
+      }
+    }
+    return await Promise.all(histories.map(reportOf));
+  } finally {
+    await engine.stop();
+  }
+}
+
+interface History {
+  readonly days: number;
+  readonly ledger: TestLedger;
+  readonly span: Span;
+  readonly events: number;
+  readonly perSecond: number[];
+  readonly micros: number[];
+  readonly pagesMs: number[];
+}
+
+async function reportOf({ days, ledger, events, perSecond, micros, pagesMs }: History): Promise<HistoryReport> {
+  const { database } = ledger.target;
+  const parts = await ledger.reading.rows(
+    `SELECT table, sum(bytes_on_disk), sum(rows) FROM system.parts WHERE database = '${database}' AND active GROUP BY table`,
+  );
+  const sizeOf = (wanted: (table: string) => boolean) =>
+    parts.reduce((sum, [table, bytes]) => sum + (wanted(String(table)) ? Number(bytes) : 0), 0);
+  const rowsOf = (table: string) => Number(parts.find(([name]) => name === table)?.[2] ?? 0);
+  return {
+    days,
+    events,
+    recordedPerSecond: round(meanOf(perSecond), 0),
+    recordMicros: round(meanOf(micros), 1),
+    pageMs: summarise(pagesMs),
+    bytesPerEvent: round(sizeOf((table) => table !== "jobs") / rowsOf("events"), 1),
+    bytesPerJob: round(sizeOf((table) => table === "jobs") / rowsOf("jobs"), 1),
+  };
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+async function recordSome({ ledger, perSecond, micros }: History, turn: number): Promise<void> {
+  const begunMs = performance.now();
+  const cpu = process.cpuUsage();
+  for (let at = 0; at < BATCHES; at += 1) {
+    const first = (turn * BATCHES + at) * BATCH;
+    const rows = Array.from({ length: BATCH }, (_, n): LedgerRow => {
+      const finished = { status: "success", attempts: 1, result: {} } as const;
+      return ledgerRow(eventIdAt(first + n), { tenantId: `t${n % 200}`, type: "sent", finished });
+    });
+    await ledger.writer.write(`bench:${first}`, rows);
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  perSecond.push((BATCHES * BATCH * 1000) / (performance.now() - begunMs));
+  micros.push((user + system) / (BATCHES * BATCH));
+}
+
+async function readSome({ ledger, span, pagesMs }: History, turn: number): Promise<void> {
+  const from = firstEventIdAt(span.startMs);
+  const to = firstEventIdAt(span.startMs + span.lengthMs);
+  for (let at = 0; at < PAGES; at += 1) {
+    const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
+    // Another place every time, so that no page is read twice.
+    const end = Math.round(to - ((turn * PAGES + at) / 1000) * (to - from));
+    const query = { tenantId, fromEventId: from, toEventId: end, channel: null, type: null, limit: PAGE };
+    const begunMs = performance.now();
+    await ledger.reader.page(query);
+    pagesMs.push(performance.now() - begunMs);
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The bound on accepting: the same script, driver and group commit behind a bare route of Bun's, without Waybill's
+ * validation, headers and metrics. `bun bench/load/lean-server.ts <redis url> <keys>` prints its address.
+ */
+import { JobIds } from "../../src/core/ids.ts";
+import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { benchTenants, noTelemetry } from "./bench-world.ts";
+
+const [, , redisUrl = "", keyList = ""] = process.argv;
+const keys = keyList.split(",");
+const tenants = new Map(benchTenants(keys.length).map((tenant, i) => [keys[i] ?? "", tenant]));
+const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
+const journal = new RedisJournal({ address: { kind: "url", url: redisUrl }, ...ports });
+await journal.start();
+const ids = new JobIds(systemClock, systemRandom);
+
+async function accept(request: Request): Promise<Response> {
+  const tenant = tenants.get(request.headers.get("x-api-key") ?? "");
+  if (tenant === undefined) return Response.json({ error: "unknown key" }, { status: 401 });
+  // The driver sends objects with these members.
+  const { to_address: to, to_name: toName, ...rest } = (await request.json()) as Record<string, string>;
+  const jobId = ids.next();
+  const payload = JSON.stringify({ to, toName, ...rest });
+  const job = { jobId, channel: "email", recipient: to ?? "", payload, idempotency: null } as const;
+  const answer = await journal.accept(tenant, tenant.plan.requestsPerMinute, job);
+  const isAccepted = answer.kind === "accepted";
+  return Response.json({ job_id: jobId, status: "pending" }, { status: isAccepted ? 202 : 503 });
+}
+
+const server = Bun.serve({ port: 0, hostname: "127.0.0.1", routes: { "/v1/send/email": { POST: accept } } });
+console.log(server.url.href);

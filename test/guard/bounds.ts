@@ -1,0 +1,46 @@
+import { expect } from "bun:test";
+
+/**
+ * What a job may cost in things that can be counted. A count is the same on a busy machine as on an idle one, so a bound
+ * stands close to it: `counted` is what it came to when the bound was set last, `most` what is let pass. A change that
+ * makes one smaller lowers both; one that has to make it larger raises them here, where it is seen.
+ *
+ * Those that depend on how many jobs happen to go together (dispatch, the whole path) have more room.
+ */
+const BOUNDS = {
+  // Accepting, 64 requests at a time: the first goes alone, the others together.
+  "accept: script calls a job": { counted: 0.031, most: 0.032 },
+  "accept: Redis commands a job": { counted: 2.92, most: 3.1 },
+  "accept: bytes appended a job": { counted: 347, most: 360 },
+  // Handing out and settling what waits, 16 shards, a channel that answers at once.
+  "dispatch: script calls a job": { counted: 0.052, most: 0.09 },
+  "dispatch: Redis commands a job": { counted: 0.92, most: 1.2 },
+  "dispatch: bytes appended a job": { counted: 190, most: 205 },
+  // A mail over a connection that is kept.
+  "mail: writes to the socket": { counted: 12, most: 12 },
+  "mail: parses of its payload": { counted: 1, most: 1 },
+  "mail: objects left behind": { counted: 0, most: 0.2 },
+  // The process as it starts, 16 shards, without a job.
+  "at rest: script calls a second": { counted: 113, most: 150 },
+  "at rest: Redis commands a second": { counted: 740, most: 900 },
+  // A burst of some seconds of 96 tenants, so that every shard is busy; less what goes on at rest.
+  "whole: script calls a job": { counted: 1.8, most: 2.4 },
+  "whole: Redis commands a job": { counted: 27, most: 32 },
+  "whole: bytes appended a job": { counted: 1_200, most: 1_350 },
+  "whole: inserts of events a second": { counted: 13, most: 34 },
+  "whole: inserts of jobs a second": { counted: 13, most: 34 },
+} as const;
+
+export type Bounded = keyof typeof BOUNDS;
+
+/** Fails where the count is over its bound. */
+export function expectWithin(what: Bounded, count: number): void {
+  const { counted, most } = BOUNDS[what];
+  const why = `${what}: ${count}; it was ${counted} when the bound of ${most} was set (test/guard/bounds.ts)`;
+  expect(count, why).toBeLessThanOrEqual(most);
+}
+
+/** Fails where waste that was planted is not over the bound: a bound that nothing breaks guards nothing. */
+export function expectOver(what: Bounded, count: number): void {
+  expect(count, `${what}: planted waste is let pass`).toBeGreaterThan(BOUNDS[what].most);
+}
