@@ -24,8 +24,18 @@ const TARGET = { database: "bench", cluster: null } as const;
 const PULL_BYTES = 64 * 1024 * 1024;
 
 export interface RecorderReport {
-  readonly visibility: readonly { readonly perSecond: number; readonly events: number; readonly ms: LatencySummary }[];
+  readonly visibility: readonly Visibility[];
   readonly catchUp: { readonly events: number; readonly perSecond: number };
+}
+
+export interface Visibility {
+  readonly perSecond: number;
+  readonly events: number;
+  readonly ms: LatencySummary;
+  /** Statements a second that insert: two a batch. */
+  readonly insertsPerSecond: number;
+  /** Of the whole process, the recorder and the event store: beyond what the same load takes while nothing is recorded. */
+  readonly cores: number;
 }
 
 /** The recorder of the embedded default, with jobs that end at a given rate: nothing else runs in its process. */
@@ -52,16 +62,30 @@ export async function measureRecorder(options: {
     },
   };
   const recorder = new Recorder({ journal, ledger, ...ports, owner: "bench", shards: SHARDS });
-  recorder.start();
   const jobs = await EndingJobs.queue(journal);
+  const loadAlone = new Map<number, number>();
+  for (const perSecond of options.rates) {
+    // The first are the slowest.
+    await jobs.end(Math.min(500, perSecond), perSecond);
+    const meter = new CpuMeter();
+    await jobs.end(Math.max(20, perSecond * options.seconds), perSecond);
+    loadAlone.set(perSecond, meter.cores());
+  }
+  recorder.start();
   try {
+    // What was queued so far, and the engine's first statements.
+    await until(() => watched.latenciesMs.length >= jobs.ended);
     const visibility = [];
     for (const perSecond of options.rates) {
       watched.latenciesMs.length = 0;
+      watched.inserts = 0;
       const events = Math.max(20, perSecond * options.seconds);
+      const meter = new CpuMeter();
       await jobs.end(events, perSecond);
+      const cores = round(meter.cores() - (loadAlone.get(perSecond) ?? 0), 3);
+      const insertsPerSecond = round(watched.inserts / meter.seconds(), 1);
       await until(() => watched.latenciesMs.length >= events);
-      visibility.push({ perSecond, events, ms: summarise(watched.latenciesMs) });
+      visibility.push({ perSecond, events, ms: summarise(watched.latenciesMs), insertsPerSecond, cores });
     }
     isAway = true;
     watched.latenciesMs.length = 0;
@@ -80,12 +104,29 @@ export async function measureRecorder(options: {
   }
 }
 
+/** The CPU time of this process, of the event store's threads too, since it was made. */
+class CpuMeter {
+  private readonly begunMs = performance.now();
+  private readonly usedBefore = process.cpuUsage();
+
+  seconds(): number {
+    return (performance.now() - this.begunMs) / 1000;
+  }
+
+  cores(): number {
+    const { user, system } = process.cpuUsage(this.usedBefore);
+    return (user + system) / 1e6 / this.seconds();
+  }
+}
+
 /** Tells how old each event is when it can be read. */
 class WatchedClickHouse extends ClickHouse {
   readonly latenciesMs: number[] = [];
+  inserts = 0;
 
   override async insert(sql: string, body: string): Promise<void> {
     await super.insert(sql, body);
+    this.inserts += 1;
     if (!sql.includes(".events ")) return;
     const nowMs = Date.now();
     for (const [, id] of body.matchAll(/^\["[^"]+",(\d+),/gm)) this.latenciesMs.push(nowMs - eventTimeMs(Number(id)));
@@ -96,6 +137,7 @@ class WatchedClickHouse extends ClickHouse {
 class EndingJobs {
   private readonly ids = new JobIds(systemClock, systemRandom);
   private turn = 0;
+  ended = 0;
 
   private constructor(
     private readonly journal: Journal,
@@ -148,6 +190,7 @@ class EndingJobs {
     });
     if (pulled === FENCED) throw new Error("the shard is lost");
     await this.journal.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent), null);
+    this.ended += count;
   }
 }
 
