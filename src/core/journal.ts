@@ -289,19 +289,55 @@ export interface OwnerJournal extends Leases {
   onMail(listener: (shard: number) => void): () => void;
 }
 
-/** A frozen piece of a shard's outbox. The same token always names the same rows. */
-export interface RecordBatch {
+/** A frozen piece of a shard's outbox. */
+export interface RecordPiece {
+  readonly shard: number;
+  /** Names the shard, and the first and the last entry: the same token always names the same rows. */
   readonly token: string;
+  /** The token of the batch that it is frozen in. */
+  readonly batch: string;
   readonly rows: readonly LedgerRow[];
-  /** Whether the outbox holds more behind it. */
-  readonly more: boolean;
 }
 
-/** What a shard's recorder does with the journal. */
-export interface RecorderJournal extends Leases {
+/** Pieces that are written together. The same token always names the same pieces, in the same order. */
+export interface RecordBatch {
+  /** A piece that is alone has its own. */
+  readonly token: string;
+  /** Of the caller's shards, and where it was frozen by an earlier call also of others. */
+  readonly pieces: readonly RecordPiece[];
   /**
-   * Removes the batch `done` (when it still is the marked one) and marks the next. The mark is fixed before the rows are
-   * handed out: after a crash the next caller gets the very same batch. Null: the outbox is empty.
+   * `frozen` by this very call, so nobody can have written it; `found`: frozen by an earlier one. `recorded`: the ledger has
+   * it, because another shard's piece of it was taken off, or there is nothing in it to write.
    */
-  record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced>;
+  readonly state: "frozen" | "found" | "recorded";
+}
+
+/** What a call of `record` does for one shard. */
+export interface RecordTurn {
+  readonly lease: Lease;
+  /** What the ledger has: it is removed, where it still is the marked piece, and marked in that batch. */
+  readonly done: RecordPiece | null;
+  /** Token of a batch that the ledger refuses as a whole: from now on each piece of it is a batch of its own. */
+  readonly refused: string | null;
+  /** Whether the next piece is asked for. */
+  readonly takes: boolean;
+}
+
+export interface RecordAnswer {
+  /** Shards whose lease is not held: nothing was changed there. */
+  readonly fenced: readonly number[];
+  readonly batches: readonly RecordBatch[];
+  /** Shards that hold more than was handed out. */
+  readonly more: readonly number[];
+}
+
+/** What the recorders do with the journal. */
+export interface RecorderJournal extends Leases {
+  /** How many shards a call of `record` may be about. */
+  readonly shardsPerRecord: "all" | "one";
+  /**
+   * For each shard, removes what is done, and freezes and hands out the next piece; all that one call freezes is one batch,
+   * or a few. Pieces and batches are fixed, at one instant, before they are handed out: a later call gets the very same.
+   */
+  record(turns: readonly RecordTurn[]): Promise<RecordAnswer>;
 }

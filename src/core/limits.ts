@@ -216,10 +216,13 @@ export const limits = {
   providerRefHourMs: 60 * 60 * 1000,
 
   // Recording.
+  /** Of all that one call freezes. */
   recordRowsMax: 10_000,
-  recordEntriesMax: 1_000,
-  /** Longest wait from an event to the start of its insert, and shortest time between two small inserts of a shard. */
-  recordLingerMs: 500,
+  recordEntriesMax: 4_000,
+  /** Pieces of a batch: each shard's mark names them all. */
+  recordPiecesMax: 32,
+  /** Longest wait from an event to the start of its insert, and shortest time between two small inserts. */
+  recordLingerMs: 400,
   eventVisibleMsMax: 1_000,
   /** How long one insert may take before it is repeated. */
   ledgerInsertTimeoutMs: 6_000,

@@ -8,6 +8,11 @@ export function shardPrefix(shard: number): string {
   return `wb:{s${String(shard).padStart(2, "0")}}`;
 }
 
+/** The shard that a script names by its prefix. */
+export function shardOfPrefix(prefix: string): number {
+  return Number(/\{s(\d+)\}$/.exec(prefix)?.[1]);
+}
+
 /**
  * Job records share a hash: the first eleven digits of a UUIDv7 are its time in steps of 16 ms, so the jobs that were
  * accepted together lie together and are written with one command. Small hashes are stored compactly: a record costs

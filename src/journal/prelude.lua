@@ -18,7 +18,9 @@
 --                                  window " <first slice> <total> <slice> <requests in that slice>";
 --                                  "" -> the number of the last box entry
 --   P:outbox               stream  one entry a batch, field r = its rows, one JSON array a line; field c = their number
---   P:mark                 string  "<first> <last>" entry of the outbox batch that is being recorded
+--   P:mark                 string  "<first> <last>" entry of the outbox piece that is being recorded; where it is written
+--                                  together with others: "<first> <last> <group>\n<list>", the list a line a piece,
+--                                  "<prefix> <first> <last>", the group made of it
 --   P:clock                string  last event id
 --   P:recorded             string  last event id that is in the event store
 --   P:leaving              list    "<shard time, ms> <job id> <job id> ..." of finished jobs, when their end was recorded (by

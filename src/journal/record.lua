@@ -1,37 +1,52 @@
--- Hands the recorder of a shard the next batch of the outbox, whose end is fixed before it is handed out.
--- KEYS: the shard's prefix.
--- ARGV: lease token, most rows, most outbox entries, most bytes, ms that a finished job is kept, how many jobs may leave at
---       least, first and last entry of the batch that is in the event store ("" none), its last event, and the jobs that
---       ended in it, some to a text ("<job id> <job id> ...").
--- Returns false when the lease is not held. Otherwise first and last entry ("" both: the outbox is empty), whether there is
---       more behind them, the rows, a text an entry, and what was put into quarantine.
+-- Hands recorders the next pieces of their shards' outboxes, which are fixed before they are handed out.
+-- KEYS: the prefixes of the shards; several only where all shards are in one Redis.
+-- ARGV: most rows, most outbox entries, most bytes of the whole call, ms that a finished job is kept, how many jobs of a
+--       shard may leave at least, most pieces of a group; then for each shard: lease token, 1 where its next piece is asked
+--       for, the group that the event store refuses ("" none), first and last entry and group of the piece that the event
+--       store has ("" none), its last event, how many texts follow, and in these the jobs that ended in it
+--       ("<job id> <job id> ...").
+-- Returns the prefixes whose lease is not held, batches, the prefixes that hold more, and what was put into quarantine, a
+-- prefix, what and where in turn. A batch is its group ("" for a piece alone), 0 fixed by this call, 1 by an earlier one,
+-- 2 known to be in the event store, and its pieces, each a prefix, first and last entry, and the rows, a text an entry.
+--
+-- A group is written down in the marks of all its pieces at one instant, and a mark with a group only goes when its piece is
+-- taken off, or together with all the others (`disband`). So where one of a group's marks is gone the event store has the
+-- group, and where none is, all its rows are still here.
 
-local prefix, token = KEYS[1], ARGV[1]
-local rows_max, entries_max, bytes_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if not holds_lease(prefix, 'recorder', token) then return false end
+local rows_left, entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local kept_ms, leave_min, pieces_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local has_read = false
 
-local outbox, mark_key, leaving = prefix .. ':outbox', prefix .. ':mark', prefix .. ':leaving'
-local mark, said = redis.call('GET', mark_key), {}
-local time = agreed_ms(prefix)
-
-local function note_leaving(texts)
-  for i, jobs in ipairs(texts) do texts[i] = string.format('%.0f', time) .. ' ' .. jobs end
-  if #texts > 0 then redis.call('RPUSH', leaving, unpack(texts)) end
+local function mark_text(first, last, group, list)
+  if group == '' then return first .. ' ' .. last end
+  return first .. ' ' .. last .. ' ' .. group .. '\n' .. list
 end
 
--- A repeated call finds another mark, or none, and removes nothing.
-local ended = 0
-if mark and mark == ARGV[7] .. ' ' .. ARGV[8] then
-  local ms, seq = ARGV[8]:match('^(%d+)-(%d+)$')
-  redis.call('XTRIM', outbox, 'MINID', '=', ms .. '-' .. string.format('%.0f', seq + 1))
-  redis.call('DEL', mark_key)
-  mark = false
-  if tonumber(ARGV[9]) > tonumber(redis.call('GET', prefix .. ':recorded') or '0') then
-    redis.call('SET', prefix .. ':recorded', ARGV[9])
+local function mark_of(prefix)
+  local text = redis.call('GET', prefix .. ':mark')
+  if not text then return nil end
+  local first, last, rest = text:match('^(%S+) (%S+)(.*)$')
+  local group, list = rest:match('^ (%S+)\n(.*)$')
+  return { first = first, last = last, group = group or '', list = list or '' }
+end
+
+local function note_leaving(prefix, time, texts)
+  for i, jobs in ipairs(texts) do texts[i] = string.format('%.0f', time) .. ' ' .. jobs end
+  if #texts > 0 then redis.call('RPUSH', prefix .. ':leaving', unpack(texts)) end
+end
+
+-- Takes the marked piece off the outbox. Answers how many jobs ended in it.
+local function remove(prefix, mark, last_event, texts)
+  local ms, seq = mark.last:match('^(%d+)-(%d+)$')
+  redis.call('XTRIM', prefix .. ':outbox', 'MINID', '=', ms .. '-' .. string.format('%.0f', seq + 1))
+  redis.call('DEL', prefix .. ':mark')
+  if tonumber(last_event) > tonumber(redis.call('GET', prefix .. ':recorded') or '0') then
+    redis.call('SET', prefix .. ':recorded', last_event)
   end
-  local texts = { unpack(ARGV, 10) }
+  local ended = 0
   for _, jobs in ipairs(texts) do ended = ended + math.ceil(#jobs / 37) end
-  note_leaving(texts)
+  note_leaving(prefix, agreed_ms(prefix), texts)
+  return ended
 end
 
 local function is_complete(record, recorded)
@@ -44,7 +59,7 @@ local function is_complete(record, recorded)
 end
 
 -- Removes those of the jobs that are complete, a bucket at a time, and adds the others to `staying`.
-local function remove_complete(jobs, recorded, staying)
+local function remove_complete(prefix, jobs, recorded, staying)
   local buckets, stays = {}, {}
   for job in jobs:gmatch('%S+') do
     local key = bucket_key(prefix, job)
@@ -70,61 +85,155 @@ end
 
 -- Lets finished jobs leave, the longest kept first: more than came, so that they never add up. What has an event that is
 -- not in the event store yet stays for as long again. A clock that was far off keeps nobody here.
-local function let_leave(kept_ms, jobs_max)
+local function let_leave(prefix, jobs_max)
+  local leaving, time = prefix .. ':leaving', nil
   local recorded = tonumber(redis.call('GET', prefix .. ':recorded') or '0')
   local seen, staying, is_young = 0, {}, false
   while seen < jobs_max and not is_young do
-    local texts, taken = redis.call('LRANGE', leaving, 0, 63), 0
+    -- The first alone, which mostly is too young.
+    local texts, taken = redis.call('LRANGE', leaving, 0, seen == 0 and 0 or 63), 0
+    if #texts == 0 then break end
+    time = time or agreed_ms(prefix)
     for _, text in ipairs(texts) do
       local since, jobs = text:match('^(%d+) (.*)$')
       is_young = since ~= nil and math.abs(time - tonumber(since)) < kept_ms
       if is_young or seen >= jobs_max then break end
       taken, seen = taken + 1, seen + math.max(1, math.ceil(#(jobs or '') / 37))
-      remove_complete(jobs or '', recorded, staying)
+      remove_complete(prefix, jobs or '', recorded, staying)
     end
     if taken > 0 then redis.call('LTRIM', leaving, taken, -1) end
-    if #texts < 64 then break end
   end
-  return staying
+  local texts = {}
+  for i = 1, #staying, 64 do
+    texts[#texts + 1] = table.concat(staying, ' ', i, math.min(i + 63, #staying))
+  end
+  note_leaving(prefix, time, texts)
 end
-local staying, texts_staying = let_leave(tonumber(ARGV[5]), math.max(tonumber(ARGV[6]), 2 * ended)), {}
-for i = 1, #staying, 64 do
-  texts_staying[#texts_staying + 1] = table.concat(staying, ' ', i, math.min(i + 63, #staying))
-end
-note_leaving(texts_staying)
 
-local entries
-if mark then
-  local first, last = mark:match('^(%S+) (%S+)$')
-  entries = redis.call('XRANGE', outbox, first, last)
-else
-  -- In growing steps, so that rows with large results are not read far beyond the bytes that are asked for.
-  local from, step, rows, bytes, full = '-', 4, 0, 0, false
-  entries = {}
-  while not full and #entries < entries_max do
-    step = math.min(2 * step, entries_max - #entries)
-    local read = redis.call('XRANGE', outbox, from, '+', 'COUNT', step)
-    for _, entry in ipairs(read) do
+-- Whether all pieces of the group are marked as such.
+local function is_whole(mark)
+  for prefix, first, last in mark.list:gmatch('(%S+) (%S+) (%S+)') do
+    if redis.call('GET', prefix .. ':mark') ~= mark_text(first, last, mark.group, mark.list) then return false end
+  end
+  return true
+end
+
+local function disband(mark)
+  if not is_whole(mark) then return end
+  for prefix, first, last in mark.list:gmatch('(%S+) (%S+) (%S+)') do
+    redis.call('SET', prefix .. ':mark', mark_text(first, last, '', ''))
+  end
+end
+
+local fenced, batches, more, said = {}, {}, {}, {}
+
+-- A marked piece again.
+local sizes = {}
+local function read(prefix, first, last)
+  local texts = {}
+  for i, entry in ipairs(redis.call('XRANGE', prefix .. ':outbox', first, last)) do
+    texts[i] = entry[2][4] or ''
+    rows_left, bytes_left = rows_left - tonumber(entry[2][2] or '0'), bytes_left - #texts[i]
+  end
+  has_read, sizes[prefix] = true, #texts
+  entries_left = entries_left - #texts
+  return { prefix, first, last, texts }
+end
+
+-- The next piece of an outbox, or nothing. In growing steps, so that rows with large results are not read far beyond the
+-- bytes that are asked for.
+local function take(prefix)
+  local outbox, from, step, is_full = prefix .. ':outbox', '-', 4, false
+  local first, last, texts = nil, nil, {}
+  while not is_full and entries_left > 0 do
+    step = math.min(2 * step, entries_left)
+    local entries = redis.call('XRANGE', outbox, from, '+', 'COUNT', step)
+    for _, entry in ipairs(entries) do
       from = '(' .. entry[1]
       local count, text = tonumber(entry[2][2]), entry[2][4]
       if count and text then
-        rows, bytes = rows + count, bytes + #text
-        full = #entries > 0 and (rows > rows_max or bytes > bytes_max)
-        if full then break end
-        entries[#entries + 1] = entry
+        is_full = has_read and (count > rows_left or #text > bytes_left)
+        if is_full then break end
+        rows_left, bytes_left, entries_left = rows_left - count, bytes_left - #text, entries_left - 1
+        first, last, has_read = first or entry[1], entry[1], true
+        texts[#texts + 1] = text
       else
+        local at = #said
         quarantine(prefix, said, 'outbox', entry[1], 'no rows', table.concat(entry[2], ' '))
+        table.insert(said, at + 1, prefix)
         redis.call('XDEL', outbox, entry[1])
       end
     end
-    if #read < step then break end
+    if #entries < step then break end
   end
-  if #entries > 0 then redis.call('SET', mark_key, entries[1][1] .. ' ' .. entries[#entries][1]) end
+  if #texts < redis.call('XLEN', outbox) then more[#more + 1] = prefix end
+  return first and { prefix, first, last, texts }
 end
-if #entries == 0 and mark then redis.call('DEL', mark_key) end
-if #entries == 0 then return { '', '', 0, {}, said } end
 
-local texts = {}
-for i, entry in ipairs(entries) do texts[i] = entry[2][4] end
-local more = redis.call('XLEN', outbox) > #entries
-return { entries[1][1], entries[#entries][1], more and 1 or 0, texts, said }
+-- What each shard's turn is about: what ended, what is marked, what is free.
+local free, found, at = {}, {}, 7
+for _, prefix in ipairs(KEYS) do
+  local token, takes, refused, first, last, group, last_event, count = unpack(ARGV, at, at + 7)
+  local texts = { unpack(ARGV, at + 8, at + 7 + tonumber(count)) }
+  at = at + 8 + tonumber(count)
+  if not holds_lease(prefix, 'recorder', token) then
+    fenced[#fenced + 1] = prefix
+  else
+    local mark, ended = mark_of(prefix), 0
+    -- A repeated call finds another mark, or none, and removes nothing.
+    if mark and mark.first == first and mark.last == last and mark.group == group then
+      ended, mark = remove(prefix, mark, last_event, texts), nil
+    end
+    let_leave(prefix, math.max(leave_min, 2 * ended))
+    if mark and mark.group ~= '' and mark.group == refused then disband(mark) end
+    if takes == '1' and mark then
+      found[#found + 1] = prefix
+    elseif takes == '1' then
+      free[#free + 1] = prefix
+    end
+  end
+end
+
+-- What was marked before comes first, as it was marked.
+local groups = {}
+for _, prefix in ipairs(found) do
+  local mark = mark_of(prefix)
+  local known = groups[mark.group]
+  if known then
+    if known[2] == 2 then table.insert(known[3], read(prefix, mark.first, mark.last)) end
+  elseif has_read and (rows_left <= 0 or bytes_left <= 0) then
+    more[#more + 1] = prefix
+  elseif mark.group == '' then
+    local piece = read(prefix, mark.first, mark.last)
+    if #piece[4] > 0 then
+      batches[#batches + 1] = { '', 1, { piece } }
+    else
+      redis.call('DEL', prefix .. ':mark')
+      free[#free + 1] = prefix
+    end
+  else
+    local batch = { mark.group, 2, {} }
+    if is_whole(mark) then
+      batch[2] = 1
+      for one, first, last in mark.list:gmatch('(%S+) (%S+) (%S+)') do table.insert(batch[3], read(one, first, last)) end
+    else
+      batch[3] = { read(prefix, mark.first, mark.last) }
+    end
+    batches[#batches + 1], groups[mark.group] = batch, batch
+  end
+  if (sizes[prefix] or 0) > 0 and redis.call('XLEN', prefix .. ':outbox') > sizes[prefix] then more[#more + 1] = prefix end
+end
+
+local fresh = {}
+for _, prefix in ipairs(free) do fresh[#fresh + 1] = take(prefix) or nil end
+for i = 1, #fresh, pieces_max do
+  local pieces, lines = { unpack(fresh, i, math.min(i + pieces_max - 1, #fresh)) }, {}
+  for k, piece in ipairs(pieces) do lines[k] = table.concat(piece, ' ', 1, 3) end
+  local list = table.concat(lines, '\n')
+  local group = #pieces > 1 and 'g:' .. redis.sha1hex(list) or ''
+  for _, piece in ipairs(pieces) do
+    redis.call('SET', piece[1] .. ':mark', mark_text(piece[2], piece[3], group, list))
+  end
+  batches[#batches + 1] = { group, 0, pieces }
+end
+return { fenced, batches, more, said }

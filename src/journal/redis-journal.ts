@@ -24,7 +24,8 @@ import type {
   PullResult,
   QueuedUnder,
   RateState,
-  RecordBatch,
+  RecordAnswer,
+  RecordTurn,
   Settlement,
 } from "../core/journal.ts";
 import { limits } from "../core/limits.ts";
@@ -72,6 +73,8 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
   /** Messages that people wrote to the numbers that are sent from. */
   readonly incomingMessages: IncomingMessages;
 
+  readonly shardsPerRecord: "all" | "one";
+
   private readonly front: RedisConnection;
   private readonly leaseLine: RedisConnection;
   private readonly bulk: RedisConnection;
@@ -97,6 +100,7 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     this.owner = connector.connect();
     this.subscriber = connector.connect();
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
+    this.shardsPerRecord = shardsPerCall;
     this.acceptor = new Acceptor(
       this.front,
       clock,
@@ -251,8 +255,8 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, lease, call);
   }
-  record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
-    return this.recording.record(lease, done);
+  record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    return this.recording.record(turns);
   }
 
   putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {

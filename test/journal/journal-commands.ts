@@ -31,7 +31,7 @@ export type Command =
       readonly reckonsMs: number | null;
     }
   | { readonly kind: "observe"; readonly reports: readonly Report[] }
-  | { readonly kind: "record"; readonly lease: LeasePick; readonly done: "none" | "last" | "earlier" }
+  | { readonly kind: "record"; readonly turns: readonly TurnPick[] }
   | {
       readonly kind: "acquire";
       readonly shard: number;
@@ -71,6 +71,14 @@ export interface LeasePick {
   readonly shard: number;
   /** 0: the latest lease, 1: the one before. */
   readonly age: number;
+}
+
+export interface TurnPick {
+  readonly lease: LeasePick;
+  readonly done: "none" | "last" | "earlier";
+  /** The last batch that it had a piece of. */
+  readonly refuses: boolean;
+  readonly takes: boolean;
 }
 
 export interface BoxPick {
@@ -185,6 +193,13 @@ const outcome: fc.Arbitrary<OutcomePick> = fc.record({
   providerRef: fc.constantFrom(null, ...REFERENCES),
 });
 
+const turn: fc.Arbitrary<TurnPick> = fc.record({
+  lease: fc.record({ shard: fc.constantFrom(0, 1), age: fc.constantFrom(0, 0, 0, 0, 0, 0, 1) }),
+  done: fc.constantFrom("last" as const, "last" as const, "none" as const, "earlier" as const),
+  refuses: fc.constantFrom(false, false, false, true),
+  takes: fc.constantFrom(true, true, true, false),
+});
+
 const box: fc.Arbitrary<BoxPick> = fc.record({
   tenant,
   channel,
@@ -282,8 +297,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
       weight: 8,
       arbitrary: fc.record({
         kind: fc.constant("record" as const),
-        lease,
-        done: fc.constantFrom("last" as const, "last" as const, "none" as const, "earlier" as const),
+        turns: fc.uniqueArray(turn, { minLength: 1, maxLength: 2, selector: ({ lease: { shard } }) => shard }),
       }),
     },
     {

@@ -10,7 +10,8 @@ import {
   type LeaseState,
   type NewJob,
   type Observation,
-  type RecordBatch,
+  type RecordPiece,
+  type RecordTurn,
   type Settlement,
 } from "../../src/core/journal.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
@@ -27,6 +28,7 @@ const START_MS = Date.UTC(2026, 0, 15);
 const NO_LEASE = "0-nobody";
 
 type Pulling = Omit<Extract<Command, { kind: "pull" }>, "kind">;
+type Recording = Omit<Extract<Command, { kind: "record" }>, "kind">;
 type Settling = Omit<Extract<Command, { kind: "settle" | "settle lent" }>, "kind">;
 
 /**
@@ -49,7 +51,7 @@ export class JournalPair {
   private readonly beats = new Map<string, number[]>();
   /** The shard's time by its owner's reckoning, while time has passed since it was answered. */
   private readonly reckoned = new Map<number, number>();
-  private readonly batches = new Map<number, RecordBatch[]>();
+  private readonly pieces = new Map<number, RecordPiece[]>();
 
   private constructor(
     private readonly redis: TimedRedis,
@@ -118,7 +120,7 @@ export class JournalPair {
       case "observe":
         return this.observe(command.reports);
       case "record":
-        return this.record(command.lease, command.done);
+        return this.record(command);
       case "acquire":
         return this.acquire(command.shard, command.role, command.seen);
       case "renew": {
@@ -145,8 +147,10 @@ export class JournalPair {
   private async accept(limit: number | null, orders: readonly Order[]): Promise<void> {
     const requests = orders.map((order) => this.jobOf(order));
     const answers = requests.map(({ tenant, job }) => this.redis.journal.accept(tenant, limit, job));
-    const expected = requests.map(({ tenant, job }) => this.memory.acceptNow(tenant, limit, job));
-    expect(await Promise.all(answers)).toEqual(expected);
+    const expected = new Map(
+      inTurn(requests).map((one) => [one, this.memory.acceptNow(one.tenant, limit, one.job)] as const),
+    );
+    expect(await Promise.all(answers)).toEqual(requests.map((one) => expected.get(one) ?? unreachable()));
   }
 
   private async acceptLost(limit: number | null, order: Order, way: "there" | "back"): Promise<void> {
@@ -309,13 +313,18 @@ export class JournalPair {
     };
   }
 
-  private async record(pick: LeasePick, which: "none" | "last" | "earlier"): Promise<void> {
-    const lease = this.lease(pick, "recorder");
-    const batches = this.batches.get(lease.shard) ?? [];
-    const done = which === "none" ? null : (batches.at(which === "last" ? -1 : -2) ?? null);
-    const answer = await this.redis.journal.record(lease, done);
-    expect(answer).toEqual(await this.port.record(lease, done));
-    if (answer !== FENCED && answer !== null) this.batches.set(lease.shard, [...batches, answer]);
+  private async record({ turns }: Recording): Promise<void> {
+    const asked = turns.map(({ lease: pick, done, refuses, takes }): RecordTurn => {
+      const lease = this.lease(pick, "recorder");
+      const pieces = this.pieces.get(lease.shard) ?? [];
+      const piece = done === "none" ? null : (pieces.at(done === "last" ? -1 : -2) ?? null);
+      return { lease, done: piece, refused: refuses ? (pieces.at(-1)?.batch ?? null) : null, takes };
+    });
+    const answer = await this.redis.journal.record(asked);
+    expect(answer).toEqual(await this.port.record(asked));
+    for (const piece of answer.batches.flatMap(({ pieces }) => pieces)) {
+      this.pieces.set(piece.shard, [...(this.pieces.get(piece.shard) ?? []), piece]);
+    }
   }
 
   private async allow(pick: LeasePick, { tenant, channel, isTomorrow, knowsMore, ...wish }: AllowancePick) {
@@ -350,7 +359,9 @@ export class JournalPair {
       return { job, outcome: "sent", delayMs: 0, providerRef: null } as const;
     });
     if (outcomes.length > 0) await this.settle({ lease: pick, outcomes, reckonsMs: null });
-    for (const done of ["none", "last", "last"] as const) await this.record(pick, done);
+    for (const done of ["none", "last", "last"] as const) {
+      await this.record({ turns: [{ lease: pick, done, refuses: false, takes: true }] });
+    }
   }
 
   private async acquire(shard: number, role: LeaseRole, pick: "now" | "before" | "nobody"): Promise<void> {
@@ -393,6 +404,17 @@ function isPassing(command: Command): command is Passing {
 
 function tenantAt(at: number): TenantRef {
   return TENANTS[at] ?? TENANTS[0];
+}
+
+/** The first alone, the others in one call, which takes a tenant's requests together where they have the same quota. */
+function inTurn<T extends { readonly tenant: TenantRef; readonly job: NewJob }>([first, ...others]: readonly T[]): T[] {
+  const groups: T[][] = [];
+  for (const one of others) {
+    const latest = groups.findLast(([head]) => head?.tenant.tenantId === one.tenant.tenantId);
+    if (latest !== undefined && Bun.deepEquals(latest[0]?.job.quota, one.job.quota)) latest.push(one);
+    else groups.push([one]);
+  }
+  return first === undefined ? [] : [first, ...groups.flat()];
 }
 
 function pickFromEnd<T>(items: readonly T[], at: number): T | null {

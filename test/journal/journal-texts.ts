@@ -1,6 +1,7 @@
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../src/journal/codec.ts";
 import { jobBucket, jobField } from "../../src/journal/keys.ts";
+import { groupText, groupToken } from "../simulation/memory-journal-record.ts";
 import {
   alive,
   countText,
@@ -138,7 +139,10 @@ function* outboxTexts({
     ["c", String(rows.length), "r", rows.map(rowText).join("\n")],
   ]);
   if (entries.length > 0) yield ["outbox", lasting(entries)];
-  if (mark !== null) yield ["mark", lasting(`${mark.first} ${mark.last}`)];
+  if (mark !== null) {
+    const group = mark.group === null ? "" : ` ${groupToken(mark.group)}\n${groupText(mark.group)}`;
+    yield ["mark", lasting(`${mark.first} ${mark.last}${group}`)];
+  }
   if (lastEventId > 0) yield ["clock", lasting(String(lastEventId))];
   if (lastRecorded > 0) yield ["recorded", lasting(String(lastRecorded))];
   yield* nonEmpty(

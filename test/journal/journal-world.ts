@@ -1,7 +1,8 @@
 import { afterAll, beforeAll } from "bun:test";
 import { JobIds } from "../../src/core/ids.ts";
 import type { QueuedJob } from "../../src/core/job.ts";
-import { FENCED, type Lease, type NewJob, type RecordBatch, type Settlement } from "../../src/core/journal.ts";
+import { FENCED, type Lease, type NewJob, type RecorderJournal, type Settlement } from "../../src/core/journal.ts";
+import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
 import { RedisJournal } from "../../src/journal/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -109,8 +110,26 @@ export function failed(job: QueuedJob): Settlement {
   return { kind: "final", job, status: "failed", result, event: { type: "failed", result } };
 }
 
-export async function record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null> {
-  const batch = await journal.record(lease, done);
-  if (batch === FENCED) throw new Error("fenced");
-  return batch;
+/** A batch of one shard alone, and whether its outbox holds more. */
+export interface OneBatch {
+  readonly token: string;
+  readonly rows: readonly LedgerRow[];
+  readonly more: boolean;
+}
+
+/** What is recorded of one shard; what holds nothing to write is passed over, as a recorder does. */
+export async function record(
+  lease: Lease,
+  done: Omit<OneBatch, "more"> | null,
+  from: Pick<RecorderJournal, "record"> = journal,
+): Promise<OneBatch | null> {
+  const { shard } = lease;
+  const piece = done === null ? null : { shard, token: done.token, batch: done.token, rows: done.rows };
+  const { fenced, batches, more } = await from.record([{ lease, done: piece, refused: null, takes: true }]);
+  if (fenced.length > 0) throw new Error("fenced");
+  const [batch] = batches;
+  if (batch === undefined) return null;
+  const rows = batch.pieces.flatMap((one) => one.rows);
+  if (batch.state === "recorded") return record(lease, { token: batch.token, rows }, from);
+  return { token: batch.token, rows, more: more.includes(shard) };
 }

@@ -69,8 +69,8 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   expect(found.map((address) => address?.tenantId)).toEqual(tenants.map(({ tenantId }) => tenantId));
   const recorder = await journal.acquire(0, "recorder", "test", null);
   if (recorder === null) throw new Error("the lease is taken");
-  const batch = await journal.record(recorder, null);
-  expect(batch === FENCED ? null : batch?.rows).toHaveLength(10);
+  const { batches } = await journal.record([{ lease: recorder, done: null, refused: null, takes: true }]);
+  expect(batches.flatMap(({ pieces }) => pieces.flatMap(({ rows }) => rows))).toHaveLength(10);
 });
 
 test("a node that hangs holds up no settlement of a shard on another one, whatever its reference", async () => {

@@ -1,17 +1,26 @@
 import { type Clock, sleep } from "../../src/core/clock.ts";
 import { TransportError, UnavailableError } from "../../src/core/errors.ts";
-import { FENCED, type Fenced, type Lease, type RecordBatch, type RecorderJournal } from "../../src/core/journal.ts";
+import type { RecordAnswer, RecordBatch, RecorderJournal, RecordPiece, RecordTurn } from "../../src/core/journal.ts";
 import type { LedgerRow } from "../../src/core/ledger.ts";
 import type { Random } from "../../src/core/random.ts";
 import { MemoryLeases } from "../support/memory-leases.ts";
 
-/** The recorder's part of the journal in memory: leases, outboxes, and a mark that is fixed before rows are handed out. */
+interface Outbox {
+  readonly rows: LedgerRow[];
+  taken: number;
+  marked: number;
+  /** What it is marked together with; undefined: nothing is marked. */
+  group?: readonly RecordPiece[];
+}
+
+/** The recorder's part of the journal in memory: leases, outboxes, and marks that are fixed before rows are handed out. */
 export class MemoryRecorderJournal extends MemoryLeases implements RecorderJournal {
-  private readonly outboxes = new Map<number, { rows: LedgerRow[]; taken: number; marked: number }>();
+  private readonly outboxes = new Map<number, Outbox>();
 
   constructor(
     _clock: Clock,
     private readonly rowsMax: number,
+    readonly shardsPerRecord: "all" | "one" = "all",
   ) {
     super();
   }
@@ -24,22 +33,58 @@ export class MemoryRecorderJournal extends MemoryLeases implements RecorderJourn
     return Array.from(this.outboxes.values(), ({ rows }) => rows.length).reduce((sum, n) => sum + n, 0);
   }
 
-  async record({ shard, token }: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
-    if (this.holder(shard) !== token) return FENCED;
+  async record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    const held = turns.filter(({ lease }) => this.holder(lease.shard) === lease.token);
+    for (const turn of held) this.begin(turn);
+    const taking = held.filter(({ takes }) => takes).map(({ lease }) => lease.shard);
+    const free = taking.filter((shard) => this.outbox(shard).group === undefined);
+    const batches = new Map<string, RecordBatch>();
+    for (const shard of taking) {
+      const { group } = this.outbox(shard);
+      const [first] = group ?? [];
+      if (group === undefined || first === undefined) continue;
+      const isWhole = group.every((piece) => this.outbox(piece.shard).group === group);
+      const own = group.filter((piece) => piece.shard === shard);
+      const known = batches.get(first.batch)?.pieces ?? [];
+      const pieces = isWhole ? group : [...known, ...own];
+      batches.set(first.batch, { token: first.batch, pieces, state: isWhole ? "found" : "recorded" });
+    }
+    const frozen = this.freeze(free);
+    const fenced = turns.filter((turn) => !held.includes(turn)).map(({ lease }) => lease.shard);
+    const more = taking.filter((shard) => this.outbox(shard).rows.length > this.outbox(shard).marked);
+    return { fenced, batches: [...batches.values(), ...frozen], more };
+  }
+
+  private begin({ lease: { shard }, done, refused }: RecordTurn): void {
     const outbox = this.outbox(shard);
-    const markedToken = () => `s${shard}:${outbox.taken}-${outbox.taken + outbox.marked}`;
-    if (done !== null && outbox.marked > 0 && done.token === markedToken()) {
+    const marked = outbox.group?.find((piece) => piece.shard === shard);
+    if (done !== null && marked?.token === done.token && marked.batch === done.batch) {
       outbox.rows.splice(0, outbox.marked);
       outbox.taken += outbox.marked;
       outbox.marked = 0;
+      delete outbox.group;
     }
-    if (outbox.marked === 0) outbox.marked = Math.min(this.rowsMax, outbox.rows.length);
-    if (outbox.marked === 0) return null;
-    const rows = outbox.rows.slice(0, outbox.marked);
-    return { token: markedToken(), rows, more: outbox.rows.length > rows.length };
+    const { group } = outbox;
+    const isRefused = group?.[0]?.batch === refused;
+    if (group === undefined || !isRefused || group.some((piece) => this.outbox(piece.shard).group !== group)) return;
+    for (const piece of group) this.outbox(piece.shard).group = [{ ...piece, batch: piece.token }];
   }
 
-  private outbox(shard: number) {
+  private freeze(shards: readonly number[]): readonly RecordBatch[] {
+    const pieces = shards.flatMap((shard) => {
+      const { rows, taken } = this.outbox(shard);
+      const marked = Math.min(this.rowsMax, rows.length);
+      const token = `s${shard}:${taken}-${taken + marked}`;
+      return marked === 0 ? [] : [{ shard, token, batch: "", rows: rows.slice(0, marked) }];
+    });
+    if (pieces.length === 0) return [];
+    const batch = pieces.map(({ token }) => token).join("_");
+    const group = pieces.map((piece) => ({ ...piece, batch }));
+    for (const { shard, rows } of group) Object.assign(this.outbox(shard), { group, marked: rows.length });
+    return [{ token: batch, pieces: group, state: "frozen" }];
+  }
+
+  private outbox(shard: number): Outbox {
     const known = this.outboxes.get(shard) ?? { rows: [], taken: 0, marked: 0 };
     this.outboxes.set(shard, known);
     return known;
@@ -69,6 +114,7 @@ export function lossy(journal: RecorderJournal, clock: Clock, random: Random, we
     return answer;
   }
   const way: RecorderJournal = {
+    shardsPerRecord: journal.shardsPerRecord,
     leases: (...args) => pass(() => journal.leases(...args)),
     acquire: (...args) => pass(() => journal.acquire(...args)),
     renew: (...args) => pass(() => journal.renew(...args)),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { firstEventIdAt, nextEventId } from "../../src/core/event.ts";
 import type { RecorderJournal } from "../../src/core/journal.ts";
-import type { LedgerRow, LedgerWriter } from "../../src/core/ledger.ts";
+import { type LedgerRow, type LedgerWriter, RowsRefusedError } from "../../src/core/ledger.ts";
 import { limits } from "../../src/core/limits.ts";
 import { Recorder } from "../../src/ledger/recorder.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -29,9 +29,10 @@ class Scene {
     readonly weather: Weather = CALM,
     seed = 1,
     batchRowsMax = 100,
+    shardsPerRecord: "all" | "one" = "all",
   ) {
     this.random = new SeededRandom(seed);
-    this.journal = new MemoryRecorderJournal(this.clock, batchRowsMax);
+    this.journal = new MemoryRecorderJournal(this.clock, batchRowsMax, shardsPerRecord);
     this.ledger = new MemoryLedger(this.clock, this.random, weather);
   }
 
@@ -288,6 +289,120 @@ describe("a recorder", () => {
   });
 });
 
+describe("the shards of a recorder", () => {
+  test("are written together: one insert for all that they hold", async () => {
+    const scene = new Scene(8);
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(2_000);
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(1_000);
+    scene.expectAllRecorded();
+    expect(scene.ledger.writes).toBe(1);
+    await stopped(scene, recorder);
+  });
+
+  test("are written by themselves where no call of the journal takes two of them", async () => {
+    const scene = new Scene(4, CALM, 1, 100, "one");
+    const recorder = scene.recorder();
+    recorder.start();
+    await scene.clock.advance(2_000);
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(1_000);
+    scene.expectAllRecorded();
+    expect(scene.ledger.writes).toBe(scene.shards);
+    await stopped(scene, recorder);
+  });
+
+  test("whose recorder died amid a batch of all of them are recorded once, although two others take them over", async () => {
+    const scene = new Scene(4);
+    scene.ledger.tokensMax = 2;
+    const { way, process } = lossy(scene.journal, scene.clock, scene.random, scene.weather);
+    const dying: LedgerWriter = {
+      async write() {
+        process.dead = true;
+        return new Promise(() => {});
+      },
+    };
+    scene.recorder(way, dying).start();
+    await scene.clock.advance(2_000);
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(2_000);
+    expect(process.dead).toBe(true);
+    const others = [scene.recorder(), scene.recorder()];
+    for (const other of others) other.start();
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(limits.takeoverMsMax + 5_000);
+    scene.expectAllRecorded();
+    for (const other of others) await stopped(scene, other);
+  });
+
+  test("go on when one of them has a piece that the ledger refuses as a whole, again and again", async () => {
+    const scene = new Scene(4);
+    const refusing: LedgerWriter = {
+      async write(token, rows, attempt) {
+        if (rows.some(({ tenantId }) => tenantId === "t2")) throw new RowsRefusedError("its table does not fit");
+        return await scene.ledger.write(token, rows, attempt);
+      },
+    };
+    const recorder = scene.recorder(scene.journal, refusing);
+    recorder.start();
+    await scene.clock.advance(2_000);
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(10_000);
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(10_000);
+    expect(scene.journal.waiting()).toBe(6);
+    expect(scene.ledger.rows.map(({ tenantId }) => tenantId)).not.toContain("t2");
+    await stopped(scene, recorder);
+    // Once it fits again.
+    const next = scene.recorder();
+    next.start();
+    await scene.clock.advance(limits.takeoverMsMax);
+    scene.expectAllRecorded();
+    await stopped(scene, next);
+  });
+
+  test("are handed over while the ledger is away, and their common batch is completed by whoever has them", async () => {
+    const weather = { ...CALM };
+    const scene = new Scene(4, weather);
+    const first = scene.recorder();
+    first.start();
+    await scene.clock.advance(2_000);
+    weather.failing = 1;
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(5_000);
+    const second = scene.recorder();
+    second.start();
+    const held = () => [0, 1, 2, 3].filter((shard) => scene.journal.holder(shard)?.startsWith("r2"));
+    await scene.clock.advance(5_000);
+    expect(held()).toHaveLength(2);
+    weather.failing = 0;
+    await scene.clock.advance(limits.recordRetryMsMax + 30_000);
+    scene.expectAllRecorded();
+    for (const recorder of [first, second]) await stopped(scene, recorder);
+  });
+
+  test("go on where the journal cannot make out one of them", async () => {
+    const scene = new Scene(3);
+    const broken: RecorderJournal = Object.create(scene.journal, {
+      record: {
+        value: (...[turns]: Parameters<RecorderJournal["record"]>) =>
+          turns.some(({ lease }) => lease.shard === 1)
+            ? Promise.reject(new Error("WRONGTYPE"))
+            : scene.journal.record(turns),
+      },
+    });
+    const recorder = scene.recorder(broken);
+    recorder.start();
+    await scene.clock.advance(2_000);
+    for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
+    await scene.clock.advance(5_000);
+    expect(scene.ledger.rows.map(({ tenantId }) => tenantId).toSorted()).toEqual(["t0", "t0", "t0", "t2", "t2", "t2"]);
+    await stopped(scene, recorder);
+  });
+});
+
 const SEEDS = Number(process.env["SEEDS"] ?? 40);
 const FIRST_SEED = Number(process.env["SEED"] ?? 1);
 
@@ -303,7 +418,7 @@ test(`every row is recorded once and in order through lost replies, deaths and l
 
 async function runSeed(seed: number): Promise<void> {
   const weather: Weather = { failing: 0.3, delayMsMax: 900 };
-  const scene = new Scene(4, weather, seed, 7);
+  const scene = new Scene(4, weather, seed, 7, seed % 4 === 0 ? "one" : "all");
   const { random, clock } = scene;
   const alive = [scene.mortal(), scene.mortal(), scene.mortal()];
   for (const { recorder } of alive) recorder.start();

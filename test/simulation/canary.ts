@@ -158,9 +158,9 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a batch's end is not fixed before it is handed out",
     file: `${JOURNAL}-record.ts`,
-    find: "const entries = shard.mark === null ? markNext(shard) : markedEntries(shard);",
-    replace: "const entries = markNext(shard);",
-    seed: 13,
+    find: "for (const number of marked) handing.findMarked(number);\n  handing.freeze(free);",
+    replace: "handing.freeze([...marked, ...free]);",
+    seed: 2,
   },
   {
     name: "the outbox is trimmed too far",
@@ -170,21 +170,57 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a batch is taken from the outbox before the ledger has it",
-    file: "src/ledger/recorder.ts",
-    find: "if (!(await this.write(batch))) break;\n        done = batch;",
-    replace: "done = batch;\n        void this.write(batch);",
+    file: "src/ledger/outbox-copier.ts",
+    find: "      await this.writer.write(batch, shares);\n",
+    replace:
+      "      for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: false, setAside: 0 });\n      void this.writer.write(batch, shares);\n",
   },
   {
     name: "a batch that the ledger did not confirm is not repeated",
-    file: "src/ledger/recorder.ts",
-    find: "        this.noteLedgerFailure(error, batch, failures);\n",
-    replace: "        this.noteLedgerFailure(error, batch, failures);\n        return true;\n",
+    file: "src/ledger/batch-writer.ts",
+    find: "        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;\n",
+    replace:
+      "        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;\n        for (const { progress, piece } of held) progress.recorded(piece, NOTHING_SPECIAL);\n        return;\n",
   },
   {
     name: "a token is used for two batches",
     file: `${JOURNAL}-record.ts`,
-    find: "`s${shardNumber}:${shard.mark.first}/${shard.mark.last}`",
-    replace: "`s${shardNumber}:${shard.mark.first.slice(0, -4)}`",
+    find: "return `s${shard}:${first}/${last}`;",
+    replace: "return `s${shard}:${first.slice(0, -4)}${last.slice(0, 0)}`;",
+  },
+  {
+    name: "a batch of several shards is marked by one of them alone",
+    file: `${JOURNAL}-record.ts`,
+    find: "this.shardAt(shard).mark = { first, last, group: together };",
+    replace: "this.shardAt(shard).mark = { first, last, group: shard === group[0]?.shard ? together : null };",
+  },
+  {
+    name: "a batch of several shards is another one after a takeover",
+    file: `${JOURNAL}-record.ts`,
+    find: "const pieces = group.filter(({ shard: one }) => isWhole || one === number).map((one) => this.read(one, token));",
+    replace: "const pieces = group.filter(({ shard: one }) => one === number).map((one) => this.read(one, token));",
+    seed: 26,
+  },
+  {
+    name: "a batch is written without the pieces of shards that changed hands",
+    file: "src/ledger/batch-writer.ts",
+    find: "const rows = batch.pieces.flatMap((piece) => piece.rows);",
+    replace: "const rows = shares.flatMap(({ piece }) => piece.rows);",
+    seed: 84,
+  },
+  {
+    name: "the rest of a batch of which a piece is taken off is written once more, alone",
+    file: `${JOURNAL}-record.ts`,
+    find: 'state: isWhole && !isEmpty ? "found" : "recorded" });',
+    replace: 'state: isEmpty ? "recorded" : "found" });',
+    seed: 84,
+  },
+  {
+    name: "a batch of which no piece is taken off is believed to be in the ledger",
+    file: `${JOURNAL}-record.ts`,
+    find: "const isWhole = group.every((piece) => isMarked(this.shardAt(piece.shard), tokenOf(piece), token));",
+    replace: "const isWhole = group.length === 1;",
+    seed: 84,
   },
   {
     name: "the event clock follows the wall clock back",

@@ -1,33 +1,163 @@
 import { isFinal } from "../../src/core/job.ts";
-import type { RecordBatch } from "../../src/core/journal.ts";
+import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
-import { agreedTimeMs, isBeyond, type OutboxEntry, type ShardState } from "./memory-journal-shard.ts";
+import { agreedTimeMs, isBeyond, type MarkedPiece, type OutboxEntry, type ShardState } from "./memory-journal-shard.ts";
 
 export interface Recording {
-  readonly shardNumber: number;
-  readonly done: RecordBatch | null;
+  readonly turns: readonly RecordTurn[];
   readonly nowMs: number;
+  isHeld(turn: RecordTurn): boolean;
+  shardAt(number: number): ShardState;
 }
 
-/** Hands out the outbox's next batch. The caller has checked the lease. */
-export function record(shard: ShardState, { shardNumber, done, nowMs }: Recording): RecordBatch | null {
-  const tokenOfMark = () => (shard.mark === null ? null : `s${shardNumber}:${shard.mark.first}/${shard.mark.last}`);
+/** Hands out the next pieces of the shards' outboxes. */
+export function record(recording: Recording): RecordAnswer {
+  const { turns, isHeld, shardAt } = recording;
+  const held = turns.filter(isHeld);
+  for (const turn of held) begin(recording, turn);
+  const takes = held.filter((turn) => turn.takes).map(({ lease }) => lease.shard);
+  const handing = new Handing(shardAt);
+  const marked = takes.filter((number) => shardAt(number).mark !== null);
+  const free = takes.filter((number) => shardAt(number).mark === null);
+  for (const number of marked) handing.findMarked(number);
+  handing.freeze(free);
+  const fenced = turns.filter((turn) => !isHeld(turn)).map(({ lease }) => lease.shard);
+  return { fenced, batches: handing.batches, more: handing.more };
+}
+
+/** What a turn says of the pieces before. */
+function begin({ nowMs, shardAt }: Recording, { lease, done, refused }: RecordTurn): void {
+  const shard = shardAt(lease.shard);
   const timeMs = agreedTimeMs(shard, nowMs);
-  const isConfirmed = done !== null && done.token === tokenOfMark();
+  const isConfirmed = done !== null && isMarked(shard, done.token, done.batch);
   const ended = isConfirmed ? removeMarked(shard, done, timeMs) : 0;
   letLeave(shard, timeMs, Math.max(limits.leaveJobsMin, 2 * ended));
-  const entries = shard.mark === null ? markNext(shard) : markedEntries(shard);
-  const token = tokenOfMark();
-  if (token === null) return null;
-  return {
-    token,
-    rows: entries.flatMap((entry) => entry.rows),
-    more: shard.outbox.entries.size > entries.length,
-  };
+  if (refused !== null && shard.mark !== null && batchOf(lease.shard, shard.mark) === refused) {
+    disband(groupOf(lease.shard, shard.mark), refused, shardAt);
+  }
 }
 
-/** Answers how many jobs had their end in the batch. */
-function removeMarked(shard: ShardState, { rows }: RecordBatch, timeMs: number): number {
+/** What one call hands out: marked pieces as they were marked, then new ones, as far as there is room. */
+class Handing {
+  readonly batches: RecordBatch[] = [];
+  readonly more: number[] = [];
+  private rowsLeft: number = limits.recordRowsMax;
+  private bytesLeft: number = limits.recordBytesMax;
+  private entriesLeft: number = limits.recordEntriesMax;
+  private hasRead = false;
+
+  constructor(private readonly shardAt: (number: number) => ShardState) {}
+
+  findMarked(number: number): void {
+    const shard = this.shardAt(number);
+    const { mark } = shard;
+    if (mark === null) return;
+    const token = batchOf(number, mark);
+    const at = this.batches.findIndex((batch) => batch.token === token);
+    const known = this.batches[at];
+    if (known === undefined && this.hasRead && (this.rowsLeft <= 0 || this.bytesLeft <= 0)) {
+      this.more.push(number);
+      return;
+    }
+    const group = groupOf(number, mark);
+    const isWhole = group.every((piece) => isMarked(this.shardAt(piece.shard), tokenOf(piece), token));
+    if (known === undefined) {
+      const pieces = group.filter(({ shard: one }) => isWhole || one === number).map((one) => this.read(one, token));
+      const isEmpty = pieces.every(({ rows }) => rows.length === 0);
+      this.batches.push({ token, pieces, state: isWhole && !isEmpty ? "found" : "recorded" });
+    } else if (!isWhole) {
+      const own = group.filter(({ shard: one }) => one === number).map((one) => this.read(one, token));
+      this.batches[at] = { ...known, pieces: [...known.pieces, ...own] };
+    }
+    if (shard.outbox.entries.size > markedEntries(shard).length) this.more.push(number);
+  }
+
+  freeze(free: readonly number[]): void {
+    const fresh = free.flatMap((number) => this.take(number) ?? []);
+    for (let at = 0; at < fresh.length; at += limits.recordPiecesMax) {
+      const group = fresh.slice(at, at + limits.recordPiecesMax);
+      const together = group.length > 1 ? group : null;
+      for (const { shard, first, last } of group) this.shardAt(shard).mark = { first, last, group: together };
+      const token = group.length > 1 ? groupToken(group) : group.map(tokenOf).join("");
+      const pieces = group.map((piece) => pieceOf(piece, token, markedEntries(this.shardAt(piece.shard))));
+      this.batches.push({ token, pieces, state: "frozen" });
+    }
+  }
+
+  private read(marked: MarkedPiece, batch: string): RecordPiece {
+    const entries = markedEntries(this.shardAt(marked.shard));
+    this.entriesLeft -= entries.length;
+    for (const { rows, bytes } of entries) {
+      this.rowsLeft -= rows.length;
+      this.bytesLeft -= bytes;
+    }
+    this.hasRead = true;
+    return pieceOf(marked, batch, entries);
+  }
+
+  /** The next piece of an outbox, or nothing. */
+  private take(number: number): MarkedPiece | null {
+    const { entries } = this.shardAt(number).outbox;
+    const taken: string[] = [];
+    for (const [id, { rows, bytes }] of entries) {
+      if (this.entriesLeft <= 0) break;
+      if (this.hasRead && (rows.length > this.rowsLeft || bytes > this.bytesLeft)) break;
+      this.entriesLeft -= 1;
+      this.rowsLeft -= rows.length;
+      this.bytesLeft -= bytes;
+      this.hasRead = true;
+      taken.push(id);
+    }
+    if (taken.length < entries.size) this.more.push(number);
+    const [first, last] = [taken[0], taken.at(-1)];
+    return first === undefined || last === undefined ? null : { shard: number, first, last };
+  }
+}
+
+type Mark = NonNullable<ShardState["mark"]>;
+
+function tokenOf({ shard, first, last }: MarkedPiece): string {
+  return `s${shard}:${first}/${last}`;
+}
+
+/** Of the pieces that it names: the same token always stands for the same ones. */
+export function groupToken(group: readonly MarkedPiece[]): string {
+  return `g:${new Bun.CryptoHasher("sha1").update(groupText(group)).digest("hex")}`;
+}
+
+/** As it stands in the marks on Redis. */
+export function groupText(group: readonly MarkedPiece[]): string {
+  const prefixOf = (shard: number) => `wb:{s${String(shard).padStart(2, "0")}}`;
+  return group.map(({ shard, first, last }) => `${prefixOf(shard)} ${first} ${last}`).join("\n");
+}
+
+function groupOf(shard: number, { first, last, group }: Mark): readonly MarkedPiece[] {
+  return group ?? [{ shard, first, last }];
+}
+
+function batchOf(shard: number, { first, last, group }: Mark): string {
+  return group === null ? tokenOf({ shard, first, last }) : groupToken(group);
+}
+
+/** Whether the piece is the marked one, in that batch. */
+function isMarked({ mark }: ShardState, piece: string, batch: string): boolean {
+  if (mark === null) return false;
+  const shard = Number(/^s(\d+):/.exec(piece)?.[1]);
+  return tokenOf({ shard, ...mark }) === piece && batchOf(shard, mark) === batch;
+}
+
+function pieceOf(marked: MarkedPiece, batch: string, entries: readonly OutboxEntry[]): RecordPiece {
+  return { shard: marked.shard, token: tokenOf(marked), batch, rows: entries.flatMap(({ rows }) => rows) };
+}
+
+/** From now on each of its pieces is a batch of its own; without effect where one of them is gone. */
+function disband(group: readonly MarkedPiece[], batch: string, shardAt: Recording["shardAt"]): void {
+  if (!group.every((piece) => isMarked(shardAt(piece.shard), tokenOf(piece), batch))) return;
+  for (const { shard, first, last } of group) shardAt(shard).mark = { first, last, group: null };
+}
+
+/** Answers how many jobs had their end in the piece. */
+function removeMarked(shard: ShardState, { rows }: RecordPiece, timeMs: number): number {
   const last = shard.mark?.last ?? "0-0";
   for (const id of shard.outbox.entries.keys()) if (!isBeyond(id, last)) shard.outbox.entries.delete(id);
   shard.mark = null;
@@ -62,26 +192,7 @@ function letLeave(shard: ShardState, timeMs: number, jobsMax: number): void {
   append(shard, staying, timeMs);
 }
 
-function markedEntries(shard: ShardState): OutboxEntry[] {
-  const { mark, outbox } = shard;
+function markedEntries({ mark, outbox }: ShardState): OutboxEntry[] {
   const entries = [...outbox.entries];
   return entries.filter(([id]) => mark !== null && !isBeyond(id, mark.last)).map(([, entry]) => entry);
-}
-
-function markNext(shard: ShardState): OutboxEntry[] {
-  let rows = 0;
-  let bytes = 0;
-  let count = 0;
-  const entries = [...shard.outbox.entries];
-  for (const [, entry] of entries) {
-    rows += entry.rows.length;
-    bytes += entry.bytes;
-    const isFull = count > 0 && (rows > limits.recordRowsMax || bytes > limits.recordBytesMax);
-    if (isFull || count === limits.recordEntriesMax) break;
-    count += 1;
-  }
-  const batch = entries.slice(0, count);
-  const [first, last] = [batch[0]?.[0], batch.at(-1)?.[0]];
-  if (first !== undefined && last !== undefined) shard.mark = { first, last };
-  return batch.map(([, entry]) => entry);
 }

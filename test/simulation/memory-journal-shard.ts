@@ -33,6 +33,13 @@ export interface Parked {
   readonly lentForMs?: number;
 }
 
+/** A stretch of a shard's outbox, by its first and last entry. */
+export interface MarkedPiece {
+  readonly shard: number;
+  readonly first: string;
+  readonly last: string;
+}
+
 export interface OutboxEntry {
   readonly rows: readonly LedgerRow[];
   /** Bytes that the journal's text of the rows has. */
@@ -105,7 +112,8 @@ export interface ShardState {
   /** What each tenant has unfinished. */
   readonly load: Map<string, QueueQuota>;
   readonly outbox: Stream<OutboxEntry>;
-  mark: { readonly first: string; readonly last: string } | null;
+  /** The piece of the outbox that is being recorded; with the group that it is written in, unless it is alone. */
+  mark: { readonly first: string; readonly last: string; readonly group: readonly MarkedPiece[] | null } | null;
   lastEventId: number;
   readonly leases: Map<LeaseRole, LeaseState>;
   epoch: number;

@@ -16,7 +16,8 @@ import {
   type PullRequest,
   type PullResult,
   type RateState,
-  type RecordBatch,
+  type RecordAnswer,
+  type RecordTurn,
 } from "../../src/core/journal.ts";
 import type { Random } from "../../src/core/random.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
@@ -154,9 +155,13 @@ export class JournalState {
     return jobsOf(this.references, references, this.clock.nowMs());
   }
 
-  recordNow(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
-    if (!this.holds(lease, "recorder")) return FENCED;
-    return record(this.shard(lease.shard), { shardNumber: lease.shard, done, nowMs: this.clock.nowMs() });
+  recordNow(turns: readonly RecordTurn[]): RecordAnswer {
+    return record({
+      turns,
+      nowMs: this.clock.nowMs(),
+      isHeld: ({ lease }) => this.holds(lease, "recorder"),
+      shardAt: (number) => this.shard(number),
+    });
   }
 
   onMail(listener: (shard: number) => void): () => void {

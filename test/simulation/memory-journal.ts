@@ -15,7 +15,8 @@ import type {
   PullRequest,
   PullResult,
   RateState,
-  RecordBatch,
+  RecordAnswer,
+  RecordTurn,
   Settlement,
 } from "../../src/core/journal.ts";
 import type { TenantRef } from "../../src/core/tenant.ts";
@@ -23,6 +24,8 @@ import type { JournalState } from "./memory-journal-state.ts";
 
 /** The journal in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
 export class MemoryJournal implements Journal, ProviderReferences {
+  readonly shardsPerRecord = "all";
+
   constructor(readonly state: JournalState) {}
 
   async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
@@ -79,8 +82,8 @@ export class MemoryJournal implements Journal, ProviderReferences {
   async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
     return this.state.jobsOfNow(references);
   }
-  async record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
-    return this.state.recordNow(lease, done);
+  async record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    return this.state.recordNow(turns);
   }
 
   onMail(listener: (shard: number) => void): () => void {

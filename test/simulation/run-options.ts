@@ -32,6 +32,8 @@ export interface RunOptions {
   readonly callsBack: boolean;
   /** The run goes on until what has ended has left the journal. */
   readonly waitsForLeave: boolean;
+  /** How many shards a call of the recorder may be about: one where the journal is a cluster. */
+  readonly shardsPerRecord: "all" | "one";
 }
 
 export function drawOptions(dice: Dice, steps: number | null): RunOptions {
@@ -66,6 +68,7 @@ export function drawOptions(dice: Dice, steps: number | null): RunOptions {
     heavy: new Set(dice.chance(0.25) && !weather.isCalm ? others.filter(() => dice.chance(0.6)) : []),
     callsBack: dice.chance(0.5),
     waitsForLeave: dice.chance(1 / 24),
+    shardsPerRecord: dice.pick(["all", "all", "all", "one"]),
   };
 }
 

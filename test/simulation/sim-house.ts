@@ -32,6 +32,8 @@ export interface Surroundings {
   readonly provider: Provider;
   readonly tenants: ReadonlyMap<string, Tenant>;
   readonly shards: number;
+  /** One in a cluster. */
+  readonly shardsPerRecord: "all" | "one";
 }
 
 export interface SendRequest {
@@ -56,7 +58,7 @@ export class SimHouse {
   ) {
     const { network, journalServer, tenants, shards, provider } = around;
     const { clock, name: owner } = process;
-    const journal = new SimJournal(process, network, journalServer, around.journal, tenants);
+    const journal = new SimJournal(process, network, journalServer, around.journal, tenants, around.shardsPerRecord);
     const telemetry = this.telemetry();
     const directory = new SimDirectory(process, network, tenants, dice.fork());
     const { writer, reader } = this.ledger();

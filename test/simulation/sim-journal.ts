@@ -17,8 +17,9 @@ import {
   type PullRequest,
   type PullResult,
   type RateState,
-  type RecordBatch,
+  type RecordAnswer,
   type RecorderJournal,
+  type RecordTurn,
   type Settlement,
 } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
@@ -35,6 +36,7 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     private readonly server: Server,
     private readonly journal: WatchedJournal,
     private readonly tenants: ReadonlyMap<string, Tenant>,
+    readonly shardsPerRecord: "all" | "one",
   ) {}
 
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
@@ -142,8 +144,9 @@ export class SimJournal implements FrontJournal, OwnerJournal, RecorderJournal {
     return this.call(`allow ${lease.shard}`, () => this.journal.allow(lease, call));
   }
 
-  record(lease: Lease, done: RecordBatch | null): Promise<RecordBatch | null | Fenced> {
-    return this.call(`record ${lease.shard}`, () => this.journal.record(lease, done));
+  record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    const shards = turns.map(({ lease }) => lease.shard).join(" ");
+    return this.call(`record ${shards}`, () => this.journal.record(turns));
   }
 
   /** Hints go by the wire, too, and may be lost there. */

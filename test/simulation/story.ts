@@ -49,6 +49,7 @@ export class Story {
       heavy: new Set(),
       callsBack: false,
       waitsForLeave: false,
+      shardsPerRecord: "all",
     };
     this.world = new World(1, () => ({ ...calm, ...options }));
     this.driver = new Driver(this.world, (violation) => {

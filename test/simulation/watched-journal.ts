@@ -12,7 +12,8 @@ import {
   type ObserveResult,
   type PullRequest,
   type PullResult,
-  type RecordBatch,
+  type RecordAnswer,
+  type RecordTurn,
   type Settlement,
 } from "../../src/core/journal.ts";
 import { limits } from "../../src/core/limits.ts";
@@ -227,14 +228,17 @@ export class WatchedJournal {
     return result;
   }
 
-  record(lease: Lease, done: RecordBatch | null): RecordBatch | null | Fenced {
-    const before = this.outboxKeys(lease.shard);
-    const result = this.state.recordNow(lease, done);
-    this.checkFence(lease, result);
-    const after = this.outboxKeys(lease.shard);
-    for (const [key, row] of before) {
-      const isSafe = after.has(key) || this.parts.ledger.has(row) || !this.parts.jobs.isClockSound;
-      this.parts.watch.demand(isSafe, "recordedFirst", () => `${key} left the outbox of shard ${lease.shard}`);
+  record(turns: readonly RecordTurn[]): RecordAnswer {
+    const shards = turns.map(({ lease }) => lease.shard);
+    const before = new Map(shards.map((shard) => [shard, this.outboxKeys(shard)]));
+    const result = this.state.recordNow(turns);
+    for (const { lease } of turns) this.checkFence(lease, result.fenced.includes(lease.shard) ? FENCED : result);
+    for (const [shard, keys] of before) {
+      const after = this.outboxKeys(shard);
+      for (const [key, row] of keys) {
+        const isSafe = after.has(key) || this.parts.ledger.has(row) || !this.parts.jobs.isClockSound;
+        this.parts.watch.demand(isSafe, "recordedFirst", () => `${key} left the outbox of shard ${shard}`);
+      }
     }
     return result;
   }

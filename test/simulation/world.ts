@@ -182,7 +182,8 @@ export class World {
     if (isFarAhead) process.skewMs = aheadMs;
     const { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants } = this;
     const around = { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants };
-    const house = new SimHouse(process, { ...around, shards: this.drawn.shards }, this.dice.fork());
+    const { shards, shardsPerRecord } = this.drawn;
+    const house = new SimHouse(process, { ...around, shards, shardsPerRecord }, this.dice.fork());
     process.hazard = hazardOf(process, {
       dice: this.dice,
       now: () => this.network.weather,
