@@ -84,6 +84,22 @@ describe("a start with two API processes and two dispatchers", () => {
     }
   });
 
+  test("every API process writes exports, those too that the engine makes a file of", async () => {
+    const token = (await Bun.file(`${waybill.home}/operator-token`).text()).trim();
+    const day = new Date().toISOString().slice(0, 10);
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    for (const [format, begins] of [
+      ["csv", "tenant_id,event_id"],
+      ["parquet", "PAR1"],
+    ] as const) {
+      for (let n = 0; n < 8; n += 1) {
+        const path = `/dash/api/export?format=${format}&from=${yesterday}&to=${day}`;
+        const response = await fresh(`${waybill.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+        expect(await response.text()).toStartWith(begins);
+      }
+    }
+  });
+
   test("metrics are those of all processes", async () => {
     for (let n = 0; n < 30; n += 1) await fresh(`${waybill.url}/health`);
     const text = await (await fresh(`${waybill.url}/metrics`)).text();
