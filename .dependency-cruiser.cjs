@@ -12,6 +12,7 @@ const MAY_IMPORT = {
   links: ["core"],
   api: ["core", "intake"],
   embedded: ["core"],
+  processes: ["core"],
   maillog: ["core"],
   sandbox: ["core"],
   runtime: ["core"],

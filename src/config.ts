@@ -130,6 +130,11 @@ function contradictions(config: Config): readonly string[] {
   if (config.roles.includes("maillog") && config.mailLog === null) {
     problems.push("MAIL_LOG is unset; with the role maillog it should be the path of the MTA's log");
   }
+  for (const role of ["api", "dispatcher"] as const) {
+    const { processes } = config;
+    if (processes === null || "total" in processes || processes[role] === 0 || config.roles.includes(role)) continue;
+    problems.push(`PROCESSES names the role ${role}; it should be one of ROLES, which are ${config.roles.join(", ")}`);
+  }
   if (config.metricsHost !== null && config.metricsPort === null) {
     problems.push("METRICS_PORT is unset; with METRICS_HOST it should be the port that metrics are served at");
   }

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { version } from "../package.json";
 import { adopt } from "./commands/adopt.ts";
 import { check } from "./commands/check.ts";
+import { child } from "./commands/child.ts";
 import { HELP } from "./commands/help.ts";
 import { migrate } from "./commands/migrate.ts";
 import { openConfig } from "./commands/open-config.ts";
@@ -43,6 +44,8 @@ async function run(args: readonly string[]): Promise<number> {
     case "adopt":
       refuseOperands(command, operands);
       return adopt(config());
+    case "child":
+      return child();
     case "tenant":
       if (action === "create") return createTenant(config(), rest, values);
       break;

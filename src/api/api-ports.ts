@@ -10,7 +10,7 @@ import type { PayloadStore } from "../core/payload-store.ts";
 import type { PlatformCredentials } from "../core/platform.ts";
 import type { Random } from "../core/random.ts";
 import type { Registry } from "../core/registry.ts";
-import type { SandboxMailbox } from "../core/report.ts";
+import type { SandboxMessage } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import type { Engagement } from "../intake/engagements.ts";
@@ -18,6 +18,7 @@ import type { MailReports } from "../intake/mail-reports.ts";
 import type { SuppressionList } from "../intake/suppression-list.ts";
 import type { WhatsappStatuses } from "../intake/whatsapp-statuses.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
+import type { WrongTokens } from "./operator-gate.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
 import type { Readiness } from "./readiness.ts";
 import type { WalletPorts } from "./wallet-ports.ts";
@@ -57,16 +58,25 @@ export interface ApiPorts {
   readonly passKit: PassKitPorts;
   readonly wallet: WalletPorts;
   /** Null: real providers are in use. */
-  readonly sandbox: SandboxMailbox | null;
+  readonly sandbox: SandboxView | null;
   /** The files of the operators' page. */
   readonly dashboard: readonly { readonly path: string; readonly contentType: string; readonly file: Bun.BunFile }[];
   /** Bearer token of `/dash/api`. */
   readonly operatorToken: string;
+  /** How other processes behind the same address hear of wrong ones; null or absent: there are none. */
+  readonly wrongTokens?: WrongTokens | null;
+  /** How many processes take requests at this address: they share the room for large bodies. Default 1. */
+  readonly processes?: number;
   /** Base address that the documentation names; by default the address a request came to. */
   readonly publicUrl?: string;
   readonly version: string;
   /** Aborts when the process begins to stop: `/ready` then says so, and load balancers look elsewhere. */
   readonly whenDraining?: AbortSignal;
+}
+
+/** What reached the sandboxes, wherever they are; newest first, `to` null: everybody's. */
+export interface SandboxView {
+  messages(to: string | null, limit: number): readonly SandboxMessage[] | Promise<readonly SandboxMessage[]>;
 }
 
 /** What takes the chat provider's callbacks. */

@@ -4,10 +4,13 @@ const MIB = 1024 * 1024;
 
 /** Bodies up to this length are read without asking for room: calls of the usual size are never kept out. */
 export const SMALL_BODY_BYTES = 64 * 1024;
-/** All larger bodies that are being read or worked on. */
-export const ROOM_BYTES = 256 * MIB;
-/** Of them, those of one caller. */
-export const SHARE_BYTES = ROOM_BYTES / 4;
+/** All larger bodies that are being read or worked on, in all processes that take requests at one address. */
+const ROOM_BYTES = 256 * MIB;
+/** Of one process, however many there are: a caller's share of it has room for more than one body. */
+const ROOM_BYTES_MIN = 64 * MIB;
+const SHARES = 4;
+/** Of them, those of one caller, where one process takes them all. */
+export const SHARE_BYTES = ROOM_BYTES / SHARES;
 
 /** Whose body it is: a tenant's, one of the operator's calls, or of a caller who has not shown who it is. */
 export type Caller = { readonly tenantId: string } | "operator" | "stranger";
@@ -16,13 +19,18 @@ export type Caller = { readonly tenantId: string } | "operator" | "stranger";
  * Room in memory for the bodies of requests, in bytes.
  *
  * B1. All bodies longer than `SMALL_BODY_BYTES` together, from the moment that they are read until their requests are
- *     answered, are at most `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most
- *     `SHARE_BYTES`. A body counts with the length that it declares, one without with what has come of it.
+ *     answered, are at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all
+ *     strangers) at most a quarter of that. A body counts with the length that it declares, one without with what has come of it.
  * B2. What there is no room for is refused before it is read: 429 where the tenant's own bodies fill its share, 503 else.
  */
 export class BodyRoom {
   private taken = 0;
   private readonly shares = new Map<string, number>();
+  private readonly bytesMax: number;
+
+  constructor(processes = 1) {
+    this.bytesMax = Math.max(ROOM_BYTES_MIN, ROOM_BYTES / processes);
+  }
 
   open(caller: Caller): BodyHold {
     return new BodyHold(this, caller);
@@ -32,8 +40,8 @@ export class BodyRoom {
   take(caller: Caller, bytes: number): void {
     const key = keyOf(caller);
     const share = (this.shares.get(key) ?? 0) + bytes;
-    if (share > SHARE_BYTES) throw shareFull(caller);
-    if (this.taken + bytes > ROOM_BYTES) {
+    if (share > this.bytesMax / SHARES) throw shareFull(caller);
+    if (this.taken + bytes > this.bytesMax) {
       throw new ApiError(503, "the service reads as many large requests as it has memory for: try again", {}, 1);
     }
     this.shares.set(key, share);

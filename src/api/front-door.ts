@@ -34,7 +34,7 @@ export class FrontDoor {
   constructor(readonly ports: ApiPorts) {
     this.ofPages = transportSecurity(ports.publicUrl);
     this.operators = new OperatorGate(ports);
-    this.bodies = new RequestBodies(ports.clock);
+    this.bodies = new RequestBodies(ports.clock, ports.processes);
     this.known = new KnownLimits(ports.clock);
   }
 

@@ -12,6 +12,14 @@ export interface OperatorGatePorts {
   readonly operatorToken: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  /** How other processes behind the same address hear of wrong tokens; null or absent: there are none. */
+  readonly wrongTokens?: WrongTokens | null | undefined;
+}
+
+/** What processes behind one address tell one another. */
+export interface WrongTokens {
+  tell(caller: string): void;
+  hear(listener: (caller: string) => void): void;
 }
 
 /**
@@ -29,6 +37,7 @@ export class OperatorGate {
 
   constructor(private readonly ports: OperatorGatePorts) {
     this.token = new BearerToken(ports.operatorToken);
+    ports.wrongTokens?.hear((caller) => this.failures.add(caller, ports.clock.monotonicMs()));
   }
 
   /** Throws 401, and 429 where there were too many wrong tokens. `addressOf`: where the request came from. */
@@ -49,6 +58,7 @@ export class OperatorGate {
       throw new ApiError(429, "too many wrong operator tokens from this address", {}, Math.ceil(waitMs / 1000));
     }
     telemetry.count("operator_tokens_refused", { how: "wrong" });
+    this.ports.wrongTokens?.tell(caller);
     if (this.failures.add(caller, nowMs) < WRONG_TOKENS_MAX) return;
     telemetry.log("warn", "many wrong operator tokens came from one address, which has to wait now", { address });
   }

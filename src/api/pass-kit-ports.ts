@@ -8,5 +8,8 @@ export interface PassKitPorts {
   readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
   /** Tells the tenant, and returns at once. */
   readonly webhooks: { note(change: DeviceChange): void };
-  readonly log: { take(lines: readonly string[]): void; latest(limit: number): readonly DeviceComplaint[] };
+  readonly log: {
+    take(lines: readonly string[]): void;
+    latest(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;
+  };
 }

@@ -23,11 +23,13 @@ const LARGE_BYTES = 1024 * 1024;
  * connection goes on.
  */
 export class RequestBodies {
-  private readonly room = new BodyRoom();
+  private readonly room: BodyRoom;
   private readonly slow: SlowBodies;
   private readonly large: LargeBodies;
 
-  constructor(clock: Clock) {
+  /** `processes`: how many share the room. */
+  constructor(clock: Clock, processes = 1) {
+    this.room = new BodyRoom(processes);
     this.slow = new SlowBodies(clock);
     this.large = new LargeBodies(clock);
   }

@@ -42,14 +42,18 @@ export interface Server {
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
   /** Takes requests at `port` (0: a free one). Once only. Rejects when the address cannot be had. */
-  listen(at: {
-    readonly host: string;
-    readonly port: number;
-  }): Promise<{ readonly url: string; readonly port: number }>;
+  listen(at: ListenAt): Promise<{ readonly url: string; readonly port: number }>;
   /** Takes no new connection, answers what is in flight, then closes the rest. Safe to repeat. */
   stop(): Promise<void>;
   /** Every route that it answers. */
   readonly routes: readonly KnownRoute[];
+}
+
+export interface ListenAt {
+  readonly host: string;
+  readonly port: number;
+  /** Other processes of this user take requests at the same port: the kernel spreads connections over them. */
+  readonly isShared?: boolean;
 }
 
 /** The HTTP side of Waybill. Starts nothing. */
@@ -120,7 +124,7 @@ class Listener {
     private readonly answer: (request: Request) => Promise<Response>,
   ) {}
 
-  async listen(at: { readonly host: string; readonly port: number }): Promise<{ url: string; port: number }> {
+  async listen(at: ListenAt): Promise<{ url: string; port: number }> {
     const server = Bun.serve({
       hostname: at.host,
       port: at.port,
@@ -133,7 +137,7 @@ class Listener {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
       // Said aloud, because without it a port that another process has is shared in silence.
-      reusePort: false,
+      reusePort: at.isShared === true,
       development: false,
       error: (error) => this.lastResort(error),
     });

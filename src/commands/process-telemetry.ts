@@ -1,7 +1,8 @@
 import type { Config } from "../config.ts";
 import { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
 
-/** What this process says, in the form that whoever looks at standard error can read. */
-export function processTelemetry({ logLevel }: Config): ProcessTelemetry {
-  return new ProcessTelemetry({ level: logLevel, isTerminal: process.stderr.isTTY === true });
+/** What this process, which has a name beside others of its start, says, in the form that whoever looks at standard error can read. */
+export function processTelemetry({ logLevel }: Config, name?: string): ProcessTelemetry {
+  const named = name === undefined ? {} : { process: name };
+  return new ProcessTelemetry({ level: logLevel, isTerminal: process.stderr.isTTY === true, ...named });
 }

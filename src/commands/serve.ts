@@ -1,6 +1,10 @@
 import { join } from "node:path";
 import { type Config, doubtsAbout } from "../config.ts";
 import { type House, startHouse } from "../house/house.ts";
+import type { Place } from "../house/place.ts";
+import { hasEmbeddedStore } from "../house/stores.ts";
+import { availableCores } from "../processes/available-cores.ts";
+import { PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
 /** Nothing takes longer than this to stop; what does is cut off. */
@@ -20,14 +24,15 @@ export interface ServeOptions {
 /** Runs the roles until a signal asks for the end, or a part breaks. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { config, version, withoutEffect } = options;
-  const telemetry = processTelemetry(config);
+  const place = placeOf(config);
+  const telemetry = processTelemetry(config, place.kind === "main" ? "main" : undefined);
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   const signalled = nextSignal();
-  const house = await Promise.race([startHouse({ config, telemetry, version }), signalled.then(() => null)]);
+  const house = await Promise.race([startHouse({ config, telemetry, version, place }), signalled.then(() => null)]);
   // Asked to end before anything was accepted: what has been started ends with the process.
   if (house === null) return 0;
-  console.log(firstScreen(options, house));
+  console.log(firstScreen(options, house, place));
   let code = 0;
   let graceMs = 0;
   try {
@@ -48,6 +53,14 @@ export async function serve(options: ServeOptions): Promise<number> {
   return code;
 }
 
+/** Whether the roles are spread over several processes. */
+function placeOf(config: Config): Place {
+  const { roles, shards } = config;
+  const wanted = config.processes ?? { total: Math.min(availableCores(), PROCESSES_MAX_DEFAULT) };
+  const plan = planProcesses({ roles, wanted, hasStores: hasEmbeddedStore(config), shards });
+  return plan.api + plan.dispatcher === 0 ? { kind: "alone" } : { kind: "main", plan };
+}
+
 /** Further signals change nothing: a terminal sends an interrupt to npm and to us, and npm passes its own on. */
 function nextSignal(): Promise<string> {
   return new Promise((resolve) => {
@@ -55,7 +68,7 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(options: ServeOptions, house: House): string {
+function firstScreen(options: ServeOptions, house: House, place: Place): string {
   const { config, isTokenGiven, isPasswordGiven } = options;
   const { url, serviceUrl, metricsUrl, clickhouseUrl, demoKey } = house;
   const rows: [string, string][] = [];
@@ -70,13 +83,27 @@ function firstScreen(options: ServeOptions, house: House): string {
     const file = join(config.home, "clickhouse-http-password");
     rows.push(["  password", isPasswordGiven ? "from CLICKHOUSE_HTTP_PASSWORD" : `in ${file}`]);
   }
-  rows.push(["Roles", config.roles.join(", ")], ["Data folder", config.home]);
+  rows.push(["Roles", config.roles.join(", ")], ...processRows(config, house, place), ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
   if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);
   if (demoKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demoKey} (shown this once)`]);
   const lines = ["", "Waybill is ready.", "", ...rows.map(([name, value]) => `  ${name.padEnd(15)} ${value}`), ""];
   if (url !== null) lines.push(...firstEmail(url, demoKey, config.providers));
   return lines.join("\n");
+}
+
+/** What runs where. */
+function processRows(config: Config, { children }: House, place: Place): [string, string][] {
+  if (place.kind !== "main") return [];
+  const { mainRoles } = place.plan;
+  const own = [...mainRoles, ...(hasEmbeddedStore(config) ? ["stores"] : [])];
+  const rows: [string, string][] = [["Processes", `${1 + children.size} (docs/processes.md)`]];
+  rows.push(["  main", `${own.join(", ") || "watches the others"} (${process.pid})`]);
+  for (const role of ["api", "dispatcher"]) {
+    const pids = Array.from(children).flatMap(([name, pid]) => (name.startsWith(`${role}-`) ? [pid] : []));
+    if (pids.length > 0) rows.push([`  ${role}`, `${pids.length} (${pids.join(", ")})`]);
+  }
+  return rows;
 }
 
 function firstEmail(url: string, demoKey: string | null, providers: Config["providers"]): readonly string[] {

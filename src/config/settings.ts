@@ -15,6 +15,7 @@ import {
   matching,
   network,
   oneOf,
+  processCount,
   redisAddress,
   socketAddress,
   TOKEN_CHARS_MIN,
@@ -67,6 +68,16 @@ export const SETTINGS = {
     meaning: "which roles this process plays; `maillog` is on by itself where `MAIL_LOG` is set",
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
     parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
+  },
+  processes: {
+    name: "PROCESSES",
+    default: null,
+    unset: "one a core, 16 at most",
+    meaning:
+      "over how many processes a start spreads its roles (docs/processes.md), or how many of a role there are beside the " +
+      "main process, like `api=1,dispatcher=2`; `1` is all in one",
+    expected: "a whole number from 1 to 64, or how many of a role, like api=1,dispatcher=2",
+    parse: processCount,
   },
   drainGraceMs: {
     name: "DRAIN_GRACE_MS",

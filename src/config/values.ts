@@ -30,6 +30,27 @@ export function wholeNumber(min: number, max: number) {
   };
 }
 
+/** How many processes, or how many of a role beside the main one. */
+export type ProcessCount = { readonly total: number } | { readonly api: number; readonly dispatcher: number };
+
+const PROCESSES_MAX = 64;
+
+/** `4`, or `api=1,dispatcher=2`; a role that is not named stays in the main process. */
+export function processCount(text: string): ProcessCount | undefined {
+  const { parse } = wholeNumber(1, PROCESSES_MAX);
+  const total = parse(text);
+  if (total !== undefined) return { total };
+  const beside = { api: 0, dispatcher: 0 };
+  for (const item of text.split(",")) {
+    const [name = "", count = "", ...rest] = item.split("=").map((part) => part.trim());
+    const role = oneOf(name, ["api", "dispatcher"]);
+    const many = parse(count);
+    if (role === undefined || many === undefined || rest.length > 0 || beside[role] > 0) return undefined;
+    beside[role] = many;
+  }
+  return beside;
+}
+
 /** A web address without a trailing slash, so that paths can be appended to it. */
 export function webUrl(example: string) {
   return {

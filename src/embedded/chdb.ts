@@ -2,7 +2,9 @@ import { mkdirSync } from "node:fs";
 import { type ClickHouseClient, type ClickHouseClientConfigOptions, createClient } from "@clickhouse/client";
 import { Session } from "chdb";
 import { createChdbConnection } from "chdb/connection";
+import type { Calls } from "../core/calls.ts";
 import { writeAnalystAccess } from "./analyst-access.ts";
+import { serveChdb } from "./served-chdb.ts";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 
@@ -12,6 +14,8 @@ export interface Chdb {
   readonly reader: ClickHouseClient;
   /** For statements of minutes, which readers do not wait behind. */
   readonly exporter: ClickHouseClient;
+  /** Lets another process of this start use it. */
+  serveTo(calls: Calls): void;
   /** Waits for what is under way, then lets go of the folder. Safe to repeat. */
   close(): Promise<void>;
 }
@@ -36,6 +40,7 @@ export function openChdb(path: string, access: AnalystAccess | null = null): Chd
     writer,
     reader,
     exporter,
+    serveTo: (calls) => serveChdb({ writer, reader, exporter }, calls),
     close() {
       closed ??= Promise.all([writer.close(), reader.close(), exporter.close()]).then(() => undefined);
       return closed;

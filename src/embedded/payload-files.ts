@@ -9,10 +9,11 @@ const NAME = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})$/;
 const UNFINISHED = ".unfinished";
 
 /**
- * Large payloads as files of the data folder, which this process has for itself. Not rows of the embedded PostgreSQL, which
+ * Large payloads as files of the data folder, which one start has for itself. Not rows of the embedded PostgreSQL, which
  * works in the event loop: a payload of 8 MB stops the process there for a second, as a file it is 15 ms of another thread.
  *
- * P1. A file has its name only when all of it is on disk. P2. What a crash left unfinished goes at the next start.
+ * P1. A file has its name only when all of it is on disk. P2. What a crash left unfinished goes at the next start of the
+ *     main process, before any other process of the start writes.
  */
 export class PayloadFiles implements PayloadStore {
   private constructor(
@@ -25,6 +26,11 @@ export class PayloadFiles implements PayloadStore {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
     await Promise.all(left.map((name) => rm(join(folder, name), { force: true })));
+    return PayloadFiles.join(folder);
+  }
+
+  /** In another process than the main one, which has opened them. */
+  static async join(folder: string): Promise<PayloadFiles> {
     return new PayloadFiles(folder, await open(folder, "r"));
   }
 

@@ -4,7 +4,16 @@ import { dirname, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/pglite";
+import type { Calls } from "../core/calls.ts";
 import { PrivateNodeFs } from "./private-node-fs.ts";
+import { servePglite } from "./served-pglite.ts";
+
+export interface EmbeddedPostgres {
+  readonly db: PgDatabase<PgQueryResultHKT>;
+  /** Lets another process of this start use it. */
+  serveTo(calls: Calls): void;
+  close(): Promise<void>;
+}
 
 /**
  * Opens PostgreSQL inside this process, with its data in `folder`, which is created when it does not exist (that takes
@@ -15,15 +24,14 @@ import { PrivateNodeFs } from "./private-node-fs.ts";
  * then; a power loss can lose the last seconds of changes. `close` writes a checkpoint, so that the next start has
  * nothing to replay. Where that is not enough, use a PostgreSQL server.
  */
-export async function openPglite(
-  folder: string,
-): Promise<{ readonly db: PgDatabase<PgQueryResultHKT>; close(): Promise<void> }> {
+export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   if (!existsSync(join(folder, "PG_VERSION"))) await create(folder);
   const client = await PGlite.create({ fs: new PrivateNodeFs(folder) });
   await client.exec("set client_min_messages = warning");
   let closed: Promise<void> | null = null;
   return {
     db: drizzle({ client }),
+    serveTo: (calls) => servePglite(client, calls),
     close: () => {
       closed ??= closeClient(client);
       return closed;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Clock, sleep } from "../core/clock.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import { cutZeroTail } from "./aof-tail.ts";
+import { parentDeathSignal } from "./parent-death-signal.ts";
 import { type RedisListener, redisConfig } from "./redis-config.ts";
 import { endOrphans } from "./redis-orphan.ts";
 import { RedisProcess } from "./redis-process.ts";
@@ -174,13 +175,4 @@ function redisServer(): string {
   throw new RedisChildError(
     "redis-server 7 or later is not in PATH; install it (Debian and Ubuntu: apt-get install redis-server) or set REDIS_URL",
   );
-}
-
-/** The wrapper that lets the kernel kill the child with us, where there is one (Linux; BusyBox's lacks the option). */
-async function parentDeathSignal(): Promise<readonly string[]> {
-  const setpriv = Bun.which("setpriv");
-  if (setpriv === null) return [];
-  const wrapper = [setpriv, "--pdeathsig", "KILL"];
-  const trial = Bun.spawn([...wrapper, "true"], { stdout: "ignore", stderr: "ignore" });
-  return (await trial.exited) === 0 ? wrapper : [];
 }

@@ -45,6 +45,7 @@ export interface ApplePush {
   readonly connections: ApnsConnections;
   /** Null: it is not a sandbox. */
   readonly mailbox: SandboxMailbox | null;
+  readonly url: string;
 }
 
 /** The configured address, the public one, or a sandbox. */
@@ -60,13 +61,13 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   if (url !== null) {
     // What stands in for Apple on this machine has a certificate that nobody knows; pushes hold nothing secret.
     const verifies = !LOOPBACK.test(new URL(url).hostname);
-    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), mailbox: null };
+    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), mailbox: null, url };
   }
   const { server, rootPem } = await sandboxIdentity(config);
   const sandbox = await startApnsSandbox({ server, clock: systemClock, telemetry });
   shutdown.add("providers", "push sandbox", () => sandbox.stop());
   const connections = new ApnsConnections({ url: sandbox.url, ca: rootPem, verifies: true, clock: systemClock });
-  return { connections, mailbox: sandbox.mailbox };
+  return { connections, mailbox: sandbox.mailbox, url: sandbox.url };
 }
 
 /** Made once a data folder: all processes of it sign with the same. */

@@ -39,6 +39,9 @@ export interface Google {
   readonly wallet: GoogleWallet;
   /** Null: it is not a sandbox. */
   readonly mailbox: SandboxMailbox | null;
+  /** Where it is, as other processes of the start are told. */
+  readonly apiUrl: string;
+  readonly tokenUrl: string;
 }
 
 export interface GoogleSurroundings {
@@ -58,9 +61,11 @@ export async function startGoogle(
   const isReal = providers === "live" || (googleWalletApiUrl !== null && googleTokenUrl !== null);
   const sandbox = isReal ? null : await startGoogleSandbox({ clock: systemClock, keys: keysOf(platform.google) });
   if (sandbox !== null) shutdown.add("providers", "Google sandbox", () => sandbox.stop());
+  const apiUrl = withPath(googleWalletApiUrl) ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`;
+  const tokenUrl = googleTokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL;
   const wallet = new GoogleWallet({
-    apiUrl: withPath(googleWalletApiUrl) ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`,
-    tokenUrl: googleTokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL,
+    apiUrl,
+    tokenUrl,
     saveUrlBase: config.saveUrlBase ?? PUBLIC_SAVE_URL,
     platform,
     classOwners,
@@ -69,7 +74,7 @@ export async function startGoogle(
     telemetry,
   });
   shutdown.add("providers", "Google's wallet", () => wallet.close());
-  return { wallet, mailbox: sandbox?.mailbox ?? null };
+  return { wallet, mailbox: sandbox?.mailbox ?? null, apiUrl, tokenUrl };
 }
 
 /** The address of the API; of a bare host, that of the version that is spoken here. */

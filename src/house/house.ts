@@ -8,13 +8,12 @@ import type { LedgerWriter } from "../core/ledger.ts";
 import type { DeliveryReport, ReadinessProbe } from "../core/report.ts";
 import type { TenantDirectory } from "../core/tenant.ts";
 import { DASHBOARD_PAGES } from "../dashboard/dashboard-pages.ts";
-import { FolderLock } from "../embedded/folder-lock.ts";
 import { DeliveryReports } from "../intake/delivery-reports.ts";
 import { Engagements } from "../intake/engagements.ts";
 import { MailReports } from "../intake/mail-reports.ts";
 import { PassSweep, type PassSweepPorts } from "../intake/pass-sweep.ts";
 import { SuppressionList } from "../intake/suppression-list.ts";
-import { RedisJournal } from "../journal/redis-journal.ts";
+import type { RedisJournal } from "../journal/redis-journal.ts";
 import { Recorder } from "../ledger/recorder.ts";
 import { LinkTokens } from "../links/link-tokens.ts";
 import { MailLog } from "../maillog/mail-log.ts";
@@ -23,23 +22,29 @@ import { Vault } from "../registry/vault.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
+import type { OwnAnswers } from "./answers.ts";
 import { AwayParts } from "./away-parts.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
-import { startListener, startReadiness } from "./listener.ts";
+import { freePort, startListener, startReadiness } from "./listener.ts";
+import { MainProcess } from "./main-process.ts";
 import { openDomains } from "./open-domains.ts";
 import { openPassKit } from "./open-pass-kit.ts";
-import { openPayloads } from "./open-payloads.ts";
+import { openPayloads, type Payloads } from "./open-payloads.ts";
+import type { Stores } from "./open-stores.ts";
 import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
+import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
-import { checkStart } from "./start-checks.ts";
-import { hasEmbeddedStore, openDatabase, openLedger, openRedis, openToAnalysts, usesLedger } from "./stores.ts";
+import { openToAnalysts } from "./stores.ts";
 
 export interface HouseOptions {
+  /** Of the whole start; in a child, with its own roles. */
   readonly config: Config;
   readonly telemetry: ProcessTelemetry;
   readonly version: string;
+  /** Which process of a start this is; one that is alone where nothing is said. */
+  readonly place?: Place;
 }
 
 export interface House {
@@ -51,6 +56,8 @@ export interface House {
   readonly metricsUrl: string | null;
   /** Where analysts' tools find the ledger that is in this process, or null where they do not. */
   readonly clickhouseUrl: string | null;
+  /** The child processes by name, and their process ids. */
+  readonly children: ReadonlyMap<string, number>;
   /** The demo tenant's key, on the first start of the embedded default with the sandbox only. */
   readonly demoKey: string | null;
   /** Rejects when a part is gone for good, and the process should end. */
@@ -76,37 +83,34 @@ export async function startHouse(options: HouseOptions): Promise<House> {
   }
 }
 
-async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> {
-  const { config, telemetry, version } = options;
-  const [clock, random] = [systemClock, systemRandom];
-  const machine = { clock, random, jobIds: new JobIds(clock, random), telemetry };
-  const owner = crypto.randomUUID();
+async function build(whole: HouseOptions, shutdown: Shutdown): Promise<House> {
+  const { telemetry, place = ALONE } = whole;
+  const main = place.kind === "main" ? await MainProcess.start({ ...whole, plan: place.plan }, shutdown) : null;
+  const peers = peersAt(place, main);
+  const config = place.kind === "main" ? { ...whole.config, roles: place.plan.mainRoles } : whole.config;
+  const options = { ...whole, config };
+  const machine = machineOf(telemetry);
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
-  const stores = await openStores(options, shutdown, (reason) => onBroken(new Error(reason)));
-  const { journal } = stores;
-  const ledger = stores.ledger ?? NO_LEDGER;
-  const registry = await startRegistry(options, shutdown, stores);
+  const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
+  const { stores, journal, ledger, registry, suppressions, reports, payloads, away } = base;
   const { directory } = registry;
-
-  const suppressions = new SuppressionList({ registry: registry.registry, index: journal, journal });
-  const reports = new DeliveryReports({ journal: suppressions, directory, ledger: ledger.reader, clock, telemetry });
-  shutdown.add("history", "reports", () => reports.stop());
-
-  startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
-  const clickhouseUrl = startAnalysts(options, shutdown);
-  startPassSweep(options, shutdown, { passes: registry.passes, directory, journal, ledger: ledger.reader });
-  const payloads = await openPayloads(options, shutdown, { registry, journal, ledger: ledger.reader });
-  const away = new AwayParts(clock);
-  startMailLog(options, shutdown, { reports, away });
-  const providers = await startProviders({ config, telemetry, reports, registry, away }, shutdown);
+  const delivery = deliveryAt(place, whole.config, peers);
+  const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const demo = await openDemoTenant(config, registry.registry, telemetry);
-  let publicUrl = config.publicUrl ?? httpOrigin(config.host, config.port);
+  const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
+  const listens = listenerAt(place, config.roles);
+  const port = main !== null && listens.main === "elsewhere" ? freePort(config) : config.port;
+  let publicUrl = config.publicUrl ?? httpOrigin(config.host, port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
-  const needed = neededParts(stores, registry);
-  const listener = await startListener(config, shutdown, {
+  const passKit = openPassKit({ config, registry, ...machine });
+  const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
+  const readiness = startReadiness(shutdown, { ...parts, ...machine });
+  const { mailbox } = providers;
+  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, mailbox });
+  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
+  const listener = await startListener({ config: { ...config, port }, place: listens }, shutdown, {
     journal,
     payloads: payloads.store,
     directory,
@@ -115,29 +119,63 @@ async function build(options: HouseOptions, shutdown: Shutdown): Promise<House> 
     ledger: ledger.reader,
     exports: ledger.exports,
     ...machine,
-    passKit: openPassKit({ config, registry, ...machine }),
+    ...answers,
+    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
-    metricsText: () => metricsText(telemetry, wallet),
-    readiness: startReadiness(shutdown, { needed, beside: () => away.list(), clock, telemetry }),
-    sandbox: providers.mailbox,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ ...providers, config, journal, directory, ledger, telemetry }, shutdown),
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
-    mailReports: new MailReports({ reports, links, clock, telemetry }),
-    ...configured(config, version),
+    mailReports: new MailReports({ reports, links, ...machine }),
+    processes: peers.api,
+    ...configured(config, whole.version),
   });
-  const url = config.roles.includes("api") ? listener.url : null;
+  const url = whole.config.roles.includes("api") ? listener.url : null;
   // The links in messages lead to the API, so it has to be known where that listens.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
-  const around = { bundles: wallet.bundles, publicUrl, apiUrl: url ?? publicUrl, links, registry };
-  const channels = providers.openChannels(around).map((channel) => payloads.over(channel));
-  const delivering = { journal, directory, suppressions, owner, channels, away };
-  if (channels.length > 0) startDispatcher(options, shutdown, delivering);
-  const demoKey = demo?.apiKey ?? null;
-  const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl };
-  return { ...urls, demoKey, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  providers.callBack(url ?? publicUrl);
+  const around = { bundles: wallet.bundles, publicUrl, links, registry };
+  startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl: base.clickhouseUrl };
+  const children = main?.pids ?? new Map<string, number>();
+  return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
+}
+
+/** Opens the stores and starts what works on them alone. */
+async function openBase(
+  options: HouseOptions,
+  shutdown: Shutdown,
+  { whole, onBroken }: { readonly whole: HouseOptions; onBroken(reason: string): void },
+) {
+  const { telemetry, place = ALONE } = options;
+  const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
+  const stores = await storesAt(place, whole, { shutdown, onBroken });
+  const { journal } = stores;
+  const ledger = stores.ledger ?? NO_LEDGER;
+  const registry = await startRegistry(options, shutdown, stores);
+  const { directory } = registry;
+
+  const suppressions = new SuppressionList({ registry: registry.registry, index: journal, journal });
+  const common = { directory, ledger: ledger.reader, clock: systemClock, telemetry };
+  const reports = new DeliveryReports({ journal: suppressions, ...common });
+  shutdown.add("history", "reports", () => reports.stop());
+
+  startRecorder(options, shutdown, { journal, ledger: ledger.writer, owner });
+  const joins = place.kind === "child";
+  const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
+  // In a process that can read the ledger, which tells a job that is over from one that never was.
+  const sweeps = !joins && whole.config.roles.includes("api");
+  const swept = { directory, journal, ledger: ledger.reader };
+  if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
+  const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
+  const away = new AwayParts(systemClock);
+  startMailLog(options, shutdown, { reports, away });
+  return { owner, stores, journal, ledger, registry, suppressions, reports, payloads, away, clickhouseUrl };
+}
+
+function machineOf(telemetry: ProcessTelemetry) {
+  return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
 }
 
 /** What the API says as it was told. */
@@ -158,9 +196,15 @@ function startAnalysts({ config, telemetry }: HouseOptions, shutdown: Shutdown):
 }
 
 /** What goes on with the time is measured first. */
-function metricsText(telemetry: ProcessTelemetry, wallet: OpenWallet): Promise<string> {
-  wallet.measure();
-  return telemetry.metricsText();
+function measured(telemetry: ProcessTelemetry, wallet: OpenWallet): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
+  const after = <T>(read: () => T): T => {
+    wallet.measure();
+    return read();
+  };
+  return {
+    metricsText: () => after(() => telemetry.metricsText()),
+    metricsParts: () => after(() => telemetry.metricsParts()),
+  };
 }
 
 async function startRegistry(
@@ -188,13 +232,11 @@ function startRecorder(
   shutdown.add("history", "recorder", () => recorder.stop());
 }
 
-/** In processes that can read the ledger, which tells a job that is over from one that never was. */
 function startPassSweep(
-  { config, telemetry }: HouseOptions,
+  { telemetry }: HouseOptions,
   shutdown: Shutdown,
   ports: Omit<PassSweepPorts, "clock" | "telemetry">,
 ): void {
-  if (!config.roles.includes("api")) return;
   const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
   sweep.start();
   shutdown.add("history", "pass sweep", () => sweep.stop());
@@ -216,22 +258,24 @@ function startMailLog(
 
 interface Delivering {
   readonly journal: RedisJournal;
-  readonly directory: TenantDirectory;
+  readonly registry: { readonly directory: TenantDirectory };
   readonly suppressions: SuppressionList;
   readonly owner: string;
-  readonly channels: readonly Channel[];
+  readonly payloads: Payloads;
   readonly away: AwayParts;
+  open(): readonly Channel[];
 }
 
-function startDispatcher(
+function startDelivering(
   { config, telemetry }: HouseOptions,
   shutdown: Shutdown,
-  { journal, directory, suppressions, owner, channels, away }: Delivering,
+  { journal, registry: { directory }, suppressions, owner, payloads, away, open }: Delivering,
 ): void {
+  if (!config.roles.includes("dispatcher")) return;
   const dispatcher = new Dispatcher({
     journal,
     directory,
-    channels,
+    channels: open().map((channel) => payloads.over(channel)),
     suppressions,
     owner,
     shards: config.shards,
@@ -255,42 +299,3 @@ const NO_LEDGER = {
   },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no ledger")) },
 };
-
-type Stores = Awaited<ReturnType<typeof openStores>>;
-
-async function openStores(options: HouseOptions, shutdown: Shutdown, onBroken: (reason: string) => void) {
-  const { config, telemetry } = options;
-  const clock = systemClock;
-  if (hasEmbeddedStore(config)) {
-    const lock = FolderLock.acquire(config.home);
-    shutdown.add("folder", "data folder", () => lock.release());
-  }
-  // Side by side: each takes a good part of a second. All are waited for, so that those that opened are closed again.
-  const [redis, database, ledger] = await Promise.allSettled([
-    shutdown.keep("redis", openRedis({ config, clock, telemetry }, onBroken)),
-    shutdown.keep("database", openDatabase(config, "leave")),
-    usesLedger(config) ? shutdown.keep("ledger", openLedger(config, clock, "leave")) : null,
-  ]);
-  if (redis.status === "rejected") throw redis.reason;
-  if (database.status === "rejected") throw database.reason;
-  if (ledger.status === "rejected") throw ledger.reason;
-
-  const checks = await checkStart({
-    config,
-    clock,
-    telemetry,
-    redis: redis.value.address,
-    db: database.value.db,
-    eventStore: ledger.value,
-    onMismatch: onBroken,
-  });
-  shutdown.add("work", "start checks", () => checks.stop());
-  const { address } = redis.value;
-  const { redisReplicasAcked: replicasAcked } = config;
-  const journal = new RedisJournal({ address, clock, random: systemRandom, telemetry, replicasAcked });
-  shutdown.add("clients", "journal", () => journal.stop());
-  await journal.start();
-  // Our lock on the folder says that whoever held a lease in this Redis is dead.
-  if (config.redis === null) await journal.forgetOwners(config.shards);
-  return { journal, database: database.value, ledger: ledger.value };
-}

@@ -5,6 +5,7 @@ import { createServer } from "../api/server.ts";
 import { type ServiceServer, type ServiceServerPorts, serveService } from "../api/service-server.ts";
 import type { Config } from "../config.ts";
 import { sleep } from "../core/clock.ts";
+import { httpOrigin } from "../core/http-origin.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 import type { PassKit } from "./open-pass-kit.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -15,15 +16,43 @@ export interface Listening {
   readonly metricsUrl: string | null;
 }
 
+/** Serves devices, and has something to finish when it stops. */
+type Listened = ApiPorts["passKit"] & Pick<PassKit, "stop">;
+
+/** Which of a start's listeners are in this process. */
+export interface ListenerPlace {
+  /** At `HOST:PORT`: this process alone, this one beside others of the start, or only others. */
+  readonly main: "alone" | "shared" | "elsewhere";
+  /** Whether the metrics that have an address of their own are here. */
+  readonly hasMetrics: boolean;
+}
+
 /** Where this process listens: every role has `/health`, `/ready` and `/metrics`, the role `api` all the rest, too. */
 export async function startListener(
-  config: Config,
+  { config, place }: { readonly config: Config; readonly place: ListenerPlace },
   shutdown: Shutdown,
-  given: Omit<ApiPorts, "whenDraining" | "metricsReaders"> & { readonly passKit: PassKit },
+  given: Omit<ApiPorts, "whenDraining" | "metricsReaders"> & { readonly passKit: Listened },
 ): Promise<Listening> {
-  const metricsUrl = startMetrics(config, shutdown, given);
-  const ports = { ...given, metricsReaders: metricsUrl === null ? readersBeside(config) : NOBODY };
-  return { url: await startMain(config, shutdown, ports), metricsUrl };
+  const metricsUrl = place.hasMetrics ? startMetrics(config, shutdown, given) : null;
+  const ports = { ...given, metricsReaders: config.metricsPort === null ? readersBeside(config) : NOBODY };
+  const elsewhere = httpOrigin(config.host, config.port);
+  const isShared = place.main === "shared";
+  const url = place.main === "elsewhere" ? elsewhere : await startMain({ config, isShared }, shutdown, ports);
+  return { url, metricsUrl };
+}
+
+/** The port that `listen` of other processes will share; here nobody listens at it. Throws where it is taken. */
+export function freePort({ host, port }: Pick<Config, "host" | "port">): number {
+  // Not shared: what another program has must be refused, and not be taken a part of.
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    reusePort: false,
+    fetch: () => new Response(null, { status: 503 }),
+  });
+  const free = server.port ?? port;
+  void server.stop(true);
+  return free;
 }
 
 const NOBODY: MetricsReaders = { kind: "nobody" };
@@ -45,9 +74,9 @@ function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceServerPo
 }
 
 async function startMain(
-  config: Config,
+  { config, isShared }: { readonly config: Config; readonly isShared: boolean },
   shutdown: Shutdown,
-  ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: PassKit },
+  ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: Listened },
 ): Promise<string> {
   const draining = new AbortController();
   if (!config.roles.includes("api")) {
@@ -67,7 +96,7 @@ async function startMain(
     // Whatever the last requests made due.
     await ports.passKit.stop(drainedFromMs);
   });
-  return (await server.listen({ host: config.host, port: config.port })).url;
+  return (await server.listen({ host: config.host, port: config.port, isShared })).url;
 }
 
 /** Beside a process of the role `api` on the same machine the port is often taken. Nothing waits for that. */

@@ -11,6 +11,7 @@ import { WebhookClient } from "../runtime/webhook-client.ts";
 import { outboundGuard } from "./outbound-guard.ts";
 
 export interface PassKit extends PassKitPorts {
+  readonly log: DeviceLog;
   /** Tells what is still owed, until `limits.drainMs` have passed since `drainedFromMs` (monotonic). */
   stop(drainedFromMs: number): Promise<void>;
 }

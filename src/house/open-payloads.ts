@@ -19,20 +19,23 @@ export interface Payloads {
 
 interface PayloadsPorts extends Pick<PayloadSweepPorts, "journal" | "ledger"> {
   readonly registry: Pick<OpenRegistry, "payloads" | "directory">;
+  /** Whether this process sweeps them, which one that can read the ledger does. */
+  readonly sweeps: boolean;
+  /** Whether the files are another process's, which has opened them. */
+  readonly joins: boolean;
 }
 
 /**
- * Large payloads wait beside the registry's rows, or in the data folder where the registry is embedded. Processes that can
- * read the ledger sweep them.
+ * Large payloads wait beside the registry's rows, or in the data folder where the registry is embedded.
  */
 export async function openPayloads(
   { config, telemetry }: { readonly config: Config; readonly telemetry: Telemetry },
   shutdown: Shutdown,
-  { registry, ...ports }: PayloadsPorts,
+  { registry, sweeps, joins, ...ports }: PayloadsPorts,
 ): Promise<Payloads> {
-  const store = config.databaseUrl === null ? await openFiles(config.home, shutdown) : registry.payloads;
+  const store = config.databaseUrl === null ? await openFiles(config.home, shutdown, joins) : registry.payloads;
   const { directory } = registry;
-  if (config.roles.includes("api")) {
+  if (sweeps) {
     const sweep = new PayloadSweep({ ...ports, payloads: store, directory, clock: systemClock, telemetry });
     sweep.start();
     shutdown.add("history", "payload sweep", () => sweep.stop());
@@ -41,6 +44,7 @@ export async function openPayloads(
   return { store, over: (channel) => stored.over(channel) };
 }
 
-function openFiles(home: string, shutdown: Shutdown): Promise<PayloadFiles> {
-  return shutdown.keep("large payloads", PayloadFiles.open(join(home, "payloads")));
+function openFiles(home: string, shutdown: Shutdown, joins: boolean): Promise<PayloadFiles> {
+  const folder = join(home, "payloads");
+  return shutdown.keep("large payloads", joins ? PayloadFiles.join(folder) : PayloadFiles.open(folder));
 }

@@ -19,7 +19,7 @@ import { joinedMailbox } from "../sandbox/joined-mailbox.ts";
 import { startSmtpSandbox } from "../sandbox/smtp-sandbox.ts";
 import { type ApplePush, platformApple, startApplePush } from "./apple.ts";
 import type { AwayParts } from "./away-parts.ts";
-import { platformGoogle, startGoogle } from "./google.ts";
+import { type Google, platformGoogle, startGoogle } from "./google.ts";
 import { outboundGuard } from "./outbound-guard.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp, startWhatsapp } from "./whatsapp.ts";
@@ -30,16 +30,23 @@ export interface Providers {
   readonly mailbox: SandboxMailbox | null;
   readonly platform: PlatformCredentials;
   readonly google: GoogleWallet;
+  /** Where they are, as other processes of the start are told: the sandboxes are in one process. */
+  readonly urls: ProviderUrls;
+  /** Where the API is, for callbacks of the sandbox: this process's own, or else where any does. */
+  callBack(apiUrl: string): void;
   /** The channels that this process delivers by: none where it does not play that role. Called once. */
   openChannels(surroundings: Surroundings): readonly Channel[];
 }
+
+export type ProviderUrls = Pick<
+  Config,
+  "smtpUrl" | "whatsappApiUrl" | "googleWalletApiUrl" | "googleTokenUrl" | "apnsUrl"
+>;
 
 /** What channels have to know of the rest of the house. */
 export interface Surroundings {
   /** Where readers, devices and callbacks reach the API. */
   readonly publicUrl: string;
-  /** Where this process's own API listens, or else where any does: for callbacks of the sandbox. */
-  readonly apiUrl: string;
   readonly links: LinkSigner;
   readonly registry: Pick<OpenRegistry, "passes" | "devices">;
   readonly bundles: AppleBundles;
@@ -51,6 +58,10 @@ export interface ProvidersPorts {
   readonly reports: DeliveryReports;
   readonly registry: Pick<OpenRegistry, "googleClasses" | "passes">;
   readonly away: AwayParts;
+  /** Whether jobs are delivered from here: by this process, or by others to the sandboxes in this one. */
+  readonly delivers: boolean;
+  /** How many processes deliver: together they have as many connections to a relay as one may have. */
+  readonly dispatchers: number;
 }
 
 /** Starts the sandboxes that stand in for what the configuration does not name. */
@@ -63,21 +74,34 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   const google = await startGoogle({ config, telemetry, platform, classOwners, passes }, shutdown);
   away.addPart("Google wallet", () => google.wallet.health());
   const common = { platform, google: google.wallet };
-  if (!config.roles.includes("dispatcher")) {
-    return { ...common, mailbox: sandboxOf(config, [google.mailbox]), openChannels: () => [] };
+  const urls = { ...config, ...googleUrls(config, google) };
+  if (!ports.delivers) {
+    const mailbox = sandboxOf(config, [google.mailbox]);
+    return { ...common, urls: urlsOf(urls), mailbox, callBack: () => undefined, openChannels: () => [] };
   }
   const smtp = await startSmtp(ports, shutdown);
   const whatsapp = startWhatsapp(config, telemetry, shutdown);
   const push = await startApplePush(config, telemetry, shutdown);
   return {
     ...common,
+    urls: urlsOf({ ...urls, smtpUrl: smtp.url, whatsappApiUrl: whatsapp.url, apnsUrl: push.url }),
     mailbox: sandboxOf(config, [smtp.mailbox, whatsapp.mailbox, google.mailbox, push.mailbox]),
+    callBack: (apiUrl) => whatsapp.callBack(apiUrl),
     openChannels: (surroundings) => [
       openEmail(smtp.url, surroundings, ports, shutdown),
-      whatsapp.openChannel(surroundings.apiUrl, platform),
+      whatsapp.openChannel(platform),
       openWalletChannel(surroundings, { push, google: google.wallet, telemetry }, shutdown),
     ],
   };
+}
+
+/** Of the sandbox both addresses; a real one is known by its configuration. */
+function googleUrls({ providers }: Config, { apiUrl, tokenUrl }: Google): Partial<ProviderUrls> {
+  return providers === "live" ? {} : { googleWalletApiUrl: apiUrl, googleTokenUrl: tokenUrl };
+}
+
+function urlsOf({ smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, apnsUrl }: ProviderUrls): ProviderUrls {
+  return { smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, apnsUrl };
 }
 
 /** In an `api` process without a dispatcher of its own it has little: messages are in the process that delivered them. */
@@ -100,10 +124,14 @@ async function startSmtp({ config, telemetry, reports }: ProvidersPorts, shutdow
   return sandbox;
 }
 
+/** Of all processes of a start to one relay: Postfix takes 50 of one client. */
+const RELAY_CONNECTIONS_MAX = 48;
+const RELAY_CONNECTIONS_MIN = 4;
+
 function openEmail(
   smtpUrl: string,
   { publicUrl, links }: Surroundings,
-  { config, telemetry, away }: Pick<ProvidersPorts, "config" | "telemetry" | "away">,
+  { config, telemetry, away, dispatchers }: ProvidersPorts,
   shutdown: Shutdown,
 ): EmailChannel {
   const ownRelays = config.providers === "live" ? outboundGuard(config) : null;
@@ -112,7 +140,8 @@ function openEmail(
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
   const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
-  const email = new EmailChannel({ ...common, ownRelays, spam });
+  const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
+  const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
   shutdown.add("providers", "e-mail connections", () => email.close());
   return email;
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Config } from "../config.ts";
+import type { Calls } from "../core/calls.ts";
 import type { Clock } from "../core/clock.ts";
 import { limits } from "../core/limits.ts";
 import type { Telemetry } from "../core/telemetry.ts";
@@ -7,6 +8,8 @@ import { type AnalystAccess, openChdb } from "../embedded/chdb.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../embedded/clickhouse-http.ts";
 import { openPglite } from "../embedded/pglite.ts";
 import { startRedisChild } from "../embedded/redis-child.ts";
+import { openRemotePglite } from "../embedded/remote-pglite.ts";
+import { type LedgerClients, openRemoteChdb } from "../embedded/served-chdb.ts";
 import type { RedisAddress } from "../journal/connection.ts";
 import { ClickHouse } from "../ledger/clickhouse.ts";
 import { ClickHouseLedgerExport } from "../ledger/clickhouse-ledger-export.ts";
@@ -52,10 +55,15 @@ export async function openRedis(
  */
 export type Schema = "migrate" | "leave";
 
+/** What the other processes of a start are let into. */
+interface Shared {
+  serveTo(calls: Calls): void;
+}
+
 /** The registry's database. */
-export async function openDatabase(config: Config, schema: Schema): Promise<OpenDatabase> {
+export async function openDatabase(config: Config, schema: Schema): Promise<OpenDatabase & Shared> {
   const { databaseUrl, home } = config;
-  const database = databaseUrl === null ? await openPglite(join(home, "postgres")) : await connectPostgres(databaseUrl);
+  const database = databaseUrl === null ? await openPglite(join(home, "postgres")) : await connectShared(databaseUrl);
   try {
     if (databaseUrl === null || schema === "migrate") await migrate(database.db);
   } catch (error) {
@@ -64,6 +72,18 @@ export async function openDatabase(config: Config, schema: Schema): Promise<Open
   }
   return database;
 }
+
+/** The registry's database, in a process whose main process may have it. */
+export async function joinDatabase({ databaseUrl }: Config, main: Calls): Promise<OpenDatabase> {
+  return databaseUrl === null ? openRemotePglite(main) : await connectPostgres(databaseUrl);
+}
+
+/** A server has an address that every process knows. */
+async function connectShared(url: string): Promise<OpenDatabase & Shared> {
+  return { ...(await connectPostgres(url)), serveTo: NOTHING };
+}
+
+const NOTHING = () => undefined;
 
 export interface OpenLedger {
   readonly writer: ClickHouseLedgerWriter;
@@ -75,41 +95,56 @@ export interface OpenLedger {
 }
 
 /** The ledger's database. */
-export async function openLedger(config: Config, clock: Clock, schema: Schema): Promise<OpenLedger> {
-  const target = { database: config.clickhouseDatabase, cluster: config.clickhouseCluster };
-  const server = connectLedger(config);
-  const over = (client: typeof server.writer, timeoutMs = STATEMENT_TIMEOUT_MS) =>
-    new ClickHouse({ client, clock, timeoutMs });
-  const [writing, reading] = [over(server.writer), over(server.reader)];
-  const migrating = over(server.writer, MIGRATION_TIMEOUT_MS);
-  const exporting = over(server.exporter, EXPORT_TIMEOUT_MS);
-  const engine = { writing: exporting, beside: reading };
-  const files = config.clickhouseUrl === null ? new ParquetFiles(engine, join(config.home, "export")) : null;
+export async function openLedger(config: Config, clock: Clock, schema: Schema): Promise<OpenLedger & Shared> {
+  const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
+  const server = clickhouseUrl === null ? openChdb(clickhouseFolder(home), analystAccess(config)) : null;
+  const clients = server ?? connectLedger(config);
   try {
-    if (config.clickhouseUrl === null || schema === "migrate") {
-      await migrateLedger(migrating, target);
-      await applyRetention(migrating, target, {
-        eventsMonths: config.eventsKeptMonths,
-        jobsDays: config.jobsKeptDays,
-      });
+    if (clickhouseUrl === null || schema === "migrate") {
+      const migrating = new ClickHouse({ client: clients.writer, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
+      await migrateLedger(migrating, targetOf(config));
+      await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
     }
   } catch (error) {
-    await server.close();
+    await clients.close();
     throw error;
   }
+  const ledger = ledgerOver(clients, { config, clock, exportFolder: join(home, "export") });
+  return { ...ledger, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
+}
+
+/** The ledger's database, in the process of that name, whose main process may have it. */
+export function joinLedger(config: Config, clock: Clock, { calls, name }: { calls: Calls; name: string }): OpenLedger {
+  const clients = config.clickhouseUrl === null ? openRemoteChdb(calls) : connectLedger(config);
+  // A folder of its own, which it may empty.
+  return ledgerOver(clients, { config, clock, exportFolder: join(config.home, `export-${name}`) });
+}
+
+const targetOf = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });
+
+function ledgerOver(
+  clients: LedgerClients & { close(): Promise<void> },
+  { config, clock, exportFolder }: { readonly config: Config; readonly clock: Clock; readonly exportFolder: string },
+): OpenLedger {
+  const target = targetOf(config);
+  const over = (client: LedgerClients["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
+    new ClickHouse({ client, clock, timeoutMs });
+  const reading = over(clients.reader);
+  const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
+  const engine = { writing: exporting, beside: reading };
+  const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
   return {
-    writer: new ClickHouseLedgerWriter(writing, target, clock),
+    writer: new ClickHouseLedgerWriter(over(clients.writer), target, clock),
     reader: new ClickHouseLedgerReader(reading, target, clock),
     exports: new ClickHouseLedgerExport(exporting, target, files),
     identity: () => ledgerIdentity(reading, target),
-    close: () => server.close(),
+    close: () => clients.close(),
   };
 }
 
-function connectLedger(config: Config) {
-  const { clickhouseUrl, clickhouseUser, clickhousePassword, home } = config;
-  if (clickhouseUrl === null) return openChdb(clickhouseFolder(home), analystAccess(config));
-  return connectClickHouse({ url: clickhouseUrl, user: clickhouseUser, password: clickhousePassword ?? "" });
+function connectLedger({ clickhouseUrl, clickhouseUser, clickhousePassword }: Config) {
+  const address = { url: clickhouseUrl ?? "", user: clickhouseUser, password: clickhousePassword ?? "" };
+  return connectClickHouse(address);
 }
 
 const clickhouseFolder = (home: string) => join(home, "clickhouse");

@@ -30,28 +30,27 @@ export function realWhatsappUrl({ whatsappApiUrl, providers }: Config): string |
 export interface WhatsappApi {
   /** Null: it is not a sandbox. */
   readonly mailbox: SandboxMailbox | null;
-  /** `apiUrl`: of the API that a sandbox calls back. */
-  openChannel(apiUrl: string, platform: PlatformCredentials): WhatsappChannel;
+  readonly url: string;
+  /** Where the API is that a sandbox calls back. */
+  callBack(apiUrl: string): void;
+  openChannel(platform: PlatformCredentials): WhatsappChannel;
 }
 
 /** The configured address, the public one, or a sandbox. */
 export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
   const { whatsappApiVersion: apiVersion } = config;
   const callbacks = new CallbackData(config.masterKeys);
-  const channelTo = (apiUrl: string, platform: PlatformCredentials) =>
-    new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry });
+  const over = (apiUrl: string) => ({
+    url: apiUrl,
+    openChannel: (platform: PlatformCredentials) =>
+      new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry }),
+  });
   const realUrl = realWhatsappUrl(config);
-  if (realUrl !== null) return { mailbox: null, openChannel: (_, platform) => channelTo(realUrl, platform) };
+  if (realUrl !== null) return { ...over(realUrl), mailbox: null, callBack: () => undefined };
 
   const [webhookSecret] = config.webhookSecrets;
   if (webhookSecret === undefined) throw new Error("the configuration has no webhook secret");
   const sandbox = startGraphSandbox({ webhookSecret, clock: systemClock, random: systemRandom, telemetry });
   shutdown.add("providers", "chat sandbox", () => sandbox.stop());
-  return {
-    mailbox: sandbox.mailbox,
-    openChannel(apiUrl, platform) {
-      sandbox.callBack(apiUrl);
-      return channelTo(sandbox.url, platform);
-    },
-  };
+  return { ...over(sandbox.url), mailbox: sandbox.mailbox, callBack: (apiUrl) => sandbox.callBack(apiUrl) };
 }

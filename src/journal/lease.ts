@@ -55,6 +55,16 @@ export class RedisLeases {
     await this.call(lease.shard, ["release", lease.role, lease.token, lease.shard]);
   }
 
+  /** Every lease of an owner, and its place among the living. What was granted to another meanwhile stays. */
+  async releaseAllOf(role: LeaseRole, owner: string, shards: number): Promise<void> {
+    await this.resign(role, owner);
+    for (let shard = 0; shard < shards; shard += 1) {
+      const key = `${shardPrefix(shard)}:lease:${role}`;
+      const [holder, token] = await this.connection.hmget(key, "owner", "token");
+      if (holder === owner && typeof token === "string") await this.release({ shard, role, token });
+    }
+  }
+
   async heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
     // The script answers processes and counts in turn.
     const told = (await membersScript.run(this.connection, [beatsKey(role)], ["beat", owner])) as string[];

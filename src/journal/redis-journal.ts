@@ -148,6 +148,15 @@ export class RedisJournal implements Journal, IdempotencyKeys, ProviderReference
     }
   }
 
+  /**
+   * Ends the leases of an owner who is dead for certain, so that others take its shards over at once. Only for a caller who
+   * has seen its process end.
+   */
+  async forgetOwner(owner: string, shards: number): Promise<void> {
+    const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
+    for (const role of roles) await this.leaseCalls.releaseAllOf(role, owner, shards);
+  }
+
   stop(): Promise<void> {
     for (const connection of this.connections()) connection.disconnect();
     return Promise.resolve();

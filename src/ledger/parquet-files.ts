@@ -67,7 +67,8 @@ export class ParquetFiles {
 
   /** A hint: where it is lost, the statement ends by its own deadline. */
   private async stopWriting(path: string): Promise<void> {
-    const name = path.slice(path.lastIndexOf("/") + 1);
+    // With its folder, which is another process's where that has a file of the same number.
+    const name = path.split("/").slice(-2).join("/");
     const which = `query LIKE 'SELECT%INTO OUTFILE%/${name}%'`;
     await this.engine.beside.command(`KILL QUERY WHERE ${which} ASYNC`).catch(() => {});
   }

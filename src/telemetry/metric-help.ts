@@ -55,6 +55,8 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["spam_filter_up", "Whether the spam filter answers: 1, or 0 while it does not and mail waits for it."],
   ["mail_log_lag_bytes", "What is written to the mail log and not read yet, in bytes."],
   ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],
+  ["child_up", "Whether a child process works: 1, or 0 until it is replaced, by process."],
+  ["child_exits", "Times that a child process ended by itself and was started again, by process."],
   ["redis_child_exits", "Times that the embedded Redis ended by itself and was started again."],
   ["redis_tails_cut", "Times that a tail of zero bytes was cut off the append-only file."],
   ["analyst_query_seconds", "Time until an analyst's request was answered or its result began, in seconds, by status."],

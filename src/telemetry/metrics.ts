@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Labels } from "../core/telemetry.ts";
 import { METRIC_HELP } from "./metric-help.ts";
+import type { MetricsParts } from "./summed-metrics.ts";
 
 const PREFIX = "waybill_";
 /** Seconds. From a script call in a fraction of a millisecond to a provider that takes a minute. */
@@ -55,6 +56,11 @@ export class Metrics {
 
   text(): Promise<string> {
     return this.registry.metrics();
+  }
+
+  /** What `summedMetrics` makes a text of. */
+  parts(): Promise<MetricsParts> {
+    return this.registry.getMetricsAsJSON();
   }
 
   /** Whether the metric has a series of these labels, or may have one more. */

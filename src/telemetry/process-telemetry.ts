@@ -3,6 +3,7 @@ import pretty from "pino-pretty";
 import type { Json } from "../core/json.ts";
 import type { Labels, Telemetry } from "../core/telemetry.ts";
 import { Metrics } from "./metrics.ts";
+import type { MetricsParts } from "./summed-metrics.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 
@@ -11,6 +12,8 @@ export interface ProcessTelemetryOptions {
   readonly level: Level | "silent";
   /** Lines for a person at a terminal rather than JSON. */
   readonly isTerminal: boolean;
+  /** Which process of a start this is, for its log lines; a process alone needs no name. */
+  readonly process?: string;
 }
 
 /** What the process says about itself: log lines on standard error, numbers at `/metrics`. */
@@ -18,12 +21,13 @@ export class ProcessTelemetry implements Telemetry {
   private readonly metrics = new Metrics();
   private readonly logger: Logger;
 
-  constructor({ level, isTerminal }: ProcessTelemetryOptions) {
+  constructor({ level, isTerminal, process }: ProcessTelemetryOptions) {
     // Standard output belongs to the commands' answers. Synchronous: the last lines before an exit are the ones needed.
     const stream = isTerminal
-      ? pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
+      ? pretty({ ...PRETTY, messageFormat: process === undefined ? false : `[${process}] {msg}` })
       : pino.destination({ dest: 2, sync: true });
-    this.logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+    const base = process === undefined ? null : { process };
+    this.logger = pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, stream);
   }
 
   count(name: string, labels: Labels = {}, by = 1): void {
@@ -45,4 +49,11 @@ export class ProcessTelemetry implements Telemetry {
   metricsText(): Promise<string> {
     return this.metrics.text();
   }
+
+  /** The same, to be summed with those of other processes. */
+  metricsParts(): Promise<MetricsParts> {
+    return this.metrics.parts();
+  }
 }
+
+const PRETTY = { destination: 2, sync: true, ignore: "pid,hostname,process", translateTime: "SYS:HH:MM:ss.l" } as const;

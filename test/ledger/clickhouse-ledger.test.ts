@@ -55,8 +55,10 @@ const shown = ({ eventId, type, result, jobId, channel }: LedgerRow): TenantEven
   channel,
 });
 
-for (const by of ["process", "http"] as const) {
-  describe(`a ledger ${by === "http" ? "over HTTP" : "in this process"}`, () => {
+const PLACES = { process: "in this process", http: "over HTTP", served: "in another process" } as const;
+
+for (const by of ["process", "http", "served"] as const) {
+  describe(`a ledger ${PLACES[by]}`, () => {
     let ledger: TestLedger;
     let token = 0;
     const newToken = () => `s1:${(token += 1)}-0/${token}-9`;
@@ -200,7 +202,7 @@ for (const by of ["process", "http"] as const) {
       const finished = { status: "success", attempts: 1, result: {} } as const;
       const rows = [1, 2].map((n) => ledgerRow(eventIdAt(n), { tenantId, finished }));
       const refusing = new ClickHouse({
-        client: new Proxy(engine.chdb.writer, {
+        client: new Proxy(ledger.client, {
           get: (client, name) =>
             name === "exec"
               ? (params: { query: string; values: never }) =>

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { openChdb } from "../../src/embedded/chdb.ts";
+import { openRemoteChdb } from "../../src/embedded/served-chdb.ts";
 import { ClickHouse } from "../../src/ledger/clickhouse.ts";
 import { ClickHouseLedgerReader } from "../../src/ledger/clickhouse-ledger-reader.ts";
 import { ClickHouseLedgerWriter } from "../../src/ledger/clickhouse-ledger-writer.ts";
@@ -11,9 +12,12 @@ import { migrateLedger } from "../../src/ledger/migrate-ledger.ts";
 import type { LedgerTarget } from "../../src/ledger/table.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { serveClickHouse } from "./clickhouse-http.ts";
+import { type ServedEngine, startServedEngine } from "./served-engine.ts";
 
 export interface TestLedger {
   readonly target: LedgerTarget;
+  /** What `writing` goes through. */
+  readonly client: ClickHouseClient;
   readonly writing: ClickHouse;
   readonly reading: ClickHouse;
   readonly exporting: ClickHouse;
@@ -21,24 +25,35 @@ export interface TestLedger {
   readonly reader: ClickHouseLedgerReader;
 }
 
-/** A real engine in a folder of its own, once a process, and ledgers in it: in this process and over HTTP. */
+/** How the engine is reached: in this process, over HTTP, or in another process of the same start. */
+export type LedgerPlace = "process" | "http" | "served";
+
+/** A real engine in a folder of its own, once a process, and ledgers in it; served ones are in an engine of their own. */
 export async function startChdb() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-chdb-"));
   const chdb = openChdb(folder);
   const face = serveClickHouse(chdb.reader);
   const server = connectClickHouse({ url: face.url, user: "default", password: "" });
 
+  let other: Promise<ServedEngine> | null = null;
+  const clientsBy = async (by: LedgerPlace) => {
+    if (by !== "served") return by === "http" ? server : chdb;
+    other ??= startServedEngine("clickhouse");
+    return openRemoteChdb((await other).calls);
+  };
+
   const over = (client: ClickHouseClient) => new ClickHouse({ client, clock: systemClock, timeoutMs: 20_000 });
 
   return {
     chdb,
-    async ledger(database: string, by: "process" | "http"): Promise<TestLedger> {
-      const { writer, reader, exporter } = by === "http" ? server : chdb;
+    async ledger(database: string, by: LedgerPlace): Promise<TestLedger> {
+      const { writer, reader, exporter } = await clientsBy(by);
       const target = { database, cluster: null };
       const [writing, reading] = [over(writer), over(reader)];
       await migrateLedger(writing, target);
       return {
         target,
+        client: by === "http" ? chdb.writer : writer,
         writing,
         reading,
         exporting: over(exporter),
@@ -50,6 +65,7 @@ export async function startChdb() {
       await server.close();
       await face.stop();
       await chdb.close();
+      await (await other)?.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

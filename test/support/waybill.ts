@@ -67,7 +67,7 @@ export async function startWaybill(
   const shown = environment["SHOW_LOG"] === undefined ? "ignore" : "inherit";
   const server = Bun.spawn([process.execPath, ...preload.flatMap((file) => ["--preload", file]), "src/main.ts"], {
     cwd: root,
-    env: { ...basicEnvironment(), WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
+    env: { ...basicEnvironment(), ...PROCESSES, WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
     // Into a file, because a pipe that nobody empties would stop the process.
     stderr: logFile === null ? shown : Bun.file(logFile),
@@ -116,6 +116,9 @@ async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
   }
   return text;
 }
+
+/** One process, unless a test asks for more, or the run does for all: `TEST_PROCESSES=api=2,dispatcher=2 bun test …`. */
+const PROCESSES = { PROCESSES: process.env["TEST_PROCESSES"] ?? "1" };
 
 function basicEnvironment(): Record<string, string> {
   const { PATH = "", HOME = "", TMPDIR = "" } = process.env;

@@ -7,19 +7,19 @@ import { operatorRoute, parsePageLimit } from "./operator-route.ts";
 /** What reached the stand-ins for the providers, and what devices said of us, newest first. */
 export function sandboxRoutes(app: Elysia, door: FrontDoor): void {
   app.get("/dash/api/sandbox/messages", ({ request }) =>
-    operatorRoute(door, request, (exchange) => {
+    operatorRoute(door, request, async (exchange) => {
       const { sandbox } = door.ports;
       if (sandbox === null) throw new ApiError(404, "there is no sandbox: real providers are in use");
       const { to, limit } = readQuery(request, ["to", "limit"]);
-      return exchange.json(200, { messages: sandbox.messages(to ?? null, parsePageLimit(limit)) });
+      return exchange.json(200, { messages: await sandbox.messages(to ?? null, parsePageLimit(limit)) });
     }),
   );
   app.get("/dash/api/sandbox/device-log", ({ request }) =>
-    operatorRoute(door, request, (exchange) => {
+    operatorRoute(door, request, async (exchange) => {
       const { sandbox, passKit } = door.ports;
       if (sandbox === null) throw new ApiError(404, "there is no sandbox: real providers are in use");
       const { limit } = readQuery(request, ["limit"]);
-      return exchange.json(200, { complaints: passKit.log.latest(parsePageLimit(limit)) });
+      return exchange.json(200, { complaints: await passKit.log.latest(parsePageLimit(limit)) });
     }),
   );
 }

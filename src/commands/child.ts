@@ -1,0 +1,34 @@
+import { type House, startHouse } from "../house/house.ts";
+import { BEGIN, type ChildOrder } from "../house/process-calls.ts";
+import { openParentLine } from "../processes/parent-line.ts";
+import { STOP } from "../processes/supervisor.ts";
+import { processTelemetry } from "./process-telemetry.ts";
+import { UsageError } from "./usage-error.ts";
+
+/**
+ * Runs as a child of the main process, which tells it what to do. Ends when it is told to, or asked by a signal; and at once
+ * when the main process is gone, whose stores it uses and whose port it holds.
+ */
+export async function child(): Promise<number> {
+  const main = openParentLine();
+  if (main === null)
+    throw new UsageError('"child" is what a start with several processes runs by itself: see PROCESSES');
+  main.gone.addEventListener("abort", () => process.exit(1));
+  const ended = Promise.withResolvers<number>();
+  let house: House | null = null;
+  const stop = async (graceMs: number) => {
+    await house?.stop(graceMs);
+    ended.resolve(0);
+  };
+  process.on("SIGTERM", () => void stop(0));
+  // A terminal's interrupt is for the main process, which ends the others in order.
+  process.on("SIGINT", () => undefined);
+  main.serve(BEGIN, async (order: ChildOrder) => {
+    const { config, version, name } = order;
+    const telemetry = processTelemetry(config, name);
+    house = await startHouse({ config, telemetry, version, place: { kind: "child", order, calls: main } });
+    house.broken.catch(() => ended.resolve(1));
+  });
+  main.serve(STOP, stop);
+  return await ended.promise;
+}

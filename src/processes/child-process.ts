@@ -1,0 +1,75 @@
+import { callName } from "../core/calls.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import { type CallMessage, MessageCalls } from "./message-calls.ts";
+
+/** How it ended: its exit code, or the signal that ended it. */
+export type ChildEnd = number | string;
+
+/** Asks whether the event loop of the other process still turns. */
+export const PING = callName<null, null>("process.ping");
+
+/** A process that says nothing for this many times as long as `PING_MS` hangs. Longer than any work that blocks it. */
+const PING_MS = 2_000;
+const SILENT_PINGS_MAX = 15;
+
+/**
+ * One life of a child process, which talks to this one over a channel of its own.
+ *
+ * In a session of its own: Ctrl-C on the terminal is for the main process, which ends the others in order. Its log goes
+ * where ours goes, line by line.
+ */
+export class ChildProcess {
+  readonly calls: MessageCalls;
+  /** Never rejects. */
+  readonly exited: Promise<ChildEnd>;
+  private readonly child: Bun.Subprocess<"ignore", "inherit", "inherit">;
+
+  /** Call it on the main thread: see `parentDeathSignal`. */
+  constructor(command: readonly string[]) {
+    this.child = Bun.spawn([...command], {
+      stdio: ["ignore", "inherit", "inherit"],
+      detached: true,
+      // Bytes and dates as they are.
+      serialization: "advanced",
+      ipc: (message: CallMessage) => this.calls.take(message),
+      onDisconnect: () => this.calls.cut(),
+    });
+    this.calls = new MessageCalls((message) => this.child.send(message));
+    const endWithUs = () => this.child.kill("SIGKILL");
+    process.on("exit", endWithUs);
+    this.exited = this.child.exited.then((code) => {
+      process.off("exit", endWithUs);
+      this.calls.cut();
+      return this.child.signalCode ?? code;
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  kill(): void {
+    this.child.kill("SIGKILL");
+  }
+
+  /** Ends a process whose event loop does not turn any more. Resolves when the process is gone; whether it was that. */
+  async endWhenHung(clock: Clock): Promise<boolean> {
+    const { gone } = this.calls;
+    let silent = 0;
+    while (!gone.aborted) {
+      let isHeard = false;
+      this.calls.call(PING, null).then(
+        () => (isHeard = true),
+        // It is gone.
+        () => undefined,
+      );
+      await sleep(clock, PING_MS, gone);
+      // Counted in turns of ours: a pause of this process, or of the machine, says nothing about the other.
+      silent = isHeard ? 0 : silent + 1;
+      if (silent < SILENT_PINGS_MAX || gone.aborted) continue;
+      this.kill();
+      return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,70 @@
+/** What is wanted: so many processes in all, or so many of a role beside the main one. */
+export type WantedProcesses = { readonly total: number } | { readonly api: number; readonly dispatcher: number };
+
+export interface ProcessPlan<Role extends string> {
+  /** What the main process does by itself, beside keeping the stores that are embedded. */
+  readonly mainRoles: readonly Role[];
+  /** Child processes of each role. */
+  readonly api: number;
+  readonly dispatcher: number;
+}
+
+export interface PlanOptions<Role extends string> {
+  readonly roles: readonly Role[];
+  readonly wanted: WantedProcesses;
+  /** Whether the main process has stores to keep. */
+  readonly hasStores: boolean;
+  /** More dispatchers than shards have nothing to do. */
+  readonly shards: number;
+}
+
+/** Where nothing is said. More than these wait for Redis, which works on one core. */
+export const PROCESSES_MAX_DEFAULT = 16;
+
+/**
+ * CPU time of a job a role, µs, as measured; the recorder's and the stores' is less than any of them. What is
+ * between two processes of a role is shared by the kernel (connections) and by leases (shards).
+ */
+const COST_US = { api: 45, dispatcher: 120 };
+
+/**
+ * Which process plays which role. The main process keeps the embedded stores, records and follows the mail log; the API
+ * is the first to leave it, because its callers wait. The main process goes on delivering until two others do.
+ */
+export function planProcesses<Role extends string>(options: PlanOptions<Role>): ProcessPlan<Role> {
+  const { roles, wanted, hasStores, shards } = options;
+  const hasApi = roles.some((role) => role === "api");
+  const hasDispatcher = roles.some((role) => role === "dispatcher");
+  const others = roles.filter((role) => role !== "api" && role !== "dispatcher");
+  // A main process that does nothing but watch the others is not counted.
+  const mainWorks = hasStores || others.length > 0;
+  const beside = "total" in wanted ? childrenOf(wanted.total, mainWorks) : null;
+  const { api, dispatcher } =
+    beside === null || "api" in wanted ? split(wanted) : shareOut(beside, { hasApi, hasDispatcher });
+  if (api + dispatcher === 0) return { mainRoles: roles, api: 0, dispatcher: 0 };
+  const isListed = !("total" in wanted);
+  const mainDelivers = hasDispatcher && (dispatcher === 0 || (!isListed && mainWorks && dispatcher === 1));
+  const mainRoles = roles.filter((role) => {
+    if (role === "api") return api === 0;
+    return role !== "dispatcher" || mainDelivers;
+  });
+  return { mainRoles, api, dispatcher: Math.min(dispatcher, shards) };
+}
+
+const split = (wanted: WantedProcesses) => ("api" in wanted ? wanted : { api: 0, dispatcher: 0 });
+
+function childrenOf(total: number, mainWorks: boolean): number {
+  if (total === 1) return 0;
+  return mainWorks ? total - 1 : total;
+}
+
+function shareOut(
+  children: number,
+  { hasApi, hasDispatcher }: { readonly hasApi: boolean; readonly hasDispatcher: boolean },
+): { readonly api: number; readonly dispatcher: number } {
+  if (!hasApi) return { api: 0, dispatcher: hasDispatcher ? children : 0 };
+  if (!hasDispatcher) return { api: children, dispatcher: 0 };
+  const share = COST_US.api / (COST_US.api + COST_US.dispatcher);
+  const api = Math.min(children, Math.max(1, Math.round(children * share)));
+  return { api, dispatcher: children - api };
+}

@@ -1,0 +1,179 @@
+import { type CallName, callName } from "../core/calls.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import type { Telemetry } from "../core/telemetry.ts";
+import { ChildProcess } from "./child-process.ts";
+
+export interface SupervisorOptions {
+  /** Of the children, like `api-1`. */
+  readonly names: readonly string[];
+  /** The command line of a child. */
+  command(name: string): readonly string[];
+  /** Gets a child that was just started to work, with all that it may ask of this process. Rejects where it cannot. */
+  begin(child: ChildProcess, name: string): Promise<void>;
+  /** A child that worked is gone for certain, and will be replaced. */
+  onLost(name: string): void;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** Asks a child to finish what is in flight and to end; for so many ms it still takes requests. */
+export const STOP = callName<number, void>("process.stop");
+
+const RESTART_BASE_MS = 100;
+const RESTART_MS_MAX = 10_000;
+/** A child that worked this long has proved itself: its next end is counted from one again. */
+const STABLE_MS = 10_000;
+
+interface Kept {
+  readonly name: string;
+  child: ChildProcess | null;
+  /** Since when (unix ms) it does not work; null while it does. */
+  awaySinceMs: number | null;
+}
+
+/**
+ * Keeps child processes at work.
+ *
+ * Invariants:
+ * S1. A child that ends is replaced, ever more slowly while its successors end early. S2. After `stop` none is started.
+ * S3. `away` names every child that does not work: from its end until its successor says that it is ready.
+ */
+export class Supervisor {
+  private readonly kept: readonly Kept[];
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly options: SupervisorOptions) {
+    const nowMs = options.clock.nowMs();
+    this.kept = options.names.map((name) => ({ name, child: null, awaySinceMs: nowMs }));
+  }
+
+  /** Starts the processes, which then wait for `begin`: loading the program takes a while. */
+  start(): void {
+    for (const kept of this.kept) kept.child = new ChildProcess(this.options.command(kept.name));
+  }
+
+  /** Resolves when all children work, and keeps them at it from then on. Rejects when one does not begin. */
+  async begin(): Promise<void> {
+    await Promise.all(this.kept.map((kept) => this.beginOne(kept)));
+    for (const kept of this.kept) void this.keep(kept);
+  }
+
+  /** The children that do not work, and since when. */
+  away(): readonly { readonly part: string; readonly sinceMs: number }[] {
+    return this.kept.flatMap(({ name, awaySinceMs }) =>
+      awaySinceMs === null ? [] : [{ part: `process ${name}`, sinceMs: awaySinceMs }],
+    );
+  }
+
+  pids(): ReadonlyMap<string, number> {
+    return new Map(this.kept.map(({ name, child }) => [name, child?.pid ?? 0]));
+  }
+
+  /** The answers of the children that work, and answer in time. */
+  async askAll<Argument, Result>(
+    call: CallName<Argument, Result>,
+    argument: Argument,
+    withinMs: number,
+  ): Promise<ReadonlyMap<string, Awaited<Result>>> {
+    const answers = await Promise.all(
+      this.kept.map(async ({ name, child, awaySinceMs }) => {
+        if (child === null || awaySinceMs !== null) return [];
+        try {
+          return [[name, await child.calls.call(call, argument, AbortSignal.timeout(withinMs))] as const];
+        } catch {
+          // Gone, or too busy; whoever asks does without it.
+          return [];
+        }
+      }),
+    );
+    return new Map(answers.flat());
+  }
+
+  /** Tells all children that work but one. Nobody waits for them. */
+  tellOthers<Argument>(but: string, call: CallName<Argument, void>, argument: Argument): void {
+    for (const { name, child, awaySinceMs } of this.kept) {
+      if (name === but || awaySinceMs !== null) continue;
+      child?.calls.call(call, argument).catch(() => undefined);
+    }
+  }
+
+  /** Has every child finish what is in flight, and waits until all have ended. Safe to repeat. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(
+      this.kept.map(async ({ child, awaySinceMs }) => {
+        if (child === null) return;
+        if (awaySinceMs === null) child.calls.call(STOP, graceMs).catch(() => undefined);
+        else child.kill();
+        await child.exited;
+      }),
+    );
+  }
+
+  /** Ends whatever did not stop. */
+  end(): void {
+    this.stopping.abort();
+    for (const { child } of this.kept) if (child?.calls.gone.aborted === false) child.kill();
+  }
+
+  /** Answers its process id. */
+  private async beginOne(kept: Kept): Promise<number> {
+    const child = kept.child ?? new ChildProcess(this.options.command(kept.name));
+    kept.child = child;
+    const ended = child.exited.then((end) => {
+      throw new Error(`the process ${kept.name} ended before it was ready (${end})`);
+    });
+    ended.catch(() => undefined);
+    try {
+      await Promise.race([this.options.begin(child, kept.name), ended]);
+    } catch (error) {
+      child.kill();
+      await child.exited;
+      kept.child = null;
+      throw error;
+    }
+    kept.awaySinceMs = null;
+    this.options.telemetry.gauge("child_up", 1, { process: kept.name });
+    return child.pid;
+  }
+
+  private async keep(kept: Kept): Promise<void> {
+    const { clock, telemetry, onLost } = this.options;
+    const { name } = kept;
+    for (let failures = 0; !this.stopping.signal.aborted; ) {
+      if (kept.child === null) return;
+      const begunMs = clock.monotonicMs();
+      const [end, isHung] = await Promise.all([kept.child.exited, kept.child.endWhenHung(clock)]);
+      if (this.stopping.signal.aborted) return;
+      const lived = clock.monotonicMs() - begunMs >= STABLE_MS;
+      kept.awaySinceMs = clock.nowMs();
+      telemetry.count("child_exits", { process: name });
+      telemetry.gauge("child_up", 0, { process: name });
+      onLost(name);
+      failures = await this.replace(kept, {
+        failures: lived ? 1 : failures + 1,
+        why: isHung ? "it hung" : String(end),
+      });
+    }
+  }
+
+  /** Answers how often it was tried. */
+  private async replace(kept: Kept, { failures, why }: { readonly failures: number; readonly why: string }) {
+    const { clock, telemetry } = this.options;
+    const { signal } = this.stopping;
+    telemetry.log("error", "a process ended and is started again", { process: kept.name, why, failures });
+    for (let tries = failures; ; tries += 1) {
+      await sleep(clock, Math.min(RESTART_MS_MAX, RESTART_BASE_MS * 2 ** (tries - 1)), signal);
+      if (signal.aborted) return tries;
+      kept.child = null;
+      try {
+        const pid = await this.beginOne(kept);
+        telemetry.log("info", "a process works again", { process: kept.name, pid });
+        return tries;
+      } catch (error) {
+        if (signal.aborted) return tries;
+        telemetry.log("error", "a process does not start", { process: kept.name, error: String(error) });
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Clock } from "../../src/core/clock.ts";
+import { ChildProcess, PING } from "../../src/processes/child-process.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+
+const COMMAND = [process.execPath, join(import.meta.dir, "hanging-child.ts")];
+/** A hundred times as fast. */
+const fast: Clock = {
+  nowMs: () => systemClock.nowMs(),
+  monotonicMs: () => systemClock.monotonicMs(),
+  setTimer: (ms, run) => systemClock.setTimer(ms / 100, run),
+};
+
+test("a child whose event loop stands still is ended", async () => {
+  const child = new ChildProcess(COMMAND);
+  await child.calls.call(PING, null);
+  process.kill(child.pid, "SIGSTOP");
+  expect(await child.endWhenHung(fast)).toBeTrue();
+  expect(await child.exited).toBe("SIGKILL");
+}, 30_000);
+
+test("one that ends by itself did not hang", async () => {
+  const child = new ChildProcess(COMMAND);
+  await child.calls.call(PING, null);
+  const isHung = child.endWhenHung(systemClock);
+  child.kill();
+  expect(await isHung).toBeFalse();
+}, 30_000);

@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { callName } from "../../src/core/calls.ts";
+import { ConfigurationError, TransportError, UnavailableError } from "../../src/core/errors.ts";
+import { MessageCalls } from "../../src/processes/message-calls.ts";
+
+const ECHO = callName<unknown, unknown>("echo");
+const FAIL = callName<string, void>("fail");
+const WAIT = callName<null, void>("wait");
+
+/** Both ends of a line: what one sends, the other takes, cloned as between processes. */
+function line(): { asking: MessageCalls; answering: MessageCalls } {
+  const asking: MessageCalls = new MessageCalls((message) => answering.take(structuredClone(message)));
+  const answering: MessageCalls = new MessageCalls((message) => asking.take(structuredClone(message)));
+  return { asking, answering };
+}
+
+test("bytes, dates and large numbers come as they are", async () => {
+  const { asking, answering } = line();
+  answering.serve(ECHO, (value) => value);
+  const value = { bytes: new Uint8Array([0, 255]), at: new Date(5), many: 10n, none: null, list: [1, [2]] };
+  expect(await asking.call(ECHO, value)).toEqual(value);
+});
+
+test("an error comes with its class where somebody tells it by that, and with its codes", async () => {
+  const { asking, answering } = line();
+  const errors: Readonly<Record<string, Error>> = {
+    away: new UnavailableError("away"),
+    lost: new TransportError("lost"),
+    wrong: new ConfigurationError("one", "two"),
+    coded: Object.assign(new Error("no such table"), { code: "42P01", constraint: "c" }),
+  };
+  answering.serve(FAIL, (which) => {
+    throw errors[which] ?? new Error("?");
+  });
+  await expect(asking.call(FAIL, "away")).rejects.toBeInstanceOf(UnavailableError);
+  await expect(asking.call(FAIL, "lost")).rejects.toBeInstanceOf(TransportError);
+  await expect(asking.call(FAIL, "wrong")).rejects.toMatchObject({ problems: ["one", "two"] });
+  await expect(asking.call(FAIL, "coded")).rejects.toMatchObject({ code: "42P01", constraint: "c" });
+  await expect(asking.call(WAIT, null)).rejects.toThrow("no answer to wait");
+});
+
+test("a caller that gives up is told at once, and the other side hears of it", async () => {
+  const { asking, answering } = line();
+  const heard = Promise.withResolvers<void>();
+  answering.serve(WAIT, (_, signal) => new Promise(() => signal.addEventListener("abort", () => heard.resolve())));
+  const caller = new AbortController();
+  const call = asking.call(WAIT, null, caller.signal);
+  caller.abort(new Error("enough"));
+  await expect(call).rejects.toThrow("enough");
+  await heard.promise;
+});
+
+test("when the line is cut, calls on both sides end, and no other begins", async () => {
+  const { asking, answering } = line();
+  const heard = Promise.withResolvers<void>();
+  answering.serve(WAIT, (_, signal) => new Promise(() => signal.addEventListener("abort", () => heard.resolve())));
+  const call = asking.call(WAIT, null);
+  asking.cut();
+  answering.cut();
+  await expect(call).rejects.toBeInstanceOf(TransportError);
+  await heard.promise;
+  expect(asking.gone.aborted).toBeTrue();
+  await expect(asking.call(WAIT, null)).rejects.toBeInstanceOf(TransportError);
+});

@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Calls } from "../../src/core/calls.ts";
+import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
+
+export interface ServedEngine {
+  readonly calls: Calls;
+  stop(): Promise<void>;
+}
+
+/** An engine in a process of its own, which serves it to this one. */
+export async function startServedEngine(engine: "postgres" | "clickhouse"): Promise<ServedEngine> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-served-"));
+  const opened = Promise.withResolvers<void>();
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../embedded/run-engines.ts"), folder, engine], {
+    stdio: ["ignore", "inherit", "inherit"],
+    serialization: "advanced",
+    ipc(message: CallMessage | "open") {
+      if (message === "open") opened.resolve();
+      else calls.take(message);
+    },
+    onDisconnect: () => calls.cut(),
+  });
+  const calls = new MessageCalls((message) => child.send(message));
+  await Promise.race([
+    opened.promise,
+    child.exited.then((code) => Promise.reject(new Error(`the engine did not open: ${code}`))),
+  ]);
+  return {
+    calls,
+    async stop() {
+      child.kill("SIGKILL");
+      await child.exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
