@@ -36,25 +36,25 @@ export async function dkimSignature(
   body: string,
   { domain, key }: { readonly domain: string; readonly key: SigningKey },
 ): Promise<string> {
-  const covered = SIGNED_FIELDS.flatMap((name) => fields.filter((field) => field[0].toLowerCase() === name));
-  const tags = [
-    "v=1",
-    "a=rsa-sha256",
-    "c=relaxed/relaxed",
-    `d=${domain}`,
-    "q=dns/txt",
-    `s=${key.selector}`,
-    `bh=${hash("sha256", relaxedBody(body), "base64")}`,
-    `h=${covered.map(([name]) => name.toLowerCase()).join(":")}`,
-  ];
-  const unsigned = `${foldLines(`DKIM-Signature: ${tags.join("; ")}`, LINE_MAX)};\r\n b=`;
-  const colon = unsigned.indexOf(":");
-  const lines = [...covered, ["dkim-signature", unsigned.slice(colon + 1)] as const].map(relaxedField);
-  const signature = await signed(Buffer.from(lines.join("\r\n"), "utf8"), parsedKey(key));
-  return `${unsigned}${signature.replace(/(.{73})(?=.)/g, "$1\r\n ")}\r\n`;
+  // None of them is there twice.
+  const linesOf = new Map(fields.map(([name, lines]) => [name.toLowerCase(), lines]));
+  const covered = SIGNED_FIELDS.filter((name) => linesOf.has(name));
+  const bodyHash = hash("sha256", relaxedBody(body), "base64");
+  const tags = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain}; q=dns/txt; s=${key.selector}; bh=${bodyHash}`;
+  const unsigned = `${foldLines(`DKIM-Signature: ${tags}; h=${covered.join(":")}`, LINE_MAX)};\r\n b=`;
+  let canonical = "";
+  for (const name of covered) canonical += `${relaxedField(name, linesOf.get(name) ?? "")}\r\n`;
+  canonical += relaxedField("dkim-signature", unsigned.slice("DKIM-Signature:".length));
+  const signature = await signed(Buffer.from(canonical, "utf8"), parsedKey(key));
+  let lines = unsigned;
+  for (let at = 0; at < signature.length; at += SIGNATURE_LINE) {
+    lines += `${at === 0 ? "" : "\r\n "}${signature.slice(at, at + SIGNATURE_LINE)}`;
+  }
+  return `${lines}\r\n`;
 }
 
 const LINE_MAX = 76;
+const SIGNATURE_LINE = 72;
 
 /** By what a snapshot of the domain holds, and as long as it: parsing a key takes a tenth of a signature. */
 const parsedKeys = new WeakMap<SigningKey, KeyObject>();
@@ -78,9 +78,9 @@ function signed(bytes: Uint8Array, key: KeyObject): Promise<string> {
 }
 
 /** RFC 6376, 3.4.2. */
-function relaxedField([name, lines]: HeaderField): string {
+function relaxedField(name: string, lines: string): string {
   const value = lines.replaceAll("\r\n", "").replace(/[ \t]+/g, " ");
-  return `${name.toLowerCase()}:${value.replace(/^ | $/g, "")}`;
+  return `${name}:${value.replace(/^ | $/g, "")}`;
 }
 
 /** RFC 6376, 3.4.4, of a body whose lines are short and end with CRLF. */
