@@ -249,7 +249,7 @@ export const SETTINGS = {
     name: "SHARDS",
     default: "16",
     meaning:
-      "virtual shards: the most dispatchers that can share the work. Each has its own ledger batches, so more is not " +
+      "virtual shards: the most dispatchers that can share the work. Each costs calls of its own, so more is not " +
       "better. Fixed when the data is first created; another value later is refused at the start",
     ...wholeNumber(1, 256),
   },

@@ -28,9 +28,11 @@ const SUMS = [
  * What the tables that are derived from `events` lack of rows that are there. An insert that was cut off behind `events`
  * leaves such gaps; its repeat closes them while its token is remembered, and these closes them later.
  *
- * Sums are held against the events themselves, for the tenants, hours and days that the rows lie in. Only one recorder
- * writes a tenant's events, one batch after the other, so nothing is added between the two looks. Sums that are larger than
- * their events are left alone: events leave with their time, or are deleted, sums stay.
+ * Sums are held against the events themselves, for the tenants, hours and days that the rows lie in. A tenant's
+ * events are written one batch after the other, so nothing is added between the two looks, but where a batch has several
+ * owners, one of whom has gone on already: what looks like a gap then is another one, or none, at the next look, and only
+ * what looks the same for long is filled. Sums that are larger than their events are left alone: events leave with their
+ * time, or are deleted, sums stay.
  */
 export async function derivedGaps(
   clickhouse: ClickHouse,

@@ -74,8 +74,12 @@ export class OutboxCopier {
     // Spreads the inserts of several processes over the time between two.
     this.dueMs = clock.monotonicMs() + random.next() * limits.recordLingerMs;
     while (this.shards.size > 0) {
-      if (this.isDue()) await this.turn();
-      else await this.untilNudged();
+      try {
+        if (this.isDue()) await this.turn();
+        else await this.untilNudged();
+      } catch (error) {
+        this.failAll([...this.shards.values()], error);
+      }
     }
     this.isRunning = false;
   }
@@ -121,11 +125,8 @@ export class OutboxCopier {
       if (isOutage(error)) return this.noteJournalFailure(error);
       if (all.length === 1) return this.failAll(all, error);
       // One of them has something that the journal cannot make out: the others go on.
-      for (const progress of all)
-        await this.ask(
-          ready.filter((one) => one === progress),
-          last.filter((one) => one === progress),
-        );
+      const only = (of: readonly ShardProgress[], one: ShardProgress) => of.filter((progress) => progress === one);
+      for (const progress of all) await this.ask(only(ready, progress), only(last, progress));
     }
   }
 

@@ -302,6 +302,27 @@ describe("the shards of a recorder", () => {
     await stopped(scene, recorder);
   });
 
+  test("cost one call of the journal a linger together while nothing happens", async () => {
+    const scene = new Scene(16);
+    let calls = 0;
+    const counted: RecorderJournal = Object.create(scene.journal, {
+      record: {
+        value: (...[turns]: Parameters<RecorderJournal["record"]>) => {
+          calls += 1;
+          return scene.journal.record(turns);
+        },
+      },
+    });
+    const recorder = scene.recorder(counted);
+    recorder.start();
+    await scene.clock.advance(2_000);
+    calls = 0;
+    await scene.clock.advance(10 * limits.recordLingerMs);
+    expect(calls).toBeLessThanOrEqual(11);
+    expect(calls).toBeGreaterThan(8);
+    await stopped(scene, recorder);
+  });
+
   test("are written by themselves where no call of the journal takes two of them", async () => {
     const scene = new Scene(4, CALM, 1, 100, "one");
     const recorder = scene.recorder();
