@@ -126,7 +126,8 @@ describe("a start with two API processes and two dispatchers", () => {
       "both work again",
       async () => {
         const now = childrenOf(waybill);
-        if (["api-1", "dispatcher-1"].some((name) => [undefined, before.get(name)].includes(now.get(name)))) return false;
+        if (["api-1", "dispatcher-1"].some((name) => [undefined, before.get(name)].includes(now.get(name))))
+          return false;
         const { body } = await waybill.request("", "GET", "/ready").catch(() => ({ body: null }));
         return body?.status === "ready" && body.away === undefined;
       },
