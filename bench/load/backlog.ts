@@ -82,7 +82,7 @@ export async function measureBacklog({ queued, rounds, seconds }: BacklogLoad): 
 
 /** Jobs that are unfinished, by the loads of all tenants. */
 async function waitingIn({ client }: RedisServer): Promise<number> {
-  const keys = await client.keys("wb:{s*}:load");
+  const keys = await client.keys("wb:{s*}:tenants");
   const loads = (await Promise.all(keys.map((key) => client.hvals(key)))).flat();
-  return loads.reduce((sum, text) => sum + Number(/^(\d+) \d+$/.exec(text)?.[1] ?? 0), 0);
+  return loads.reduce((sum, text) => sum + Number(/^(\d+) \d+ /.exec(text)?.[1] ?? 0), 0);
 }

@@ -95,7 +95,7 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
       pids: [server.pid],
       redis,
       // "<jobs> <bytes>" a tenant; the shard's counter is a number alone.
-      unfinished: () => sumOf("load", (text) => Number(/^(\d+) \d+$/.exec(text)?.[1] ?? 0), "hvals"),
+      unfinished: () => sumOf("tenants", (text) => Number(/^(\d+) \d+ /.exec(text)?.[1] ?? 0), "hvals"),
       unrecorded: () => sumOf("outbox", Number, "xlen"),
       halt,
       async stop() {
