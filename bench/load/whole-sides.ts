@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { Redis } from "ioredis";
 import { makeDkimKey } from "../../src/domains/dkim-key.ts";
+import { availableCores } from "../../src/processes/available-cores.ts";
+import { PROCESSES_MAX_DEFAULT } from "../../src/processes/process-plan.ts";
 import { createPostgres, type PostgresServer } from "../../test/support/postgres.ts";
 import { SEED_MASTER_KEY, type SeedTenant, seedTenants } from "../../test/support/seed-tenants.ts";
 import { startWaybill, temporaryHome } from "../../test/support/waybill.ts";
@@ -71,7 +73,9 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
   });
   const shards = Number(settings["SHARDS"] ?? WAYBILL_SHARDS);
   const apiKeys = (await seedTenants({ home: seed.path, shards }, wanted)).map(({ apiKey }) => apiKey);
-  const env = { SMTP_URL: sink.url, MASTER_KEY: SEED_MASTER_KEY, LOG_LEVEL: "info", ...settings };
+  // As many processes as `npm start` would have here.
+  const processes = { PROCESSES: String(Math.min(availableCores(), PROCESSES_MAX_DEFAULT)) };
+  const env = { ...processes, SMTP_URL: sink.url, MASTER_KEY: SEED_MASTER_KEY, LOG_LEVEL: "info", ...settings };
   let filled: string | null = null;
 
   const run = async (from: string, roles: Readonly<Record<string, string>>): Promise<WaybillRun> => {

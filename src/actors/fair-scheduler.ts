@@ -66,20 +66,37 @@ export class FairScheduler {
     this.isFilling = false;
   }
 
-  /** Ends when the slots are used up, the ring is empty, or in a whole round nobody could take a slot. */
+  /** Ends when the slots are used up, the ring is empty, or nobody may take one. */
   private takeTurns(): void {
-    let idleTurns = 0;
-    while (this.used < this.slots && idleTurns < this.ring.size) {
-      const first = this.ring.entries().next();
-      if (first.done) return;
-      const [contender, turn] = first.value;
+    while (this.used < this.slots) {
+      const first = this.nextInTurn();
+      if (first === null) return;
+      const [contender, turn] = first;
       const end = this.takeTurn(contender, turn);
       if (end === "out of slots") return;
       this.ring.delete(contender);
       if (end !== "nothing to start") this.ring.set(contender, turn);
       if (end === "spent") turn.isOpen = false;
-      idleTurns = end === "not allowed" ? idleTurns + 1 : 0;
     }
+  }
+
+  /**
+   * The first that may take a slot, or null. Those before it go to the end. Asked after each delivery, and mostly in vain
+   * where all have their share: then nothing moves, as after a whole round.
+   */
+  private nextInTurn(): readonly [Contender, Turn] | null {
+    const passed: [Contender, Turn][] = [];
+    for (const entry of this.ring) {
+      if (this.mayTakeSlot(entry[0])) {
+        for (const [contender, turn] of passed) {
+          this.ring.delete(contender);
+          this.ring.set(contender, turn);
+        }
+        return entry;
+      }
+      passed.push(entry);
+    }
+    return null;
   }
 
   private takeTurn(contender: Contender, turn: Turn): TurnEnd {
