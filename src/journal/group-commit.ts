@@ -7,6 +7,8 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly itemsMax: number;
   readonly bytesMax: number;
   bytesOf(item: Item): number;
+  /** Calls under way at a time, one unless it says more: then the store works on one while the caller works on another. */
+  readonly inFlightMax?: number;
   /** Answers in the order of the items. */
   send(items: readonly Item[]): Promise<readonly Answer[]>;
 }
@@ -15,13 +17,13 @@ export interface GroupCommitOptions<Item, Answer> {
  * Collects what callers ask for while a call to the store is under way, and sends it as one call when that one is back:
  * a lone request goes out at once, a hundred at a time share one script call and one fsync.
  *
- * G1. One call is under way at a time. G2. Items go out in the order they came. G3. Each item is answered once. G4. No
+ * G1. One call is under way at a time, or as many as `inFlightMax` says. G2. Items go out in the order they came. G3. Each item is answered once. G4. No
  * more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: what is refused for
  * that has had no effect.
  */
 export class GroupCommit<Item, Answer> {
   private queue: Waiting<Item, Answer>[] = [];
-  private isRunning = false;
+  private running = 0;
 
   constructor(private readonly options: GroupCommitOptions<Item, Answer>) {}
 
@@ -31,12 +33,12 @@ export class GroupCommit<Item, Answer> {
     }
     return new Promise((resolve, reject) => {
       this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
-      if (!this.isRunning) void this.run();
+      if (this.running < (this.options.inFlightMax ?? 1)) void this.run();
     });
   }
 
   private async run(): Promise<void> {
-    this.isRunning = true;
+    this.running += 1;
     while (this.queue.length > 0) {
       const batch = this.take();
       if (batch.length === 0) continue;
@@ -51,7 +53,7 @@ export class GroupCommit<Item, Answer> {
         for (const waiting of batch) waiting.reject(error);
       }
     }
-    this.isRunning = false;
+    this.running -= 1;
   }
 
   private take(): Waiting<Item, Answer>[] {

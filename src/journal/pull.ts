@@ -23,7 +23,9 @@ interface PullCall {
 /** The second verb: the owners' next jobs, those of all shards that ask at one time in one call. */
 export class Puller {
   private readonly calls: ShardCalls<PullCall, PullReply | null>;
-  private turns = 0;
+  /** The call in which each shard got jobs last. */
+  private readonly served = new Map<number, number>();
+  private calledTimes = 0;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -65,16 +67,23 @@ export class Puller {
 
   /** Null: fenced. */
   private async send(calls: readonly PullCall[], isRepeat: boolean): Promise<(PullReply | null)[]> {
-    // Where one call has no room for all, another shard is the first in the next.
-    const first = this.turns++ % calls.length;
-    const inTurn = [...calls.slice(first), ...calls.slice(0, first)];
-    const keys = inTurn.map(({ lease }) => shardPrefix(lease.shard));
+    // Where one call has no room for all, those that got nothing are the first in the next.
+    const servedIn = ({ lease }: PullCall) => this.served.get(lease.shard) ?? 0;
+    const inTurn = calls.map((call, at) => ({ call, at })).toSorted((a, b) => servedIn(a.call) - servedIn(b.call));
+    const keys = inTurn.map(({ call }) => shardPrefix(call.lease.shard));
     const bytesMax = Math.max(...calls.map(({ request }) => request.bytesMax));
     const args: ScriptArgument[] = [limits.shardTimeSlackMs, limits.pullDueMax, limits.pullReadyMax, bytesMax];
-    for (const { lease, request } of inTurn) encodeRequest(lease, request, isRepeat, args);
+    for (const { call } of inTurn) encodeRequest(call.lease, call.request, isRepeat, args);
     // The script answers in this form.
     const replies = (await script.run(this.connection, keys, args)) as (PullReply | null)[];
-    return calls.map((_, i) => replies[(i - first + calls.length) % calls.length] ?? null);
+    this.calledTimes += 1;
+    const answers = new Array<PullReply | null>(calls.length).fill(null);
+    for (const [i, { call, at }] of inTurn.entries()) {
+      const reply = replies[i] ?? null;
+      answers[at] = reply;
+      if (reply?.[3].some((cells) => cells.length > 1)) this.served.set(call.lease.shard, this.calledTimes);
+    }
+    return answers;
   }
 }
 

@@ -14,6 +14,9 @@ export interface ShardCallsOptions<Call, Reply> {
   send(calls: readonly Call[], isRepeat: boolean): Promise<readonly Reply[]>;
 }
 
+/** While Redis works on one, the answer of the other is worked on. No shard is in both: its owner asks one at a time. */
+const IN_FLIGHT_MAX = 2;
+
 type Outcome<Reply> = { readonly reply: Reply } | { readonly error: unknown };
 
 /**
@@ -32,6 +35,7 @@ export class ShardCalls<Call, Reply> {
       itemsMax: callsMax,
       bytesMax: sizeMax,
       bytesOf: sizeOf,
+      inFlightMax: IN_FLIGHT_MAX,
       send: (calls) => this.send(calls),
     });
   }
