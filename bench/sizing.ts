@@ -7,18 +7,18 @@ import { join } from "node:path";
 export const FIGURES = {
   /** CPU of each part for a message, in microseconds. */
   micros: {
-    /** `accept`, server CPU. */
-    api: 38,
+    /** `whole`, the API's process, its event loop. */
+    api: 60,
     /** `webhook`, ten statuses a body, server CPU: a later report of a message. */
     report: 13,
     /** `whole`, the dispatcher's process: composing and handing over a small mail, events and settling included. */
-    dispatcher: 424,
+    dispatcher: 270,
     /** `whole`, signed, less the above: RSA-2048. */
-    dkim: 1_150,
+    dkim: 880,
     /** `backlog`, recorded in batches of a thousand, less the two inserts of each: for each event. */
     row: 11,
     /** `whole`, Redis CPU: accept, pull, settle and record. */
-    redis: 115,
+    redis: 63,
     /** `webhook`, ten statuses a body, Redis CPU. */
     redisReport: 8,
   },
@@ -26,7 +26,7 @@ export const FIGURES = {
    * `recorder`: inserts a second of a process that has events to record, however many, and what each takes whatever it
    * holds (cores at 100 events a second / inserts a second), event store included.
    */
-  inserts: { perSecond: 62, cpuMs: 12 },
+  inserts: { perSecond: 4.7, cpuMs: 25 },
   /** Bytes for a message. */
   bytes: {
     /** `backlog`: in Redis while it waits. */
@@ -34,12 +34,12 @@ export const FIGURES = {
     /** `memory`: in Redis from its end until fifteen minutes after. */
     finished: 190,
     /** `whole`: appended to Redis' file. */
-    appended: 880,
+    appended: 753,
     /** `backlog`: in the event store, for each event and for each job, indexes and sums included. */
     event: 15.3,
     job: 14,
     /** `mail`: over the wire. */
-    mail: 1_150,
+    mail: 1_175,
   },
   /** `sent`, and what becomes of it later: delivered, opened, clicked, bounced. */
   eventsPerMessage: 2.3,
