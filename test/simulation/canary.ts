@@ -25,7 +25,7 @@ export const CANARIES: readonly Canary[] = [
     file: "src/core/shard-keeper.ts",
     find: "term.extend(sentAtMs);",
     replace: "term.extend(clock.monotonicMs());",
-    seed: 10,
+    seed: 325,
   },
   {
     name: "a shard is handed over without lending what is in flight",
@@ -100,9 +100,9 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "who may not take a slot keeps those behind from it",
     file: `${ACTORS}/fair-scheduler.ts`,
-    find: 'if (end === "out of slots") return;',
-    replace: 'if (end === "out of slots" || end === "not allowed") return;',
-    seed: 310,
+    find: "      passed.push(entry);\n",
+    replace: "      return null;\n",
+    seed: 100,
   },
   {
     name: "a pull whose answer got lost is forgotten",
