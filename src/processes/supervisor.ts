@@ -161,18 +161,18 @@ export class Supervisor {
   private async replace(kept: Kept, { failures, why }: { readonly failures: number; readonly why: string }) {
     const { clock, telemetry } = this.options;
     const { signal } = this.stopping;
-    telemetry.log("error", "a process ended and is started again", { process: kept.name, why, failures });
+    telemetry.log("error", "a process ended and is started again", { child: kept.name, why, failures });
     for (let tries = failures; ; tries += 1) {
       await sleep(clock, Math.min(RESTART_MS_MAX, RESTART_BASE_MS * 2 ** (tries - 1)), signal);
       if (signal.aborted) return tries;
       kept.child = null;
       try {
         const pid = await this.beginOne(kept);
-        telemetry.log("info", "a process works again", { process: kept.name, pid });
+        telemetry.log("info", "a process works again", { child: kept.name, pid });
         return tries;
       } catch (error) {
         if (signal.aborted) return tries;
-        telemetry.log("error", "a process does not start", { process: kept.name, error: String(error) });
+        telemetry.log("error", "a process does not start", { child: kept.name, error: String(error) });
       }
     }
   }
