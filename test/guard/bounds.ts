@@ -21,10 +21,11 @@ const BOUNDS = {
   "mail: parses of its payload": { counted: 1, most: 1 },
   "mail: objects left behind": { counted: 0.3, most: 0.7 },
   // The process as it starts, 16 shards, without a job.
-  "at rest: script calls a second": { counted: 31, most: 45 },
+  // Each shard looks every quarter of a second, and those that look at one time share a call: 8 to 64 a second.
+  "at rest: script calls a second": { counted: 31, most: 90 },
   "at rest: Redis commands a second": { counted: 690, most: 900 },
   // A burst of some seconds of 96 tenants, so that every shard is busy; less what goes on at rest.
-  "whole: script calls a job": { counted: 0.5, most: 0.9 },
+  "whole: script calls a job": { counted: 0.5, most: 1.2 },
   "whole: Redis commands a job": { counted: 21, most: 25 },
   "whole: bytes appended a job": { counted: 1_130, most: 1_300 },
   "whole: inserts of events a second": { counted: 2, most: 6 },

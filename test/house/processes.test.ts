@@ -113,7 +113,11 @@ describe("a start with two API processes and two dispatchers", () => {
     const tryOne = async () =>
       (await fresh(`${waybill.url}/dash/api/plans`, { headers: { authorization: "Bearer wrong-wrong-wrong" } })).status;
     let answered = 0;
-    for (let n = 0; n < 30; n += 1) answered += Number((await tryOne()) === 401);
+    for (let n = 0; n < 30; n += 1) {
+      answered += Number((await tryOne()) === 401);
+      // Asks every process, over the channels on which the others hear of a wrong token: they have heard of it then.
+      await (await fresh(`${waybill.url}/metrics`)).text();
+    }
     // Ten in all, but for one that was on its way while the others heard of it.
     expect(answered).toBeGreaterThanOrEqual(10);
     expect(answered).toBeLessThanOrEqual(12);
