@@ -1,5 +1,4 @@
-import type { AddressInfo } from "node:net";
-import { SMTPServer } from "smtp-server";
+import { startCountingSink } from "../../test/support/counting-sink.ts";
 import { startPostfix } from "../../test/support/postfix.ts";
 import { startChild } from "./child.ts";
 import type { MailSize } from "./mail-content.ts";
@@ -80,25 +79,10 @@ async function smtpSource(url: string, { mails, connections }: MailLoad, payload
   return { perSecond: mails / seconds, cpuMicros: cpuMicros / mails, loopMicros: Number.NaN };
 }
 
-/** How large the last message is that a client sends. */
+/** How large the one message is that a client sends. */
 async function bytesTaken(send: (url: string) => Promise<unknown>): Promise<number> {
-  let bytes = 0;
-  const server = new SMTPServer({
-    disabledCommands: ["AUTH", "STARTTLS"],
-    disableReverseLookup: true,
-    logger: false,
-    closeTimeout: 100,
-    onData(stream, _session, callback) {
-      bytes = 0;
-      stream.on("data", (chunk: Buffer) => (bytes += chunk.length));
-      stream.on("end", () => callback());
-    },
-  });
-  server.on("error", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.server.address() as AddressInfo;
-  await send(`smtp://127.0.0.1:${port}`);
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return bytes;
+  const sink = await startCountingSink();
+  await send(sink.url);
+  await sink.stop();
+  return sink.bytes();
 }

@@ -85,18 +85,25 @@ export class FairScheduler {
    * where all have their share: then nothing moves, as after a whole round.
    */
   private nextInTurn(): readonly [Contender, Turn] | null {
-    const passed: [Contender, Turn][] = [];
+    let passed = 0;
     for (const entry of this.ring) {
       if (this.mayTakeSlot(entry[0])) {
-        for (const [contender, turn] of passed) {
-          this.ring.delete(contender);
-          this.ring.set(contender, turn);
-        }
+        this.moveToEnd(passed);
         return entry;
       }
-      passed.push(entry);
+      passed += 1;
     }
     return null;
+  }
+
+  private moveToEnd(count: number): void {
+    let left = count;
+    for (const [contender, turn] of this.ring) {
+      if (left === 0) return;
+      left -= 1;
+      this.ring.delete(contender);
+      this.ring.set(contender, turn);
+    }
   }
 
   private takeTurn(contender: Contender, turn: Turn): TurnEnd {

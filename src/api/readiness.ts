@@ -1,4 +1,5 @@
 import { type Clock, sleep } from "../core/clock.ts";
+import { oneAtATime } from "../core/one-at-a-time.ts";
 import { PartsAwayError, type ReadinessProbe } from "../core/report.ts";
 import type { Telemetry } from "../core/telemetry.ts";
 
@@ -35,12 +36,14 @@ const LOOK_MS = 2_000;
  * The probes are asked once at a time however many ask: a stranger's requests must not load a dependency.
  */
 export class Readiness {
-  private looking: Promise<ReadinessState> | null = null;
+  readonly look: () => Promise<ReadinessState>;
   private readonly away = new Map<string, number>();
   private readonly stopped = new AbortController();
   private watching: Promise<void> | null = null;
 
-  constructor(private readonly options: ReadinessOptions) {}
+  constructor(private readonly options: ReadinessOptions) {
+    this.look = oneAtATime(() => this.ask());
+  }
 
   start(): void {
     this.watching ??= this.watch();
@@ -49,13 +52,6 @@ export class Readiness {
   async stop(): Promise<void> {
     this.stopped.abort();
     await this.watching;
-  }
-
-  look(): Promise<ReadinessState> {
-    this.looking ??= this.ask().finally(() => {
-      this.looking = null;
-    });
-    return this.looking;
   }
 
   private async watch(): Promise<void> {

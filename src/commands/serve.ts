@@ -4,7 +4,7 @@ import { type House, startHouse } from "../house/house.ts";
 import type { Place } from "../house/place.ts";
 import { hasEmbeddedStore } from "../house/stores.ts";
 import { availableCores } from "../processes/available-cores.ts";
-import { PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
+import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
 /** Nothing takes longer than this to stop; what does is cut off. */
@@ -99,8 +99,9 @@ function processRows(config: Config, { children }: House, place: Place): [string
   const own = [...mainRoles, ...(hasEmbeddedStore(config) ? ["stores"] : [])];
   const rows: [string, string][] = [["Processes", `${1 + children.size} (docs/processes.md)`]];
   rows.push(["  main", `${own.join(", ") || "watches the others"} (${process.pid})`]);
+  const roles = childrenOf(place.plan);
   for (const role of ["api", "dispatcher"]) {
-    const pids = Array.from(children).flatMap(([name, pid]) => (name.startsWith(`${role}-`) ? [pid] : []));
+    const pids = Array.from(children).flatMap(([name, pid]) => (roles.get(name) === role ? [pid] : []));
     if (pids.length > 0) rows.push([`  ${role}`, `${pids.length} (${pids.join(", ")})`]);
   }
   return rows;

@@ -65,10 +65,15 @@ export class Template {
 
   /** The text with these in place of the placeholders. */
   filled(values: readonly string[]): string {
-    let text = this.literals[0] ?? "";
-    for (let i = 0; i < values.length; i += 1) text += (values[i] ?? "") + (this.literals[i + 1] ?? "");
-    return text;
+    return interleaved(this.literals, values);
   }
+}
+
+/** Pieces of text with values between them: one piece more than there are values, of which the first to use is at `from`. */
+export function interleaved(literals: readonly string[], values: readonly string[], from = 0): string {
+  let text = literals[0] ?? "";
+  for (let i = 1; i < literals.length; i += 1) text += (values[from + i - 1] ?? "") + (literals[i] ?? "");
+  return text;
 }
 
 /** The placeholder that begins with the two braces at `open`, or null. It never looks beyond the next brace. */

@@ -1,5 +1,5 @@
-import type { ReadinessState } from "../api/readiness.ts";
 import type { Calls } from "../core/calls.ts";
+import { oneAtATime } from "../core/one-at-a-time.ts";
 import type { Answers, OwnAnswers } from "./answers.ts";
 import {
   ALL_COMPLAINTS,
@@ -18,18 +18,10 @@ export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
   main.serve(METRICS, () => own.metricsParts());
   main.serve(READY, () => own.readiness.look());
   main.serve(COMPLAINTS, (limit) => own.log.latest(limit));
-  // Once at a time however many ask: a stranger's requests must not load the other processes.
-  let looking: Promise<ReadinessState> | null = null;
   return {
     metricsText: () => main.call(ALL_METRICS, null),
-    readiness: {
-      look() {
-        looking ??= main.call(ALL_READY, null).finally(() => {
-          looking = null;
-        });
-        return looking;
-      },
-    },
+    // A stranger's requests must not load the other processes.
+    readiness: { look: oneAtATime(() => main.call(ALL_READY, null)) },
     complaints: (limit) => main.call(ALL_COMPLAINTS, limit),
     // The sandboxes are in the main process.
     sandbox: own.mailbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },

@@ -1,11 +1,12 @@
 import type { ReadinessState } from "../api/readiness.ts";
 import type { Config } from "../config.ts";
 import type { Calls } from "../core/calls.ts";
+import { oneAtATime } from "../core/one-at-a-time.ts";
 import { parentDeathSignal } from "../embedded/parent-death-signal.ts";
 import type { RedisAddress } from "../journal/connection.ts";
 import type { RedisJournal } from "../journal/redis-journal.ts";
 import type { ChildProcess } from "../processes/child-process.ts";
-import type { ProcessPlan } from "../processes/process-plan.ts";
+import { type ChildRole, childrenOf, type ProcessPlan } from "../processes/process-plan.ts";
 import { Supervisor } from "../processes/supervisor.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { ProcessTelemetry } from "../telemetry/process-telemetry.ts";
@@ -61,6 +62,7 @@ const KEEP_MS = 2_000;
  */
 export class MainProcess {
   private readonly supervisor: Supervisor;
+  private readonly children: ReadonlyMap<string, ChildRole>;
   /** Whose leases a child holds. */
   private readonly owners = new Map<string, string>();
   private readonly lastMetrics = new Map<string, MetricsParts>();
@@ -74,11 +76,11 @@ export class MainProcess {
     wrapper: readonly string[],
   ) {
     const { plan, telemetry } = options;
-    const numbered = (role: string, many: number) => Array.from({ length: many }, (_, n) => `${role}-${n + 1}`);
+    this.children = childrenOf(plan);
     // The very program that runs here, with the options of its runtime.
     const program = [...wrapper, process.execPath, ...process.execArgv, Bun.main];
     this.supervisor = new Supervisor({
-      names: [...numbered("api", plan.api), ...numbered("dispatcher", plan.dispatcher)],
+      names: [...this.children.keys()],
       command: (name) => [...program, "child", name],
       begin: (child, name) => this.beginChild(child, name),
       onLost: (name) => this.lost(name),
@@ -114,20 +116,12 @@ export class MainProcess {
   }
 
   answersFor(own: OwnAnswers): Answers {
-    let looking: Promise<ReadinessState> | null = null;
     const answers: Answers = {
       metricsText: async () => {
         await this.collect();
         return summedMetrics([await own.metricsParts(), ...this.lastMetrics.values(), this.departed]);
       },
-      readiness: {
-        look: () => {
-          looking ??= this.readiness(own).finally(() => {
-            looking = null;
-          });
-          return looking;
-        },
-      },
+      readiness: { look: oneAtATime(() => this.readiness(own)) },
       complaints: async (limit) => {
         const all = [...(await this.supervisor.askAll(COMPLAINTS, limit, ASK_MS)).values(), own.log.latest(limit)];
         return all.flat().sort(newestFirst).slice(0, limit);
@@ -154,12 +148,13 @@ export class MainProcess {
     const states = [ours, ...others.values()];
     const awayChildren = this.supervisor.away();
     const away = new Map<string, number>();
-    for (const { part, sinceMs } of [...states.flatMap((state) => state.away), ...awayChildren]) {
+    const processes = awayChildren.map(({ name, sinceMs }) => ({ part: `process ${name}`, sinceMs }));
+    for (const { part, sinceMs } of [...states.flatMap((state) => state.away), ...processes]) {
       away.set(part, Math.min(sinceMs, away.get(part) ?? sinceMs));
     }
     const failing = new Set(states.flatMap((state) => state.failing));
     // With one of a role at work, the others' work is taken over; without, nobody does it.
-    for (const role of this.roleless(awayChildren.map(({ part }) => part))) failing.add(role);
+    for (const role of this.roleless(awayChildren.map(({ name }) => name))) failing.add(role);
     return { failing: [...failing], away: Array.from(away, ([part, sinceMs]) => ({ part, sinceMs })) };
   }
 
@@ -170,7 +165,7 @@ export class MainProcess {
       (role) =>
         plan[role] > 0 &&
         !plan.mainRoles.includes(role) &&
-        away.filter((part) => part.startsWith(`process ${role}-`)).length === plan[role],
+        away.filter((name) => this.children.get(name) === role).length === plan[role],
     );
   }
 
@@ -186,10 +181,11 @@ export class MainProcess {
     calls.serve(TELL_WRONG_TOKEN, (caller) => this.supervisor.tellOthers(name, WRONG_TOKEN, caller));
     const owner = crypto.randomUUID();
     this.owners.set(name, owner);
-    const role: Role = name.startsWith("api-") ? "api" : "dispatcher";
+    const role = this.children.get(name);
     const { version } = this.options;
     const { redis } = stores;
-    await calls.call(BEGIN, { name, config: { ...config, roles: [role] }, redis, version, owner, peers: this.peers });
+    const roles = role === undefined ? [] : [role];
+    await calls.call(BEGIN, { name, config: { ...config, roles }, redis, version, owner, peers: this.peers });
   }
 
   private lost(name: string): void {

@@ -1,4 +1,4 @@
-import { EmailChannel } from "../channels/email/email-channel.ts";
+import { EmailChannel, RELAY_CONNECTIONS_MAX } from "../channels/email/email-channel.ts";
 import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
 import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
@@ -124,8 +124,7 @@ async function startSmtp({ config, telemetry, reports }: ProvidersPorts, shutdow
   return sandbox;
 }
 
-/** Of all processes of a start to one relay: Postfix takes 50 of one client. */
-const RELAY_CONNECTIONS_MAX = 48;
+/** Of one process to one relay, of which all processes of a start have at most as many as one may have. */
 const RELAY_CONNECTIONS_MIN = 4;
 
 function openEmail(

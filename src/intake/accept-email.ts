@@ -5,7 +5,7 @@ import { ownSenderOf } from "../core/own-sender.ts";
 import type { Tenant } from "../core/tenant.ts";
 import type { Acceptance, Refusal } from "./acceptance.ts";
 import { parseAddress } from "./address.ts";
-import { complaintAboutMembers, presentMembers } from "./body-members.ts";
+import { presentMembers, unknownMember } from "./body-members.ts";
 import { checkHtml } from "./html-rules.ts";
 
 /**
@@ -17,7 +17,7 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
   const body = presentMembers(given);
   const to = readAddress(body["to_address"]);
   const refusal =
-    unknownMember(body) ??
+    unknownMember(body, MEMBERS) ??
     wrongType(body) ??
     badAddress(body["to_address"], to) ??
     badHeaderText(body, "to_name") ??
@@ -36,11 +36,6 @@ const MEMBERS = [...STRING_FIELDS, "data"];
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const QUOTED_CHARS_MAX = 100;
-
-function unknownMember(body: JsonObject): Refusal | null {
-  const complaint = complaintAboutMembers(body, MEMBERS);
-  return complaint === null ? null : malformed(complaint);
-}
 
 function wrongType(body: JsonObject): Refusal | null {
   for (const field of STRING_FIELDS) {

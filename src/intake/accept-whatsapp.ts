@@ -5,7 +5,7 @@ import { type PlatformCredentials, whatsappSenderOf } from "../core/platform.ts"
 import type { Tenant } from "../core/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../core/whatsapp.ts";
 import type { Acceptance, Refusal } from "./acceptance.ts";
-import { complaintAboutMembers, presentMembers } from "./body-members.ts";
+import { presentMembers, unknownMember } from "./body-members.ts";
 
 /**
  * From the parsed body of `POST /v1/send/whatsapp` to a job, or to the first reason against it: what is malformed (400),
@@ -15,7 +15,7 @@ export function acceptWhatsapp(tenant: Tenant, given: unknown, platform: Platfor
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
   const body = presentMembers(given);
   const refusal =
-    unknownMember(body) ??
+    unknownMember(body, MEMBERS) ??
     badPhoneNumber(body["phone_number"]) ??
     badTemplate(body["template_id"]) ??
     badLanguage(body["language_code"]) ??
@@ -31,11 +31,6 @@ const PHONE_NUMBER = /^[0-9]{7,15}$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const BLANKS_IN_A_ROW = / {5}/;
-
-function unknownMember(body: JsonObject): Refusal | null {
-  const complaint = complaintAboutMembers(body, MEMBERS);
-  return complaint === null ? null : malformed(complaint);
-}
 
 function badPhoneNumber(value: Json | undefined): Refusal | null {
   if (value === undefined || value === "") return malformed("phone_number is required");

@@ -38,7 +38,7 @@ export function planProcesses<Role extends string>(options: PlanOptions<Role>): 
   const others = roles.filter((role) => role !== "api" && role !== "dispatcher");
   // A main process that does nothing but watch the others is not counted.
   const mainWorks = hasStores || others.length > 0;
-  const beside = "total" in wanted ? childrenOf(wanted.total, mainWorks) : null;
+  const beside = "total" in wanted ? childCount(wanted.total, mainWorks) : null;
   const { api, dispatcher } =
     beside === null || "api" in wanted ? split(wanted) : shareOut(beside, { hasApi, hasDispatcher });
   if (api + dispatcher === 0) return { mainRoles: roles, api: 0, dispatcher: 0 };
@@ -51,9 +51,18 @@ export function planProcesses<Role extends string>(options: PlanOptions<Role>): 
   return { mainRoles, api, dispatcher: Math.min(dispatcher, shards) };
 }
 
+/** What a child process does. */
+export type ChildRole = "api" | "dispatcher";
+
+/** The child processes of a plan by their names, like `api-1`. */
+export function childrenOf(plan: Readonly<Record<ChildRole, number>>): ReadonlyMap<string, ChildRole> {
+  const roles = ["api", "dispatcher"] as const;
+  return new Map(roles.flatMap((role) => Array.from({ length: plan[role] }, (_, n) => [`${role}-${n + 1}`, role])));
+}
+
 const split = (wanted: WantedProcesses) => ("api" in wanted ? wanted : { api: 0, dispatcher: 0 });
 
-function childrenOf(total: number, mainWorks: boolean): number {
+function childCount(total: number, mainWorks: boolean): number {
   if (total === 1) return 0;
   return mainWorks ? total - 1 : total;
 }

@@ -59,10 +59,8 @@ export class Supervisor {
   }
 
   /** The children that do not work, and since when. */
-  away(): readonly { readonly part: string; readonly sinceMs: number }[] {
-    return this.kept.flatMap(({ name, awaySinceMs }) =>
-      awaySinceMs === null ? [] : [{ part: `process ${name}`, sinceMs: awaySinceMs }],
-    );
+  away(): readonly { readonly name: string; readonly sinceMs: number }[] {
+    return this.kept.flatMap(({ name, awaySinceMs }) => (awaySinceMs === null ? [] : [{ name, sinceMs: awaySinceMs }]));
   }
 
   pids(): ReadonlyMap<string, number> {

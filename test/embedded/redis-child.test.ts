@@ -7,6 +7,7 @@ import type { Telemetry } from "../../src/core/telemetry.ts";
 import { type RedisChild, RedisChildError, startRedisChild } from "../../src/embedded/redis-child.ts";
 import { systemClock as clock } from "../../src/runtime/system-clock.ts";
 import { eventually } from "../support/eventually.ts";
+import { isAlive } from "../support/is-alive.ts";
 
 const cleanups: (() => unknown)[] = [];
 
@@ -44,15 +45,6 @@ function connect(address: RedisChild["address"]): Redis {
   redis.on("error", () => undefined);
   cleanups.push(() => redis.disconnect());
   return redis;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A process that starts a child on the folder, writes `key` and stays until it is killed. */

@@ -7,9 +7,9 @@ import type { QueuedJob } from "../../src/core/job.ts";
 import { LinkTokens } from "../../src/links/link-tokens.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { type CountingSink, startCountingSink } from "../support/counting-sink.ts";
 import { aTenant } from "../support/tenants.ts";
 import { expectOver, expectWithin } from "./bounds.ts";
-import { type CountingSink, startCountingSink } from "./counting-sink.ts";
 
 let sink: CountingSink;
 let channel: EmailChannel;

@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { openChdb } from "../../src/embedded/chdb.ts";
+import { startCountingSink } from "../support/counting-sink.ts";
 import { eventually } from "../support/eventually.ts";
 import { SEED_MASTER_KEY, seedTenants } from "../support/seed-tenants.ts";
 import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 import { expectWithin } from "./bounds.ts";
-import { startCountingSink } from "./counting-sink.ts";
 import { type RedisUse, redisUseOf } from "./redis-use.ts";
 
 const SHARDS = 16;
@@ -45,7 +45,7 @@ test("the process as it starts spends no more calls and inserts on a mail than i
     const begunMs = performance.now();
     const use = await redisUseOf(redis, async () => {
       await Promise.all(Array.from({ length: AT_A_TIME }, sendSome));
-      await eventually("all mails are handed over", () => sink.messages >= MAILS, 25_000);
+      await eventually("all mails are handed over", () => sink.messages() >= MAILS, 25_000);
       await eventually("their history is whole", async () => (await recorded(waybill)) >= MAILS, 25_000);
     });
     const burstSeconds = (performance.now() - begunMs) / 1000;

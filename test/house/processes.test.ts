@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { isAlive } from "../support/is-alive.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { Undo } from "../support/undo.ts";
@@ -14,15 +15,6 @@ function childrenOf({ pid }: Waybill): ReadonlyMap<string, number> {
   const { stdout } = Bun.spawnSync(["ps", "-ww", "-o", "pid=,args=", "--ppid", String(pid)]);
   const found = Array.from(stdout.toString().matchAll(/^\s*(\d+) .* child (\S+)$/gm));
   return new Map(found.map(([, child = "", name = ""]) => [name, Number(child)]));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Over a connection of its own, so that any of the processes may get it. */

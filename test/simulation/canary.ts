@@ -100,7 +100,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "who may not take a slot keeps those behind from it",
     file: `${ACTORS}/fair-scheduler.ts`,
-    find: "      passed.push(entry);\n",
+    find: "      passed += 1;\n",
     replace: "      return null;\n",
     seed: 100,
   },

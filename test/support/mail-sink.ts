@@ -1,14 +1,11 @@
-import type { AddressInfo } from "node:net";
-import { SMTPServer } from "smtp-server";
+import { startSmtpServer, type TestSmtpServer } from "./smtp-server.ts";
 
 /** The rest of the world's mail servers: the beginning of a recipient's local part says what becomes of the mail. */
-export interface MailSink {
-  readonly port: number;
+export interface MailSink extends TestSmtpServer {
   /** How often a message to each recipient was taken. */
   readonly received: ReadonlyMap<string, number>;
   /** The last message to each recipient, as it came over the wire. */
   readonly sources: ReadonlyMap<string, string>;
-  stop(): Promise<void>;
 }
 
 type Verdict = readonly [code: number, text: string];
@@ -27,14 +24,9 @@ export async function startMailSink(): Promise<MailSink> {
   const received = new Map<string, number>();
   const sources = new Map<string, string>();
   const seen = new Set<string>();
-  const server = new SMTPServer({
-    disabledCommands: ["AUTH", "STARTTLS"],
-    disableReverseLookup: true,
+  const server = await startSmtpServer({
     // The codes are in the texts.
     hideENHANCEDSTATUSCODES: true,
-    maxClients: 1000,
-    logger: false,
-    closeTimeout: 100,
     onRcptTo({ address }, _session, callback) {
       const kind = /^[a-z]+/.exec(address)?.[0] ?? "";
       const isFirst = !seen.has(address);
@@ -55,9 +47,5 @@ export async function startMailSink(): Promise<MailSink> {
       });
     },
   });
-  server.on("error", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.server.address() as AddressInfo;
-  return { port, received, sources, stop: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+  return { ...server, received, sources };
 }

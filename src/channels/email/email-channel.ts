@@ -52,7 +52,8 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   socketMs: 45_000,
   idleMs: 30_000,
 };
-const CONNECTIONS_MAX_DEFAULT = 48;
+/** To one relay: Postfix takes 50 of one client. */
+export const RELAY_CONNECTIONS_MAX = 48;
 /** More than there are deliveries at one time, or tenants whose servers hang would keep others from theirs. */
 const RELAYS_MAX_DEFAULT = 2_048;
 /** How long a message waits where there are more servers than that. */
@@ -78,7 +79,7 @@ export class EmailChannel implements Channel {
     const platform = parseSmtpUrl(options.smtpUrl);
     if (platform === null) throw new TypeError("the platform's relay is not an SMTP URL");
     this.platform = platform;
-    this.slots = options.connectionsMax ?? CONNECTIONS_MAX_DEFAULT;
+    this.slots = options.connectionsMax ?? RELAY_CONNECTIONS_MAX;
     this.relayConnections = this.slots;
     this.links = new EmailLinks(options.publicUrl, options.links);
     this.pace = new DestinationPace(options.clock);

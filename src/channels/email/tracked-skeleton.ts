@@ -1,4 +1,4 @@
-import type { Template } from "../../core/template.ts";
+import { interleaved, type Template } from "../../core/template.ts";
 import { BodySkeleton } from "./mime/body-skeleton.ts";
 import { absoluteUrl, type FoundLink, linksOf, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
 
@@ -130,8 +130,7 @@ function textOf(gap: Gap, values: readonly string[], tracking: Tracking): string
 
 function linkText(link: SkeletonLink, values: readonly string[], { trackedUrl }: Tracking): string {
   const { quote, literals, from } = link;
-  let written = literals[0] ?? "";
-  for (let i = 1; i < literals.length; i += 1) written += (values[from + i - 1] ?? "") + (literals[i] ?? "");
+  const written = interleaved(literals, values, from);
   const url = link.url ?? writtenUrl(written);
   const tracked = url === null ? null : trackedUrl(url);
   return tracked === null ? written : trackedValue(tracked, quote);

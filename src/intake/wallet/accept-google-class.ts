@@ -1,10 +1,8 @@
-import { ApiError } from "../../core/errors.ts";
 import type { GoogleClass } from "../../core/google-classes.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { limits } from "../../core/limits.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../core/wallet.ts";
-import { complaintAboutMembers } from "../body-members.ts";
-import { fault } from "./fault.ts";
+import { fault, requireKnownMembers } from "./fault.ts";
 import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
 import { checkJson, oneOf, type Reader, readFilledText, readLocalized } from "./readers.ts";
 
@@ -64,8 +62,7 @@ export function isGoogleClassId(text: string): boolean {
 
 function readBody(body: unknown): { readonly kind: GoogleKind; readonly given: JsonObject } {
   if (!isJsonObject(body)) throw fault("the body", "must be a JSON object");
-  const complaint = complaintAboutMembers(body, ["class_type", "class_data"]);
-  if (complaint !== null) throw new ApiError(400, complaint);
+  requireKnownMembers(body, ["class_type", "class_data"]);
   const { class_type, class_data } = body;
   if (class_type === undefined || class_type === null) throw fault("class_type", "is required");
   const kind = oneOf(GOOGLE_KINDS)(class_type, "class_type");

@@ -2,10 +2,9 @@ import { ApiError } from "../../core/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Pass } from "../../core/passes.ts";
 import { type GoogleKind, NOTIFICATION_KINDS, type NotificationKind, type PassContent } from "../../core/wallet.ts";
-import { complaintAboutMembers } from "../body-members.ts";
 import { readImages } from "./apple-images.ts";
 import { appleMembers, appleMembersOf, readApplePass } from "./apple-pass.ts";
-import { fault } from "./fault.ts";
+import { fault, requireKnownMembers } from "./fault.ts";
 import { readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 import { oneOf, readText } from "./readers.ts";
@@ -30,8 +29,7 @@ const TEXT_CHARS_MAX = 1_000;
 /** From the parsed body of `PUT /v1/passes/{pass_id}`. Throws an `ApiError` 400 that names the field. */
 export function acceptPassUpdate(body: unknown): AcceptedUpdate {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
-  const complaint = complaintAboutMembers(body, ["pass_data", ...NOTES]);
-  if (complaint !== null) throw new ApiError(400, complaint);
+  requireKnownMembers(body, ["pass_data", ...NOTES]);
   const given = body["pass_data"] ?? null;
   if (given === null) throw fault("pass_data", "is required");
   if (!isJsonObject(given)) throw fault("pass_data", "must be an object");

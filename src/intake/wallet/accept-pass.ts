@@ -8,9 +8,8 @@ import {
   type PassType,
   type WalletTemplate,
 } from "../../core/wallet.ts";
-import { complaintAboutMembers } from "../body-members.ts";
 import { type AppleMembers, appleMembers, readApplePass } from "./apple-pass.ts";
-import { fault } from "./fault.ts";
+import { fault, requireKnownMembers } from "./fault.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 
@@ -43,8 +42,7 @@ const QUOTED_CHARS_MAX = 100;
  */
 export function acceptPass(body: unknown, surroundings: PassSurroundings): AcceptedPass {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
-  const complaint = complaintAboutMembers(body, ["pass_type", "pass_data", "template_id"]);
-  if (complaint !== null) throw new ApiError(400, complaint);
+  requireKnownMembers(body, ["pass_type", "pass_data", "template_id"]);
   const template = readTemplate(body["template_id"], surroundings.templates);
   const type = readType(body["pass_type"], template);
   const given = body["pass_data"] ?? (template === null ? null : {});

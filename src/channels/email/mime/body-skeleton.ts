@@ -1,3 +1,4 @@
+import { interleaved } from "../../../core/template.ts";
 import { base64Lines, type EncodedBody, encodedText, isPlain, latinSurplus, withCrlf } from "./body-encoding.ts";
 import { brokenHead, endsEscaped, escapedText, softBroken } from "./quoted-printable.ts";
 
@@ -68,12 +69,6 @@ export class BodySkeleton {
     for (const run of this.made.runs) body += run.kind === "fixed" ? run.encoded : filledRun(run, values);
     return body;
   }
-}
-
-function interleaved(literals: readonly string[], values: readonly string[]): string {
-  let text = literals[0] ?? "";
-  for (let i = 0; i < values.length; i += 1) text += (values[i] ?? "") + (literals[i + 1] ?? "");
-  return text;
 }
 
 /** Whether a value could join with what is beside it. */

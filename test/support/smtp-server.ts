@@ -1,0 +1,31 @@
+import type { AddressInfo } from "node:net";
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
+
+/** A mail server of the tests, without authentication or TLS, and the port that it was given. */
+export interface TestSmtpServer {
+  readonly port: number;
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Offers what every MTA does (PIPELINING, 8BITMIME, SMTPUTF8); `options` say what it does with what comes. */
+export async function startSmtpServer(options: SMTPServerOptions): Promise<TestSmtpServer> {
+  const server = new SMTPServer({
+    disabledCommands: ["AUTH", "STARTTLS"],
+    disableReverseLookup: true,
+    maxClients: 1000,
+    logger: false,
+    closeTimeout: 100,
+    ...options,
+  });
+  // A client that is killed in the middle of a message is what many of these tests are about.
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.server.address() as AddressInfo;
+  return {
+    port,
+    url: `smtp://127.0.0.1:${port}`,
+    stop: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
