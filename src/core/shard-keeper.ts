@@ -44,7 +44,7 @@ export class ShardKeeper {
   private readonly terms = new Map<number, { readonly term: KeptTerm; readonly over: Promise<void> }>();
   private readonly otherLeases = new SignsOfLife<number, LeaseState>(isSameLease);
   private readonly otherMembers = new SignsOfLife<string, number>((a, b) => a === b);
-  /** Until when a shard whose term ended here is left to others: work that ends with an error must not spin. */
+  /** Until when a shard is left to others whose work ended here without having been asked to: errors must not spin. */
   private readonly restingUntilMs = new Map<number, number>();
   private readonly stopping = new AbortController();
   private nudge = new AbortController();
@@ -177,13 +177,15 @@ export class ShardKeeper {
       telemetry.count("lease_terms_failed", { role });
       telemetry.log("error", "a shard's work ended with an error", { role, shard: term.shard, error: String(error) });
     }
+    const wasAsked = term.closing.aborted && !term.lost.aborted;
     term.finish();
     await renewing;
     if (term.lost.aborted) {
       telemetry.count("leases_lost", { role });
       telemetry.log("warn", "lost the lease of a shard", { role, shard: term.shard });
     } else await this.release(term);
-    this.restingUntilMs.set(term.shard, clock.monotonicMs() + limits.leaseCompeteMs);
+    // What was handed over may come back at once: who got it can leave within the second.
+    if (!wasAsked) this.restingUntilMs.set(term.shard, clock.monotonicMs() + limits.leaseCompeteMs);
     this.terms.delete(term.shard);
     this.gaugeHeld();
   }

@@ -219,6 +219,21 @@ describe("shard keepers", () => {
     await second.stop();
   });
 
+  test("take back at once what they handed over to a process that leaves within the second", async () => {
+    const scene = new Scene(6);
+    const [staying, passing] = [scene.keeper(), scene.keeper()];
+    staying.start();
+    await scene.advance(100);
+    passing.start();
+    await scene.advance(limits.leaseCompeteMs);
+    expect(scene.held()).toEqual([3, 3]);
+    const stopping = passing.stop();
+    await scene.advance(20);
+    await stopping;
+    expect(scene.held()).toEqual([6, 0]);
+    await staying.stop();
+  });
+
   test("leave the count before their work is over, so that nobody waits for it", async () => {
     const scene = new Scene(4);
     let finish = () => {};
