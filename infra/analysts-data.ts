@@ -1,8 +1,8 @@
-import { type EventType, nextEventId } from "../src/core/event.ts";
-import { JobIds } from "../src/core/ids.ts";
-import type { ChannelName } from "../src/core/job.ts";
-import type { JsonObject } from "../src/core/json.ts";
-import type { FinishedJob, LedgerRow } from "../src/core/ledger.ts";
+import { type EventType, nextEventId } from "../src/domain/event.ts";
+import type { FinishedJob, LedgerRow } from "../src/domain/event-store.ts";
+import { JobIds } from "../src/domain/ids.ts";
+import type { ChannelName } from "../src/domain/job.ts";
+import type { JsonObject } from "../src/domain/json.ts";
 import { SeededRandom } from "../test/support/seeded-random.ts";
 
 /** Three tenants' messages of the first week of November 2026, the same in every run. */

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openChdb } from "../src/embedded/chdb.ts";
-import { type ClickHouseHttp, serveClickHouseHttp } from "../src/embedded/clickhouse-http.ts";
-import { ClickHouse } from "../src/ledger/clickhouse.ts";
-import { ClickHouseLedgerWriter } from "../src/ledger/clickhouse-ledger-writer.ts";
-import { migrateLedger } from "../src/ledger/migrate-ledger.ts";
-import { applyRetention } from "../src/ledger/retention.ts";
+import { ClickHouse } from "../src/events/clickhouse.ts";
+import { ClickHouseLedgerWriter } from "../src/events/clickhouse-ledger-writer.ts";
+import { migrateLedger } from "../src/events/migrate-ledger.ts";
+import { applyRetention } from "../src/events/retention.ts";
 import { systemClock } from "../src/runtime/system-clock.ts";
+import { openChdb } from "../src/storage/chdb.ts";
+import { type ClickHouseHttp, serveClickHouseHttp } from "../src/storage/clickhouse-http.ts";
 import { analystsData } from "./analysts-data.ts";
 
 /*

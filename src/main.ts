@@ -10,8 +10,8 @@ import { openConfig } from "./commands/open-config.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
 import { UsageError } from "./commands/usage-error.ts";
-import { withoutEffect } from "./config.ts";
-import { ApiError, ConfigurationError, isOutage } from "./core/errors.ts";
+import { withoutEffect } from "./config/config.ts";
+import { ApiError, ConfigurationError, isOutage } from "./domain/errors.ts";
 
 const EXIT_FAILURE = 1;
 /** Also for a configuration that does not work. */

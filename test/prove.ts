@@ -19,11 +19,11 @@ import { endTestFilesOnSignal, runTestFile } from "./support/run-test-file.ts";
 /** The tests that take something away: those of faults, and elsewhere those that kill processes or replace them. */
 const TESTS = [
   "test/faults/*.test.ts",
-  "test/house/*{crash,cluster,upgrade}*.test.ts",
+  "test/whole/*{crash,cluster,upgrade}*.test.ts",
   "test/upgrade/*.test.ts",
-  "test/ledger/{recorder-death,killed-inserts}.test.ts",
-  "test/journal/*cluster*.test.ts",
-  "test/registry/registry-outage.test.ts",
+  "test/engine/recorder/{recorder-death,killed-inserts}.test.ts",
+  "test/engine/queue/*cluster*.test.ts",
+  "test/tenants/registry-outage.test.ts",
 ] as const;
 const FILE_LIMIT_MS = Number(process.env["PROVE_FILE_LIMIT_MS"] ?? 15 * 60_000);
 const ROOT = join(import.meta.dir, "..");

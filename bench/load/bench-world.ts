@@ -1,6 +1,6 @@
-import type { Telemetry } from "../../src/core/telemetry.ts";
-import { QUEUE_SHARE, type Tenant } from "../../src/core/tenant.ts";
-import { tenantShard } from "../../src/registry/tenant-shard.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
+import { tenantShard } from "../../src/tenants/tenant-shard.ts";
 
 export const JOURNAL_SHARDS = 16;
 

@@ -1,8 +1,8 @@
-import { eventTimeMs } from "../../src/core/event.ts";
-import { jobTimeMs } from "../../src/core/ids.ts";
+import { startGraphSandbox } from "../../src/channels/whatsapp/sandbox/graph-sandbox.ts";
+import { eventTimeMs } from "../../src/domain/event.ts";
+import { jobTimeMs } from "../../src/domain/ids.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { startGraphSandbox } from "../../src/sandbox/graph-sandbox.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { type LoadTenant, readAllEvents } from "../../test/support/load.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";

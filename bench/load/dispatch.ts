@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
-import { JobIds } from "../../src/core/ids.ts";
-import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import type { RedisServer } from "../../test/support/redis.ts";

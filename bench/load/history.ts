@@ -1,6 +1,6 @@
-import { firstEventIdAt } from "../../src/core/event.ts";
-import type { LedgerRow } from "../../src/core/ledger.ts";
-import { eventIdAt, ledgerRow } from "../../test/ledger/ledger-rows.ts";
+import { firstEventIdAt } from "../../src/domain/event.ts";
+import type { LedgerRow } from "../../src/domain/event-store.ts";
+import { eventIdAt, ledgerRow } from "../../test/engine/recorder/ledger-rows.ts";
 import { startChdb, type TestLedger } from "../../test/support/chdb-ledger.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 import { fillEvents, type Span, spanOf } from "./ledger-data.ts";

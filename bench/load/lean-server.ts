@@ -2,8 +2,8 @@
  * The bound on accepting: the same script, driver and group commit behind a bare route of Bun's, without Waybill's
  * validation, headers and metrics. `bun bench/load/lean-server.ts <redis url> <keys>` prints its address.
  */
-import { JobIds } from "../../src/core/ids.ts";
-import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { benchTenants, noTelemetry } from "./bench-world.ts";

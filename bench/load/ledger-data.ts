@@ -1,5 +1,5 @@
-import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/core/event.ts";
-import type { ClickHouse } from "../../src/ledger/clickhouse.ts";
+import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
+import type { ClickHouse } from "../../src/events/clickhouse.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
 
 /** A template mail: what is sent over and over, with other data each time. */
 export interface MailContent {

@@ -4,9 +4,9 @@
  * before it.
  */
 import { EmailChannel } from "../../src/channels/email/email-channel.ts";
-import { JobIds } from "../../src/core/ids.ts";
-import type { QueuedJob } from "../../src/core/job.ts";
-import { LinkTokens } from "../../src/links/link-tokens.ts";
+import { LinkTokens } from "../../src/channels/email/links/link-tokens.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import type { QueuedJob } from "../../src/domain/job.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { verified } from "../../test/support/sending-domain.ts";

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { PKPass } from "passkit-generator";
 import { PassSigners } from "../../src/channels/wallet/apple/pass-signers.ts";
 import { signedBundle } from "../../src/channels/wallet/apple/signed-bundle.ts";
-import { makeAppleIdentity, readAppleIdentity } from "../../src/sandbox/apple-identity.ts";
+import { makeAppleIdentity, readAppleIdentity } from "../../src/channels/wallet/sandbox/apple-identity.ts";
 import { round, summarise } from "./latency.ts";
 import type { SignRun } from "./sign.ts";
 

@@ -2,9 +2,10 @@
  * The dispatcher on a channel that does nothing: `bun bench/load/waybill-worker.ts <redis url> <jobs> <tenants>`
  * prints the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
  */
-import { Dispatcher } from "../../src/actors/dispatcher.ts";
-import type { Settlement } from "../../src/core/journal.ts";
-import { RedisJournal } from "../../src/journal/redis-journal.ts";
+
+import type { Settlement } from "../../src/domain/queue.ts";
+import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
+import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { benchTenants, JOURNAL_SHARDS, noTelemetry } from "./bench-world.ts";

@@ -1,7 +1,7 @@
-import { JobIds } from "../../src/core/ids.ts";
-import { FENCED, type Lease } from "../../src/core/journal.ts";
-import type { TenantRef } from "../../src/core/tenant.ts";
-import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import { FENCED, type Lease } from "../../src/domain/queue.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
+import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { createTenants } from "../../test/support/load.ts";

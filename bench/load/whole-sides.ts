@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { Redis } from "ioredis";
-import { makeDkimKey } from "../../src/domains/dkim-key.ts";
+import { makeDkimKey } from "../../src/channels/email/domains/dkim-key.ts";
 import { availableCores } from "../../src/processes/available-cores.ts";
 import { PROCESSES_MAX_DEFAULT } from "../../src/processes/process-plan.ts";
 import { createPostgres, type PostgresServer } from "../../test/support/postgres.ts";

@@ -1,11 +1,11 @@
 /** Micro-benchmarks of what every message passes through: `bun bench/micro/micro.ts` prints mitata's table. */
 import { bench, do_not_optimize, run, summary } from "mitata";
-import { nextEventId } from "../../src/core/event.ts";
-import { JobIds } from "../../src/core/ids.ts";
-import { Template } from "../../src/core/template.ts";
-import { acceptEmail } from "../../src/intake/accept-email.ts";
-import { checkHtml } from "../../src/intake/html-rules.ts";
-import { decodeEntry, decodeRecord, decodeRow } from "../../src/journal/codec.ts";
+import { checkHtml } from "../../src/channels/email/html-rules.ts";
+import { acceptEmail } from "../../src/channels/email/request.ts";
+import { nextEventId } from "../../src/domain/event.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import { Template } from "../../src/domain/template.ts";
+import { decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { benchTenants, SEND_BODY, SEND_PAYLOAD } from "../load/bench-world.ts";

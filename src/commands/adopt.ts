@@ -1,7 +1,7 @@
-import type { Config } from "../config.ts";
-import { FolderLock } from "../embedded/folder-lock.ts";
-import { adoptStores } from "../house/adopt-stores.ts";
-import { hasEmbeddedStore } from "../house/stores.ts";
+import { adoptStores } from "../app/adopt-stores.ts";
+import { hasEmbeddedStore } from "../app/stores.ts";
+import type { Config } from "../config/config.ts";
+import { FolderLock } from "../storage/folder-lock.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
 /**

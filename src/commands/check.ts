@@ -1,14 +1,14 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { connect } from "node:net";
-import type { Config } from "../config.ts";
-import { ConfigurationError } from "../core/errors.ts";
-import { parseSmtpUrl } from "../core/smtp-url.ts";
-import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
-import { platformApple } from "../house/apple.ts";
-import { StoreChecks } from "../house/store-checks.ts";
-import { hasEmbeddedStore } from "../house/stores.ts";
-import { realWhatsappUrl } from "../house/whatsapp.ts";
+import { platformApple } from "../app/apple.ts";
+import { StoreChecks } from "../app/store-checks.ts";
+import { hasEmbeddedStore } from "../app/stores.ts";
+import { realWhatsappUrl } from "../app/whatsapp.ts";
+import type { Config } from "../config/config.ts";
+import { ConfigurationError } from "../domain/errors.ts";
+import { parseSmtpUrl } from "../domain/smtp-url.ts";
+import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 
 const TRY_MS = 5_000;
 const EXIT_FAILURE = 1;

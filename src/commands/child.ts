@@ -1,5 +1,5 @@
-import { type House, startHouse } from "../house/house.ts";
-import { BEGIN, type ChildOrder } from "../house/process-calls.ts";
+import { type House, startHouse } from "../app/house.ts";
+import { BEGIN, type ChildOrder } from "../app/process-calls.ts";
 import { openParentLine } from "../processes/parent-line.ts";
 import { STOP } from "../processes/supervisor.ts";
 import { processTelemetry } from "./process-telemetry.ts";

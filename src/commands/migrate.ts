@@ -1,10 +1,10 @@
-import type { Config } from "../config.ts";
-import type { Telemetry } from "../core/telemetry.ts";
-import { FolderLock } from "../embedded/folder-lock.ts";
-import { hasEmbeddedStore, openDatabase, openLedger } from "../house/stores.ts";
-import type { RedisAddress } from "../journal/connection.ts";
-import { RedisInspection } from "../journal/redis-inspection.ts";
+import { hasEmbeddedStore, openDatabase, openLedger } from "../app/stores.ts";
+import type { Config } from "../config/config.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { RedisAddress } from "../engine/queue/connection.ts";
+import { RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { FolderLock } from "../storage/folder-lock.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
 const REDIS_MS = 10_000;

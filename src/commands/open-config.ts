@@ -1,5 +1,5 @@
-import { type Config, type Environment, loadConfig } from "../config.ts";
-import { makePrivate } from "../embedded/private-folder.ts";
+import { type Config, type Environment, loadConfig } from "../config/config.ts";
+import { makePrivate } from "../storage/private-folder.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
 /** The configuration, with a data folder that nobody else can read. Throws `ConfigurationError`. */

@@ -1,15 +1,15 @@
-import type { Config } from "../config.ts";
-import { ApiError, UnavailableError } from "../core/errors.ts";
-import { httpOrigin } from "../core/http-origin.ts";
-import { CHANNELS, type ChannelName } from "../core/job.ts";
-import type { NewTenant, Registry } from "../core/registry.ts";
-import { PERMISSIONS, type Permission } from "../core/tenant.ts";
-import { FolderInUseError, FolderLock } from "../embedded/folder-lock.ts";
-import { openDatabase } from "../house/stores.ts";
-import { openRegistry } from "../registry/open-registry.ts";
-import { Vault } from "../registry/vault.ts";
+import { openRegistry } from "../app/open-registry.ts";
+import { openDatabase } from "../app/stores.ts";
+import type { Config } from "../config/config.ts";
+import { ApiError, UnavailableError } from "../domain/errors.ts";
+import { httpOrigin } from "../domain/http-origin.ts";
+import { CHANNELS, type ChannelName } from "../domain/job.ts";
+import type { NewTenant, Registry } from "../domain/registry.ts";
+import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
+import { Vault } from "../storage/vault.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 import { UsageError } from "./usage-error.ts";
 

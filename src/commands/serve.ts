@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { type Config, doubtsAbout } from "../config.ts";
-import { type House, startHouse } from "../house/house.ts";
-import type { Place } from "../house/place.ts";
-import { hasEmbeddedStore } from "../house/stores.ts";
+import { type House, startHouse } from "../app/house.ts";
+import type { Place } from "../app/place.ts";
+import { hasEmbeddedStore } from "../app/stores.ts";
+import { type Config, doubtsAbout } from "../config/config.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
 import { processTelemetry } from "./process-telemetry.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { parseSmtpUrl } from "../core/smtp-url.ts";
+import { parseSmtpUrl } from "../domain/smtp-url.ts";
 import { LEDGER_SETTINGS } from "./ledger-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";

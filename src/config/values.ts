@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { type GoogleServiceAccount, parseServiceAccount } from "../core/google-service-account.ts";
+import { type GoogleServiceAccount, parseServiceAccount } from "../domain/google-service-account.ts";
 
 /*
  * Text of the environment → typed values. Each answers undefined for a text that is not as expected; what was expected

@@ -1,5 +1,5 @@
-import { callName } from "../core/calls.ts";
-import { type Clock, sleep } from "../core/clock.ts";
+import { callName } from "../domain/calls.ts";
+import { type Clock, sleep } from "../domain/clock.ts";
 import { type CallMessage, MessageCalls } from "./message-calls.ts";
 
 /** How it ended: its exit code, or the signal that ended it. */

@@ -1,4 +1,4 @@
-import { ConfigurationError, TransportError, UnavailableError } from "../core/errors.ts";
+import { ConfigurationError, TransportError, UnavailableError } from "../domain/errors.ts";
 
 /** An error as it goes from one process to another. */
 export interface ErrorParts {

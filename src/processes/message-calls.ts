@@ -1,5 +1,5 @@
-import type { CallName, Calls } from "../core/calls.ts";
-import { TransportError } from "../core/errors.ts";
+import type { CallName, Calls } from "../domain/calls.ts";
+import { TransportError } from "../domain/errors.ts";
 import { type ErrorParts, errorOf, errorParts } from "./error-parts.ts";
 
 /** What goes over the line between two processes. */

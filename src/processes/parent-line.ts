@@ -1,4 +1,4 @@
-import type { Calls } from "../core/calls.ts";
+import type { Calls } from "../domain/calls.ts";
 import { PING } from "./child-process.ts";
 import { type CallMessage, MessageCalls } from "./message-calls.ts";
 

@@ -1,6 +1,6 @@
-import { type CallName, callName } from "../core/calls.ts";
-import { type Clock, sleep } from "../core/clock.ts";
-import type { Telemetry } from "../core/telemetry.ts";
+import { type CallName, callName } from "../domain/calls.ts";
+import { type Clock, sleep } from "../domain/clock.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
 import { ChildProcess } from "./child-process.ts";
 
 export interface SupervisorOptions {

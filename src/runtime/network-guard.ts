@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
-import type { OutboundGuard, OutboundRoute } from "../core/outbound.ts";
+import type { OutboundGuard, OutboundRoute } from "../domain/outbound.ts";
 
 export interface NetworkGuardOptions {
   /** CIDRs that may be connected to although they are not public. */

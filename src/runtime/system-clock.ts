@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../core/clock.ts";
+import type { Clock, Timer } from "../domain/clock.ts";
 
 /** The machine's clock. */
 export const systemClock: Clock = {

@@ -1,4 +1,4 @@
-import type { Random } from "../core/random.ts";
+import type { Random } from "../domain/random.ts";
 
 /** The machine's chance. What must be unpredictable is filled by the system's generator. */
 export const systemRandom: Random = {

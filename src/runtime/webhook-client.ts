@@ -1,8 +1,8 @@
 import { request as requestHttp } from "node:http";
 import { type RequestOptions, request as requestHttps } from "node:https";
 import { isIP } from "node:net";
-import type { OutboundGuard, WebhookCaller } from "../core/outbound.ts";
-import { parseWebhookUrl, type WebhookUrl, webhookRefusal } from "../core/webhook-url.ts";
+import type { OutboundGuard, WebhookCaller } from "../domain/outbound.ts";
+import { parseWebhookUrl, type WebhookUrl, webhookRefusal } from "../domain/webhook-url.ts";
 
 export interface WebhookClientOptions {
   readonly guard: OutboundGuard;

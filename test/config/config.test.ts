@@ -2,8 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configTable, doubtsAbout, loadConfig } from "../../src/config.ts";
-import { ConfigurationError } from "../../src/core/errors.ts";
+import { configTable, doubtsAbout, loadConfig } from "../../src/config/config.ts";
+import { ConfigurationError } from "../../src/domain/errors.ts";
 
 const folders: string[] = [];
 
@@ -254,7 +254,7 @@ test("the password of the analysts' port is made up where there is such a port, 
 
 test("processes that start together get the same secrets", async () => {
   const home = freshHome();
-  const script = `import { loadConfig } from ${JSON.stringify(join(import.meta.dir, "../../src/config.ts"))};
+  const script = `import { loadConfig } from ${JSON.stringify(join(import.meta.dir, "../../src/config/config.ts"))};
     const { operatorToken, masterKeys, webhookSecrets } = loadConfig({ WAYBILL_HOME: ${JSON.stringify(home)} });
     console.log(JSON.stringify([operatorToken, [...masterKeys[0]], webhookSecrets]));`;
   const processes = Array.from({ length: 4 }, () => Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" }));

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { configTable, withoutEffect } from "../../src/config/config.ts";
 import type { Setting } from "../../src/config/setting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
-import { configTable, withoutEffect } from "../../src/config.ts";
 
 test("the README lists every setting as the program reads it", async () => {
   const readme = await Bun.file(join(import.meta.dir, "../../README.md")).text();

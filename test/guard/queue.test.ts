@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Dispatcher } from "../../src/actors/dispatcher.ts";
-import { JobIds } from "../../src/core/ids.ts";
-import type { Lease, Settlement } from "../../src/core/journal.ts";
-import { RedisJournal } from "../../src/journal/redis-journal.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import type { Lease, Settlement } from "../../src/domain/queue.ts";
+import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
+import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { openChdb } from "../../src/embedded/chdb.ts";
+import { openChdb } from "../../src/storage/chdb.ts";
 import { startCountingSink } from "../support/counting-sink.ts";
 import { eventually } from "../support/eventually.ts";
 import { SEED_MASTER_KEY, seedTenants } from "../support/seed-tenants.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import { ChildProcess, PING } from "../../src/processes/child-process.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { callName } from "../../src/core/calls.ts";
-import { ConfigurationError, TransportError, UnavailableError } from "../../src/core/errors.ts";
+import { callName } from "../../src/domain/calls.ts";
+import { ConfigurationError, TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { MessageCalls } from "../../src/processes/message-calls.ts";
 
 const ECHO = callName<unknown, unknown>("echo");

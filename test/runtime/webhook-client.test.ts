@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
 import { NetworkGuard } from "../../src/runtime/network-guard.ts";
 import { WebhookClient } from "../../src/runtime/webhook-client.ts";
 import { freePort } from "../support/free-port.ts";

@@ -98,7 +98,7 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const home = await newHome();
     chmodSync(home, 0o755);
-    const script = join(import.meta.dir, "../../src/embedded/private-folder.ts");
+    const script = join(import.meta.dir, "../../src/storage/private-folder.ts");
     const code = `import { makePrivate } from ${JSON.stringify(script)};
     try { makePrivate(${JSON.stringify(home)}); } catch (error) { console.log(error.name, error.problems.join("|")); }`;
     const nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"];

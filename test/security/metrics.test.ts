@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
-import { Metrics } from "../../src/telemetry/metrics.ts";
+import { Metrics } from "../../src/runtime/telemetry/metrics.ts";
 import { freePort } from "../support/free-port.ts";
 import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";

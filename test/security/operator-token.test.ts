@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { request } from "node:http";
-import { RecentFailures } from "../../src/api/recent-failures.ts";
-import { Front, OPERATOR_TOKEN } from "../api/support/front.ts";
+import { RecentFailures } from "../../src/http/recent-failures.ts";
+import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 import { runCommand } from "../support/command.ts";
 import { temporaryHome } from "../support/waybill.ts";
 

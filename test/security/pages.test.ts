@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { Front, linkTokens } from "../api/support/front.ts";
+import { Front, linkTokens } from "../http/support/front.ts";
 
 let front: Front;
 afterEach(() => front.stop());

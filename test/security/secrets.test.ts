@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join, relative } from "node:path";
-import { AppleAuthority, PASS_TYPE, TEAM } from "../wallet/apple-authority.ts";
+import { AppleAuthority, PASS_TYPE, TEAM } from "../channels/wallet/apple-authority.ts";
 import { Attacks } from "./support/attacks.ts";
 import { startTarget, type Target } from "./support/target.ts";
 

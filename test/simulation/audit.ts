@@ -1,4 +1,4 @@
-import { isFinal } from "../../src/core/job.ts";
+import { isFinal } from "../../src/domain/job.ts";
 import type { World } from "./world.ts";
 
 /** Compares the journal, the outbox and the ledger as a whole. Costs more than a step, so it comes less often. */

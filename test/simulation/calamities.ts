@@ -1,4 +1,4 @@
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
 import type { Dice } from "./dice.ts";
 import type { JournalSnapshot } from "./memory-journal-state.ts";
 import type { SimClock } from "./sim-clock.ts";

@@ -9,41 +9,41 @@ export interface Canary {
   readonly seed?: number;
 }
 
-const ACTORS = "src/actors";
+const DISPATCH = "src/engine/dispatch";
 const JOURNAL = "test/simulation/memory-journal";
 
 /** One mistake each. Those in the journal are planted into its stand-in, which a model test holds to the real scripts. */
 export const CANARIES: readonly Canary[] = [
   {
     name: "a delivery starts without a look at the lease",
-    file: `${ACTORS}/shard-owner.ts`,
+    file: `${DISPATCH}/shard-owner.ts`,
     find: "    if (this.term.isSurelyHeld()) return true;\n",
     replace: "    return true;\n",
   },
   {
     name: "a lease is counted from when its renewal was answered",
-    file: "src/core/shard-keeper.ts",
+    file: "src/engine/leases/shard-keeper.ts",
     find: "term.extend(sentAtMs);",
     replace: "term.extend(clock.monotonicMs());",
     seed: 325,
   },
   {
     name: "a shard is handed over without lending what is in flight",
-    file: `${ACTORS}/deliveries.ts`,
+    file: `${DISPATCH}/deliveries.ts`,
     find: '    for (const job of this.inFlight.keys()) this.settler.submit({ kind: "lend", job, forMs });\n',
     replace: "",
     seed: 10,
   },
   {
     name: "an answer is given up after one try to write it down",
-    file: `${ACTORS}/settler.ts`,
+    file: `${DISPATCH}/settler.ts`,
     find: "await sleep(clock, waitMs, this.abandoned.signal);",
     replace: 'return "settled";',
     seed: 13,
   },
   {
     name: "a job is settled before its provider has answered",
-    file: `${ACTORS}/deliveries.ts`,
+    file: `${DISPATCH}/deliveries.ts`,
     find: "const outcome = await deliver(this.ports, job, tenant, { aborter, onHandOver });",
     replace:
       'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, { aborter, onHandOver }), Promise.resolve()]);',
@@ -51,7 +51,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a suppressed message is put aside and forgotten",
-    file: `${ACTORS}/tenant-actor.ts`,
+    file: `${DISPATCH}/tenant-actor.ts`,
     find: "if (job.suppressed !== null || job.isReported) {",
     replace: 'if (job.suppressed !== null && job.recipient !== "") continue;\n      if (job.isReported) {',
     seed: 7,
@@ -65,48 +65,48 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a box is read from its start although jobs of it are open",
-    file: `${ACTORS}/tenant-actor.ts`,
+    file: `${DISPATCH}/tenant-actor.ts`,
     find: "const after = this.open > 0 ? this.lastRead : null;",
     replace: "const after = null;",
   },
   {
     name: "a settled job stays open",
-    file: `${ACTORS}/tenant-actor.ts`,
+    file: `${DISPATCH}/tenant-actor.ts`,
     find: "    this.open -= 1;\n",
     replace: "",
     seed: 64,
   },
   {
     name: "the window of a tenant is not given back",
-    file: `${ACTORS}/tenant-actor.ts`,
+    file: `${DISPATCH}/tenant-actor.ts`,
     find: "    this.delivering -= 1;\n",
     replace: "",
     seed: 14,
   },
   {
     name: "a slot is not given back",
-    file: `${ACTORS}/tenant-actor.ts`,
+    file: `${DISPATCH}/tenant-actor.ts`,
     find: "      this.options.slots.prompt.release();\n",
     replace: "",
     seed: 4,
   },
   {
     name: "a tenant may fill all slots",
-    file: `${ACTORS}/fair-scheduler.ts`,
+    file: `${DISPATCH}/fair-scheduler.ts`,
     find: "return inFlight === 0 || inFlight < 2 * (this.shared - this.used);",
     replace: "return inFlight < this.slots;",
     seed: 4,
   },
   {
     name: "who may not take a slot keeps those behind from it",
-    file: `${ACTORS}/fair-scheduler.ts`,
+    file: `${DISPATCH}/fair-scheduler.ts`,
     find: "      passed += 1;\n",
     replace: "      return null;\n",
     seed: 100,
   },
   {
     name: "a pull whose answer got lost is forgotten",
-    file: `${ACTORS}/shard-owner.ts`,
+    file: `${DISPATCH}/shard-owner.ts`,
     find: "        surveyDueMs = begunMs;\n",
     replace: "        surveyDueMs = Number.POSITIVE_INFINITY;\n",
   },
@@ -170,14 +170,14 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a batch is taken from the outbox before the ledger has it",
-    file: "src/ledger/outbox-copier.ts",
+    file: "src/engine/recorder/outbox-copier.ts",
     find: "      await this.writer.write(batch, shares);\n",
     replace:
       "      for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: false, setAside: 0 });\n      void this.writer.write(batch, shares);\n",
   },
   {
     name: "a batch that the ledger did not confirm is not repeated",
-    file: "src/ledger/batch-writer.ts",
+    file: "src/engine/recorder/batch-writer.ts",
     find: "        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;\n",
     replace:
       "        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;\n        for (const { progress, piece } of held) progress.recorded(piece, NOTHING_SPECIAL);\n        return;\n",
@@ -203,7 +203,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a batch is written without the pieces of shards that changed hands",
-    file: "src/ledger/batch-writer.ts",
+    file: "src/engine/recorder/batch-writer.ts",
     find: "const rows = batch.pieces.flatMap((piece) => piece.rows);",
     replace: "const rows = shares.flatMap(({ piece }) => piece.rows);",
     seed: 84,
@@ -230,7 +230,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a report is given up when the journal does not answer",
-    file: "src/intake/delivery-reports.ts",
+    file: "src/engine/reports/delivery-reports.ts",
     find: 'if (this.stopping.signal.aborted) return "given up";',
     replace: 'if (this.stopping.signal.aborted || waitMs > 10) return "given up";',
     seed: 28,
@@ -271,7 +271,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a job that its provider has reported is handed over all the same",
-    file: `${ACTORS}/deliveries.ts`,
+    file: `${DISPATCH}/deliveries.ts`,
     find: '    if (job.isReported) return this.submit(retryNow(job, "running"));\n',
     replace: "",
     seed: 21,
@@ -291,46 +291,46 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a delivery that hangs is waited for for ever",
-    file: `${ACTORS}/deliver.ts`,
+    file: `${DISPATCH}/deliver.ts`,
     find: "this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => {",
     replace: "this.deadline = clock.setTimer(1e12, () => {",
     seed: 5,
   },
   {
     name: "a stop does not give the leases back",
-    file: "src/core/shard-keeper.ts",
+    file: "src/engine/leases/shard-keeper.ts",
     find: "} else await this.release(term);",
     replace: "}",
   },
   {
     name: "a lease that is in doubt is taken for lost",
-    file: `${ACTORS}/shard-owner.ts`,
+    file: `${DISPATCH}/shard-owner.ts`,
     find: "    const isHeld = await this.term.whenSurelyHeld();\n",
     replace: "    const isHeld = false;\n    this.lose();\n    await Promise.resolve();\n",
   },
   {
     name: "a lease is taken over after a third of its length",
-    file: "src/core/signs-of-life.ts",
+    file: "src/engine/leases/signs-of-life.ts",
     find: "sign.last.heardAtMs - sign.sinceMs >= limits.leaseTtlMs;",
     replace: "sign.last.heardAtMs - sign.sinceMs >= limits.leaseTtlMs / 3;",
   },
   {
     name: "a silence of the journal counts against all owners",
-    file: "src/core/signs-of-life.ts",
+    file: "src/engine/leases/signs-of-life.ts",
     find: "gapMs > LOOK_GAP_MS_MAX || ",
     replace: "",
     seed: 16,
   },
   {
     name: "what is lent comes back while its delivery goes on",
-    file: `${ACTORS}/deliveries.ts`,
+    file: `${DISPATCH}/deliveries.ts`,
     find: 'this.settler.submit({ kind: "lend", job, forMs });',
     replace: 'this.settler.submit({ kind: "lend", job, forMs: 1_000 });',
     seed: 38,
   },
   {
     name: "what became of a lent job is not written down",
-    file: `${ACTORS}/deliveries.ts`,
+    file: `${DISPATCH}/deliveries.ts`,
     find: "        await journal.settleLent(lease, settlements, shardTimeMs());\n",
     replace: "",
     seed: 189,
@@ -344,20 +344,20 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a tenant may fill the memory of a process",
-    file: `${ACTORS}/backlog.ts`,
+    file: `${DISPATCH}/backlog.ts`,
     find: "return Math.min(TENANT_BYTES_MAX, (limits.backlogBytesMax - this.held) / 4) - own;",
     replace: "return 1e9 - own;",
     seed: 145,
   },
   {
     name: "an outage of a relay costs an attempt",
-    file: `${ACTORS}/deliveries.ts`,
+    file: `${DISPATCH}/deliveries.ts`,
     find: 'if (place === "hold") return starter.hold(job, slot?.kind === "probe");',
     replace: 'if (place === "hold") return this.settle(job, { kind: "retry", why });',
   },
   {
     name: "a message is given up as soon as its relay is away",
-    file: `${ACTORS}/tenant-actor.ts`,
+    file: `${DISPATCH}/tenant-actor.ts`,
     find: "    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;\n    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));",
     replace: "    const spent = [...this.waiting];",
   },

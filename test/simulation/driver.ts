@@ -1,4 +1,4 @@
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
 import { auditBooks, auditEnd, hasLeft, isSettled } from "./audit.ts";
 import type { Violation } from "./promises.ts";
 import type { World } from "./world.ts";

@@ -1,5 +1,5 @@
-import { limits } from "../../src/core/limits.ts";
-import type { Tenant } from "../../src/core/tenant.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Watch } from "./promises.ts";
 import type { SimProcess } from "./sim-process.ts";
 

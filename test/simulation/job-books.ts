@@ -1,8 +1,8 @@
-import type { EventType } from "../../src/core/event.ts";
-import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/core/job.ts";
-import type { NewJob } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
-import type { Tenant } from "../../src/core/tenant.ts";
+import type { EventType } from "../../src/domain/event.ts";
+import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { NewJob } from "../../src/domain/queue.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
 import type { TermTruth } from "./lease-books.ts";
 import type { Watch } from "./promises.ts";
 import { ShareBooks } from "./share-books.ts";

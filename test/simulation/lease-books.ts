@@ -1,5 +1,5 @@
-import type { Lease, LeaseRole } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { Lease, LeaseRole } from "../../src/domain/queue.ts";
 import type { Outages } from "./outages.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";

@@ -1,6 +1,6 @@
-import type { AcceptResult } from "../../src/core/journal.ts";
-import type { JsonObject } from "../../src/core/json.ts";
-import type { Tenant } from "../../src/core/tenant.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
+import type { AcceptResult } from "../../src/domain/queue.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { Network } from "./network.ts";
 import type { SimClock } from "./sim-clock.ts";

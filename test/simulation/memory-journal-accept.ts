@@ -1,6 +1,6 @@
-import type { AcceptResult, NewJob, RateState } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
-import type { TenantRef } from "../../src/core/tenant.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { AcceptResult, NewJob, RateState } from "../../src/domain/queue.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
 import {
   alive,
   boxOf,

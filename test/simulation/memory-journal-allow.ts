@@ -1,5 +1,5 @@
-import type { AllowanceCall } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { AllowanceCall } from "../../src/domain/queue.ts";
 import { alive, boxOf, type ShardState } from "./memory-journal-shard.ts";
 
 /** What allow.lua does. */

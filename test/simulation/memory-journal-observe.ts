@@ -1,7 +1,7 @@
-import { isFinal, type SuppressionReason } from "../../src/core/job.ts";
-import type { Observation, ObserveResult } from "../../src/core/journal.ts";
-import type { LedgerRow } from "../../src/core/ledger.ts";
-import type { TenantRef } from "../../src/core/tenant.ts";
+import type { LedgerRow } from "../../src/domain/event-store.ts";
+import { isFinal, type SuppressionReason } from "../../src/domain/job.ts";
+import type { Observation, ObserveResult } from "../../src/domain/queue.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
 import {
   agreedTimeMs,
   count,

@@ -1,5 +1,5 @@
-import type { MailboxPull, PullRequest, PullResult } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { MailboxPull, PullRequest, PullResult } from "../../src/domain/queue.ts";
 import {
   type BoxEntry,
   boxOf,

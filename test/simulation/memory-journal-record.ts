@@ -1,6 +1,6 @@
-import { isFinal } from "../../src/core/job.ts";
-import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { isFinal } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/domain/queue.ts";
 import { agreedTimeMs, isBeyond, type MarkedPiece, type OutboxEntry, type ShardState } from "./memory-journal-shard.ts";
 
 export interface Recording {

@@ -1,5 +1,5 @@
-import type { JobAddress, Settlement } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { JobAddress, Settlement } from "../../src/domain/queue.ts";
 import { alive, type Expiring } from "./memory-journal-shard.ts";
 
 /** By `<hour> <reference>`: the journal keeps those of an hour together. */

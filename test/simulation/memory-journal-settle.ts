@@ -1,6 +1,6 @@
-import { isFinal, type QueuedJob } from "../../src/core/job.ts";
-import type { Lease, Settlement } from "../../src/core/journal.ts";
-import type { LedgerRow } from "../../src/core/ledger.ts";
+import type { LedgerRow } from "../../src/domain/event-store.ts";
+import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import type { Lease, Settlement } from "../../src/domain/queue.ts";
 import {
   type BoxEntry,
   boxOf,

@@ -1,8 +1,8 @@
-import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/core/event.ts";
-import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/core/job.ts";
-import type { LeaseRole, LeaseState, Mailbox, QueueQuota } from "../../src/core/journal.ts";
-import type { JsonObject } from "../../src/core/json.ts";
-import type { LedgerRow } from "../../src/core/ledger.ts";
+import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
+import type { LedgerRow } from "../../src/domain/event-store.ts";
+import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
+import type { LeaseRole, LeaseState, Mailbox, QueueQuota } from "../../src/domain/queue.ts";
 
 /** A job's place in its box, in the form that a parked job keeps, too. */
 export interface BoxEntry {

@@ -1,6 +1,6 @@
-import type { Clock } from "../../src/core/clock.ts";
-import { isJobId } from "../../src/core/ids.ts";
-import { isFinal, type JobRecord } from "../../src/core/job.ts";
+import type { Clock } from "../../src/domain/clock.ts";
+import { isJobId } from "../../src/domain/ids.ts";
+import { isFinal, type JobRecord } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -18,9 +18,9 @@ import {
   type RateState,
   type RecordAnswer,
   type RecordTurn,
-} from "../../src/core/journal.ts";
-import type { Random } from "../../src/core/random.ts";
-import type { TenantRef } from "../../src/core/tenant.ts";
+} from "../../src/domain/queue.ts";
+import type { Random } from "../../src/domain/random.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
 import { accept, admit } from "./memory-journal-accept.ts";
 import { allow } from "./memory-journal-allow.ts";
 import { observe, type Sighting } from "./memory-journal-observe.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { JobIds } from "../../src/core/ids.ts";
+import { JobIds } from "../../src/domain/ids.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 import { JournalState } from "./memory-journal-state.ts";

@@ -1,4 +1,4 @@
-import type { JobRecord } from "../../src/core/job.ts";
+import type { JobRecord } from "../../src/domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -18,8 +18,8 @@ import type {
   RecordAnswer,
   RecordTurn,
   Settlement,
-} from "../../src/core/journal.ts";
-import type { TenantRef } from "../../src/core/tenant.ts";
+} from "../../src/domain/queue.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
 import type { JournalState } from "./memory-journal-state.ts";
 
 /** The journal in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */

@@ -1,5 +1,5 @@
-import type { Timer } from "../../src/core/clock.ts";
-import { TransportError, UnavailableError } from "../../src/core/errors.ts";
+import type { Timer } from "../../src/domain/clock.ts";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";

@@ -1,10 +1,10 @@
-import type { Channel } from "../../src/core/channel.ts";
-import type { EventType } from "../../src/core/event.ts";
-import { isFinal, type QueuedJob } from "../../src/core/job.ts";
-import { limits } from "../../src/core/limits.ts";
-import type { Outcome } from "../../src/core/outcome.ts";
-import type { DeliveryReport } from "../../src/core/report.ts";
-import type { Tenant } from "../../src/core/tenant.ts";
+import type { Channel } from "../../src/domain/channel.ts";
+import type { EventType } from "../../src/domain/event.ts";
+import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import type { DeliveryReport } from "../../src/domain/report.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { FairnessBooks } from "./fairness-books.ts";
 import type { JobBooks, JobTruth } from "./job-books.ts";

@@ -1,5 +1,5 @@
-import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/domain/queue.ts";
 import type { JobBooks, JobTruth } from "./job-books.ts";
 import type { SettleCall } from "./memory-journal-settle.ts";
 import type { JournalState } from "./memory-journal-state.ts";

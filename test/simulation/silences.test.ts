@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { limits } from "../../src/core/limits.ts";
+import { limits } from "../../src/domain/limits.ts";
 import { JOURNAL_LINES } from "./network.ts";
 import { Story } from "./story.ts";
 

@@ -1,5 +1,5 @@
 import { drainMicrotasks } from "bun:jsc";
-import type { Timer } from "../../src/core/clock.ts";
+import type { Timer } from "../../src/domain/clock.ts";
 import type { Dice } from "./dice.ts";
 
 interface Entry {

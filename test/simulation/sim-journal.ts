@@ -1,6 +1,7 @@
-import { sleep } from "../../src/core/clock.ts";
-import { TransportError, UnavailableError } from "../../src/core/errors.ts";
-import type { JobRecord } from "../../src/core/job.ts";
+import { sleep } from "../../src/domain/clock.ts";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import type { JobRecord } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -21,9 +22,8 @@ import {
   type RecorderJournal,
   type RecordTurn,
   type Settlement,
-} from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
-import type { Tenant, TenantRef } from "../../src/core/tenant.ts";
+} from "../../src/domain/queue.ts";
+import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedJournal } from "./watched-journal.ts";

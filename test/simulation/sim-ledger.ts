@@ -1,6 +1,6 @@
-import type { JobRecord } from "../../src/core/job.ts";
-import type { LedgerRow } from "../../src/core/ledger.ts";
-import { LedgerState } from "../ledger/memory-ledger-state.ts";
+import type { LedgerRow } from "../../src/domain/event-store.ts";
+import type { JobRecord } from "../../src/domain/job.ts";
+import { LedgerState } from "../engine/recorder/memory-ledger-state.ts";
 import type { Watch } from "./promises.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";
 

@@ -1,4 +1,5 @@
-import { isFinal, type QueuedJob } from "../../src/core/job.ts";
+import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -15,9 +16,8 @@ import {
   type RecordAnswer,
   type RecordTurn,
   type Settlement,
-} from "../../src/core/journal.ts";
-import { limits } from "../../src/core/limits.ts";
-import type { Tenant } from "../../src/core/tenant.ts";
+} from "../../src/domain/queue.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
 import type { FairnessBooks } from "./fairness-books.ts";
 import type { JobBooks } from "./job-books.ts";
 import type { LeaseBooks } from "./lease-books.ts";

@@ -1,6 +1,6 @@
-import { limits } from "../../src/core/limits.ts";
-import type { DeliveryReport } from "../../src/core/report.ts";
-import type { TenantRef } from "../../src/core/tenant.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { DeliveryReport } from "../../src/domain/report.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
 import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessBooks } from "./fairness-books.ts";

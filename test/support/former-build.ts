@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
+/** Where builds say it: the newest first. */
+const FORMAT_FILES = ["src/engine/queue/format.ts", "src/journal/format.ts"];
 
 /** A build of this program from its history, in a folder of its own. */
 export interface FormerBuild {
@@ -28,8 +30,8 @@ export async function buildOf(commit: string): Promise<FormerBuild> {
 
 /** The format of the queue that a build writes; builds from before there was a number have the first one. */
 export async function queueFormatOf(root = ROOT): Promise<number> {
-  const file = join(root, "src/journal/format.ts");
-  if (!existsSync(file)) return 1;
+  const file = FORMAT_FILES.map((path) => join(root, path)).find((path) => existsSync(path));
+  if (file === undefined) return 1;
   return Number(/QUEUE_FORMAT = (\d+)/.exec(await Bun.file(file).text())?.[1] ?? 1);
 }
 

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import type { LedgerRow } from "../../src/core/ledger.ts";
-import type { ClickHouse } from "../../src/ledger/clickhouse.ts";
-import { SPARSE_TYPES } from "../../src/ledger/rollups.ts";
+import type { LedgerRow } from "../../src/domain/event-store.ts";
+import type { ClickHouse } from "../../src/events/clickhouse.ts";
+import { SPARSE_TYPES } from "../../src/events/rollups.ts";
 
 /** Expects that no event is stored twice, and that what ClickHouse derives from the events says the same as they do. */
 export async function expectBalance(clickhouse: Pick<ClickHouse, "rows">, database: string): Promise<void> {

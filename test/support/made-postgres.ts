@@ -2,8 +2,8 @@ import { cp, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
-import { openPglite } from "../../src/embedded/pglite.ts";
-import { makePrivate } from "../../src/embedded/private-folder.ts";
+import { openPglite } from "../../src/storage/pglite.ts";
+import { makePrivate } from "../../src/storage/private-folder.ts";
 
 /** Outlives the run: it holds an empty cluster of this version of PGlite, and nothing else. */
 const MADE = join(tmpdir(), `waybill-test-cluster-${pglitePackage.version}`);

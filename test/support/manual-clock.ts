@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 
 /** The machine's clock, which a test can set forward: what is due by then is called soon. */
 export class ManualClock implements Clock {

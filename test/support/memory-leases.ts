@@ -1,4 +1,4 @@
-import type { Lease, LeaseRole, LeaseState, Leases } from "../../src/core/journal.ts";
+import type { Lease, LeaseRole, LeaseState, Leases } from "../../src/domain/queue.ts";
 
 /** Leases in memory, of any role: granted by comparison, never by a clock. */
 export class MemoryLeases implements Leases {

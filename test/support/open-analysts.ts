@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openChdb } from "../../src/embedded/chdb.ts";
-import { serveClickHouseHttp } from "../../src/embedded/clickhouse-http.ts";
+import { openChdb } from "../../src/storage/chdb.ts";
+import { serveClickHouseHttp } from "../../src/storage/clickhouse-http.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 /** What a canary holds: it must be in no answer. */

@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pass } from "../../src/core/passes.ts";
-import { migrate } from "../../src/registry/migrate.ts";
-import { type OpenRegistry, openRegistry } from "../../src/registry/open-registry.ts";
-import { Vault } from "../../src/registry/vault.ts";
+import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
+import type { Pass } from "../../src/domain/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { Vault } from "../../src/storage/vault.ts";
 import { openMadePglite } from "./made-postgres.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 

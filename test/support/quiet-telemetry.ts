@@ -1,4 +1,4 @@
-import type { Telemetry } from "../../src/core/telemetry.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
 
 /** Keeps the log lines, so that a test can look at them, and says nothing. */
 export class QuietTelemetry implements Telemetry {

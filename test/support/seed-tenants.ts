@@ -1,16 +1,16 @@
 import { join } from "node:path";
-import type { EmailTemplate } from "../../src/core/email.ts";
-import { openPglite } from "../../src/embedded/pglite.ts";
-import { apiKeyHash, apiKeyPrefix, newApiKey } from "../../src/registry/api-key.ts";
-import { connectPostgres } from "../../src/registry/connect-postgres.ts";
-import { emailCredentialsPlace, emailCredentialsText } from "../../src/registry/email-credentials.ts";
-import { emailTemplateBody } from "../../src/registry/email-template.ts";
-import { migrate } from "../../src/registry/migrate.ts";
-import { credentials, domains, keys, plans, templates, tenants } from "../../src/registry/schema.ts";
-import { tenantShard } from "../../src/registry/tenant-shard.ts";
-import { Vault } from "../../src/registry/vault.ts";
-import { machineRandom } from "../registry/machine.ts";
-import { MASTER_KEY, openTestRegistry } from "../registry/open-test-registry.ts";
+import { emailCredentialsPlace, emailCredentialsText } from "../../src/channels/email/credentials.ts";
+import { emailTemplateBody } from "../../src/channels/email/stored-template.ts";
+import type { EmailTemplate } from "../../src/domain/email.ts";
+import { connectPostgres } from "../../src/storage/connect-postgres.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { openPglite } from "../../src/storage/pglite.ts";
+import { credentials, domains, keys, plans, templates, tenants } from "../../src/storage/tables.ts";
+import { Vault } from "../../src/storage/vault.ts";
+import { apiKeyHash, apiKeyPrefix, newApiKey } from "../../src/tenants/api-key.ts";
+import { tenantShard } from "../../src/tenants/tenant-shard.ts";
+import { machineRandom } from "../tenants/machine.ts";
+import { MASTER_KEY, openTestRegistry } from "../tenants/open-test-registry.ts";
 import type { LoadTenant } from "./load.ts";
 
 /** For `MASTER_KEY` of the processes that run on a seeded registry. */

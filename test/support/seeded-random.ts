@@ -1,4 +1,4 @@
-import type { Random } from "../../src/core/random.ts";
+import type { Random } from "../../src/domain/random.ts";
 
 /** Chance that is the same in every run with the same seed (mulberry32). */
 export class SeededRandom implements Random {

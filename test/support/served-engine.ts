@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Calls } from "../../src/core/calls.ts";
+import type { Calls } from "../../src/domain/calls.ts";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
 
 export interface ServedEngine {
@@ -13,7 +13,7 @@ export interface ServedEngine {
 export async function startServedEngine(engine: "postgres" | "clickhouse"): Promise<ServedEngine> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-served-"));
   const opened = Promise.withResolvers<void>();
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../embedded/run-engines.ts"), folder, engine], {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../storage/run-engines.ts"), folder, engine], {
     stdio: ["ignore", "inherit", "inherit"],
     serialization: "advanced",
     ipc(message: CallMessage | "open") {

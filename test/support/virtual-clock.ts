@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../src/core/clock.ts";
+import type { Clock, Timer } from "../../src/domain/clock.ts";
 
 interface Scheduled {
   readonly atMs: number;

@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import { remember } from "../../core/remember.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { remember } from "../../domain/remember.ts";
 
 /** A step of slowness: how many messages go at once, and how far apart they start. */
 interface Step {

@@ -1,8 +1,8 @@
-import type { EmailPayload } from "../../core/email.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { limits } from "../../core/limits.ts";
-import { RenderTooLargeError } from "../../core/template.ts";
-import type { Tenant } from "../../core/tenant.ts";
+import type { EmailPayload } from "../../domain/email.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import { RenderTooLargeError } from "../../domain/template.ts";
+import type { Tenant } from "../../domain/tenant.ts";
 import { type FilledHtml, type FilledText, HtmlTemplate, TextTemplate } from "./email-template.ts";
 import { headerText } from "./header-text.ts";
 import { TextCache } from "./text-cache.ts";

@@ -1,6 +1,6 @@
-import type { QueuedJob } from "../../core/job.ts";
-import { limits } from "../../core/limits.ts";
-import type { LinkSigner } from "../../core/links.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { LinkSigner } from "../../domain/links.ts";
 import type { Tracking } from "./tracked-html.ts";
 
 /** The links of ours that a message carries: the tracking pixel, its own links led past us, and the way out. */

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../core/json.ts";
-import { Template } from "../../core/template.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { Template } from "../../domain/template.ts";
 import { htmlToText } from "./html-to-text.ts";
 import { type EncodedBody, encodedText } from "./mime/body-encoding.ts";
 import { BodySkeleton } from "./mime/body-skeleton.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../core/limits.ts";
+import { limits } from "../../domain/limits.ts";
 
 /**
  * Whether the text is exactly one mailbox of RFC 5321, 4.1.2 (dot-string or quoted local part, domain or address

@@ -1,4 +1,4 @@
-import type { SmtpServer } from "../../core/smtp-url.ts";
+import type { SmtpServer } from "../../domain/smtp-url.ts";
 import type { MailMessage } from "./mime/mail-message.ts";
 import type { RelayRoute } from "./relay-route.ts";
 import { CALLED_OFF, failureOf } from "./smtp-replies.ts";

@@ -1,4 +1,4 @@
-import type { OutboundGuard, OutboundRoute } from "../../core/outbound.ts";
+import type { OutboundGuard, OutboundRoute } from "../../domain/outbound.ts";
 import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
 import { SmtpError } from "./smtp-session.ts";
 

@@ -1,5 +1,5 @@
-import type { OutboundGuard } from "../../core/outbound.ts";
-import { parseSmtpUrl } from "../../core/smtp-url.ts";
+import type { OutboundGuard } from "../../domain/outbound.ts";
+import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import { RelayPool } from "./relay-pool.ts";
 import { RelayRoute } from "./relay-route.ts";
 import type { SmtpTimeouts } from "./smtp-session.ts";

@@ -1,7 +1,7 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { Finding, RelayProbe } from "../../core/domain.ts";
-import type { OutboundGuard } from "../../core/outbound.ts";
-import { parseSmtpUrl, type SmtpServer } from "../../core/smtp-url.ts";
+import type { Finding, RelayProbe } from "../../domain/domain.ts";
+import type { OutboundGuard } from "../../domain/outbound.ts";
+import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
 import { addressing, encryption } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {

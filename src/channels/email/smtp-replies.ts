@@ -1,4 +1,4 @@
-import type { Outcome } from "../../core/outcome.ts";
+import type { Outcome } from "../../domain/outcome.ts";
 
 /**
  * How far the message had come: `waiting` for a connection, in a `session` that was being made (look-up, connection,

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import type { SMTPPoolOptions } from "nodemailer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { SmtpServer } from "../../core/smtp-url.ts";
+import type { SmtpServer } from "../../domain/smtp-url.ts";
 import type { MailMessage } from "./mime/mail-message.ts";
 import { type ReadySocket, takenOver } from "./ready-socket.ts";
 import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";

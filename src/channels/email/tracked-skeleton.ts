@@ -1,4 +1,4 @@
-import { interleaved, type Template } from "../../core/template.ts";
+import { interleaved, type Template } from "../../domain/template.ts";
 import { BodySkeleton } from "./mime/body-skeleton.ts";
 import { absoluteUrl, type FoundLink, linksOf, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
 

@@ -1,7 +1,7 @@
-import type { Clock } from "../../core/clock.ts";
-import { isJsonObject, type JsonObject } from "../../core/json.ts";
-import { limits } from "../../core/limits.ts";
-import type { WhatsappSender } from "../../core/whatsapp.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { GraphError } from "./graph-errors.ts";
 
 /** What came of one call. `waitMs`: the provider asked for this long a rest of the number; 0 where it did not. */

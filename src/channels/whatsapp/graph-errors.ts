@@ -1,4 +1,4 @@
-import { limits } from "../../core/limits.ts";
+import { limits } from "../../domain/limits.ts";
 
 /** An error as the Graph API answers it. */
 export interface GraphError {

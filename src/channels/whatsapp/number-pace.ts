@@ -1,6 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
-import { limits } from "../../core/limits.ts";
-import type { WhatsappSender } from "../../core/whatsapp.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { limits } from "../../domain/limits.ts";
+import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import { NumberRate } from "./number-rate.ts";
 import { TurnQueue } from "./turn-queue.ts";
 

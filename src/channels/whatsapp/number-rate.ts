@@ -1,4 +1,4 @@
-import { limits } from "../../core/limits.ts";
+import { limits } from "../../domain/limits.ts";
 
 /**
  * How many messages a second a number sends. Throttled, it halves (what was already on its way then counts for nothing)

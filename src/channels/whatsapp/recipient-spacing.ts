@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import { limits } from "../../core/limits.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { limits } from "../../domain/limits.ts";
 
 interface Pair {
   /** The recipient's next message may go then (monotonic ms). */

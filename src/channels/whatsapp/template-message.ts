@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../core/json.ts";
-import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../core/whatsapp.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../domain/json.ts";
+import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../domain/whatsapp.ts";
 
 /** What intake wrote, or null where it was not intake that wrote it. */
 export function parsePayload(text: string): WhatsappPayload | null {

@@ -1,4 +1,4 @@
-import { limits } from "../../core/limits.ts";
+import { limits } from "../../domain/limits.ts";
 
 interface Turn {
   /** Grows along the queue. */

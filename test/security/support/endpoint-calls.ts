@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { notificationOf } from "../../maillog/returned-mail.ts";
-import { AppleAuthority, PASS_TYPE, TEAM } from "../../wallet/apple-authority.ts";
+import { notificationOf } from "../../channels/email/mail-log/returned-mail.ts";
+import { AppleAuthority, PASS_TYPE, TEAM } from "../../channels/wallet/apple-authority.ts";
 import { type Identifiers, ISSUER } from "./identifiers.ts";
 
 /** What one operation of the document is called with. */

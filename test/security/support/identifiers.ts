@@ -1,6 +1,6 @@
 import { unzipSync } from "fflate";
-import { newApiKey, randomText } from "../../../src/registry/api-key.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { newApiKey, randomText } from "../../../src/tenants/api-key.ts";
 import { eventually } from "../../support/eventually.ts";
 import { WalletDevice } from "../../support/wallet-device.ts";
 import type { Account, Target } from "./target.ts";

@@ -1,6 +1,6 @@
 import { createPrivateKey, hash, type KeyObject, sign } from "node:crypto";
 import { foldLines } from "nodemailer/lib/mime-funcs";
-import type { VerifiedDomain } from "../../../core/domain.ts";
+import type { VerifiedDomain } from "../../../domain/domain.ts";
 
 /** A header field: its name, and what follows the colon, folded as it is sent. */
 export type HeaderField = readonly [name: string, lines: string];

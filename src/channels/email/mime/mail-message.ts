@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { foldLines } from "nodemailer/lib/mime-funcs";
-import type { VerifiedDomain } from "../../../core/domain.ts";
+import type { VerifiedDomain } from "../../../domain/domain.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
 import { type Mailbox, subjectValue } from "./header-values.ts";

@@ -1,5 +1,5 @@
-import type { ScoredMessage, SpamFilter, SpamVerdict } from "../../../core/spam.ts";
 import { messageTraits } from "./message-traits.ts";
+import type { ScoredMessage, SpamFilter, SpamVerdict } from "./spam.ts";
 import type { SpamRule } from "./spam-rule.ts";
 import { SPAM_RULES } from "./spam-rules.ts";
 import { spamVerdict } from "./spam-verdict.ts";

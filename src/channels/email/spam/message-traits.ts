@@ -1,9 +1,9 @@
-import type { ScoredMessage } from "../../../core/spam.ts";
 import { foldedWords } from "./folded-words.ts";
 import { type HtmlReading, readHtml } from "./html-reader.ts";
 import { type LinkTarget, linkTarget } from "./link-target.ts";
 import { PHRASES, type PhraseFamily } from "./phrase-families.ts";
 import { PhraseFinder } from "./phrase-finder.ts";
+import type { ScoredMessage } from "./spam.ts";
 
 /** A message as the rules look at it: read once, for all of them. */
 export interface MessageTraits {

@@ -1,7 +1,7 @@
 import { domainToASCII } from "node:url";
-import { UnavailableError } from "../../../core/errors.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../core/json.ts";
-import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "../../../core/spam.ts";
+import { UnavailableError } from "../../../domain/errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "./spam.ts";
 import { spamVerdict } from "./spam-verdict.ts";
 
 export interface RspamdOptions {

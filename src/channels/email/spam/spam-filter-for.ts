@@ -1,6 +1,6 @@
-import type { SpamFilter } from "../../../core/spam.ts";
 import { BuiltinSpamFilter } from "./builtin-spam-filter.ts";
 import { RspamdFilter } from "./rspamd-filter.ts";
+import type { SpamFilter } from "./spam.ts";
 
 /** The filter that the setting asks for: none, the built-in one, or the rspamd worker at a URL. */
 export function spamFilterFor(setting: string): SpamFilter | null {

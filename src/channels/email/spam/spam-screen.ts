@@ -1,9 +1,9 @@
-import type { Clock } from "../../../core/clock.ts";
-import { UnavailableError } from "../../../core/errors.ts";
-import { type Health, HealthWatch } from "../../../core/health.ts";
-import type { Outcome } from "../../../core/outcome.ts";
-import type { ScoredMessage, SpamFilter } from "../../../core/spam.ts";
-import type { Telemetry } from "../../../core/telemetry.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import { UnavailableError } from "../../../domain/errors.ts";
+import { type Health, HealthWatch } from "../../../domain/health.ts";
+import type { Outcome } from "../../../domain/outcome.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { ScoredMessage, SpamFilter } from "./spam.ts";
 
 export interface SpamScreenOptions {
   readonly filter: SpamFilter;

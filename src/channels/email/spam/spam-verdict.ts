@@ -1,4 +1,4 @@
-import type { SpamVerdict, TriggeredRule } from "../../../core/spam.ts";
+import type { SpamVerdict, TriggeredRule } from "./spam.ts";
 
 /** A job's result holds the rules: a handful tells the sender what to change, a hundred would be a burden to keep. */
 const RULES_MAX = 32;

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
-import type { AppleSigner } from "../../../core/wallet.ts";
+import type { AppleSigner } from "../../../domain/wallet.ts";
 import { type Certificate, isIssuedBy, readCertificate, readCertificates } from "./certificate.ts";
 import { wwdrCertificateFor } from "./wwdr-certificates.ts";
 

@@ -1,8 +1,8 @@
 import { createHash, type KeyObject } from "node:crypto";
-import { ApiError } from "../../../core/errors.ts";
-import { remember } from "../../../core/remember.ts";
-import type { Telemetry } from "../../../core/telemetry.ts";
-import type { AppleSigner } from "../../../core/wallet.ts";
+import { ApiError } from "../../../domain/errors.ts";
+import { remember } from "../../../domain/remember.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { AppleSigner } from "../../../domain/wallet.ts";
 import { checkedSigner } from "./check-apple-signer.ts";
 import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
 

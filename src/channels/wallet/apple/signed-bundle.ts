@@ -1,5 +1,5 @@
 import { zipSync } from "fflate";
-import type { AppleContent } from "../../../core/wallet.ts";
+import type { AppleContent } from "../../../domain/wallet.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import type { PassSigner } from "./pass-signers.ts";
 

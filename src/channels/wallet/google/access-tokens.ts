@@ -1,8 +1,8 @@
 import type { JWT } from "google-auth-library";
-import { TransportError } from "../../../core/errors.ts";
-import { limits } from "../../../core/limits.ts";
-import { remember } from "../../../core/remember.ts";
-import type { GoogleIssuer } from "../../../core/wallet.ts";
+import { TransportError } from "../../../domain/errors.ts";
+import { limits } from "../../../domain/limits.ts";
+import { remember } from "../../../domain/remember.ts";
+import type { GoogleIssuer } from "../../../domain/wallet.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 
 export type TokenAnswer =

@@ -1,4 +1,4 @@
-import { TransportError } from "../../../core/errors.ts";
+import { TransportError } from "../../../domain/errors.ts";
 
 export interface Call {
   readonly url: string;

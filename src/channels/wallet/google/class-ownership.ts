@@ -1,7 +1,7 @@
-import type { GoogleClassOwners } from "../../../core/google-classes.ts";
-import { isGoogleIssuerShared, type PlatformCredentials } from "../../../core/platform.ts";
-import type { Tenant } from "../../../core/tenant.ts";
-import type { GoogleKind } from "../../../core/wallet.ts";
+import type { GoogleClassOwners } from "../../../domain/google-classes.ts";
+import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
+import type { Tenant } from "../../../domain/tenant.ts";
+import type { GoogleKind } from "../../../domain/wallet.ts";
 import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 
 /** Whose a class is, to the tenant that asks. `unowned`: nobody of ours has used it, and Google may have it or not. */

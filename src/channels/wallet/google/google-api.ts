@@ -1,10 +1,10 @@
-import type { Clock } from "../../../core/clock.ts";
-import { TransportError } from "../../../core/errors.ts";
-import { type Health, HealthWatch } from "../../../core/health.ts";
-import { type JsonObject, parseJsonObject } from "../../../core/json.ts";
-import { limits } from "../../../core/limits.ts";
-import type { Telemetry } from "../../../core/telemetry.ts";
-import type { GoogleIssuer } from "../../../core/wallet.ts";
+import type { Clock } from "../../../domain/clock.ts";
+import { TransportError } from "../../../domain/errors.ts";
+import { type Health, HealthWatch } from "../../../domain/health.ts";
+import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { limits } from "../../../domain/limits.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { GoogleIssuer } from "../../../domain/wallet.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { type Answer, boundedFetch, UnreachedError } from "./bounded-fetch.ts";
 import { type Cause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../core/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 
 /** Why a call of the wallet's REST API did not do what it should. */
 export type Cause =

@@ -1,5 +1,5 @@
-import type { Clock, Timer } from "../../../core/clock.ts";
-import { limits } from "../../../core/limits.ts";
+import type { Clock, Timer } from "../../../domain/clock.ts";
+import { limits } from "../../../domain/limits.ts";
 
 /** Who waits for a call: a job, which may come back later, or a caller of the API, who waits for the answer. */
 export type Urgency = "job" | "request";

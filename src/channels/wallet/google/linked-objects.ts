@@ -1,8 +1,8 @@
-import type { Json } from "../../../core/json.ts";
-import type { PassStore } from "../../../core/passes.ts";
-import { isGoogleIssuerShared, type PlatformCredentials } from "../../../core/platform.ts";
-import type { Tenant } from "../../../core/tenant.ts";
-import type { GoogleContent } from "../../../core/wallet.ts";
+import type { Json } from "../../../domain/json.ts";
+import type { PassStore } from "../../../domain/passes.ts";
+import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
+import type { Tenant } from "../../../domain/tenant.ts";
+import type { GoogleContent } from "../../../domain/wallet.ts";
 
 /** An object that a pass must not be linked to. `unfinished`: it is the tenant's own, and may not be there yet. */
 export interface BarredLink {

@@ -1,4 +1,4 @@
-import { ApiError } from "../../../core/errors.ts";
+import { ApiError } from "../../../domain/errors.ts";
 import type { Refused } from "./google-api.ts";
 
 /** What the caller of the API hears of a call that failed for no reason of the caller's. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
 /**
  * Whether the object that Google holds is the one that was sent: every member that was sent, and no other but what

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
-import type { Clock } from "../../../../core/clock.ts";
-import { isJsonObject } from "../../../../core/json.ts";
-import { limits } from "../../../../core/limits.ts";
+import type { Clock } from "../../../../domain/clock.ts";
+import { isJsonObject } from "../../../../domain/json.ts";
+import { limits } from "../../../../domain/limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsAnswer } from "./push-fate.ts";
 

@@ -1,8 +1,8 @@
-import { type Clock, sleep, type Timer } from "../../../../core/clock.ts";
-import { limits } from "../../../../core/limits.ts";
-import type { PassDevices } from "../../../../core/passes.ts";
-import type { Random } from "../../../../core/random.ts";
-import type { Telemetry } from "../../../../core/telemetry.ts";
+import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
+import { limits } from "../../../../domain/limits.ts";
+import type { PassDevices } from "../../../../domain/passes.ts";
+import type { Random } from "../../../../domain/random.ts";
+import type { Telemetry } from "../../../../domain/telemetry.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
 import { type ApnsAnswer, type PushFate, pushFateOf } from "./push-fate.ts";

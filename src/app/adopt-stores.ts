@@ -1,0 +1,73 @@
+import type { Config } from "../config/config.ts";
+import { ConfigurationError } from "../domain/errors.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { RedisInspection } from "../engine/queue/redis-inspection.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+import { requireSchema } from "../storage/migrate.ts";
+import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
+import { Vault } from "../storage/vault.ts";
+import { requireSealedKeys } from "./open-registry.ts";
+import { type Belonging, masterKeyIds } from "./start-checks.ts";
+import { openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
+
+const WITHIN_MS = 10_000;
+
+/**
+ * Notes in the queue that it belongs to the stores and the master key of this configuration. Nothing is moved: what is
+ * in the former stores stays there. Refuses a master key that does not open the stored credentials. Answers a line for
+ * each store that says what changed.
+ */
+export async function adoptStores(config: Config, telemetry: Telemetry): Promise<readonly string[]> {
+  const [keyId = ""] = masterKeyIds(config);
+  const database = await openDatabase(config, "leave");
+  let registry: string;
+  try {
+    await requireSchema(database.db);
+    await requireSealedKeys(database.db, new Vault(config.masterKeys, systemRandom), systemClock);
+    await noteMasterKey(database.db, keyId);
+    registry = (await readIdentity(database.db)).registry;
+  } finally {
+    await database.close();
+  }
+  if (!usesLedger(config)) {
+    throw new ConfigurationError(
+      "CLICKHOUSE_URL is unset and ROLES has no event store: run it with those of the recorder.",
+    );
+  }
+  const ledger = await openLedger(config, systemClock, "leave");
+  let eventStore: string;
+  try {
+    eventStore = await ledger.identity();
+  } finally {
+    await ledger.close();
+  }
+  return await note(config, telemetry, { registry, event_store: eventStore, master_key: keyId });
+}
+
+async function note(
+  config: Config,
+  telemetry: Telemetry,
+  belongings: Readonly<Record<Belonging, string>>,
+): Promise<readonly string[]> {
+  const redis = await openRedis({ config, clock: systemClock, telemetry }, () => undefined);
+  try {
+    const { address } = redis;
+    const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: WITHIN_MS });
+    try {
+      const before = await inspection.meta.read();
+      const lines: string[] = [];
+      for (const [what, id] of Object.entries(belongings)) {
+        await inspection.meta.set(what, id);
+        const name = what.replace("_", " ");
+        if (before[what] === id) lines.push(`${name}: ${id}, as before`);
+        else lines.push(`${name}: ${id} from now on (was: ${before[what] ?? "none"})`);
+      }
+      return lines;
+    } finally {
+      await inspection.close();
+    }
+  } finally {
+    await redis.close();
+  }
+}

@@ -1,0 +1,32 @@
+import type { DeviceComplaint, DeviceLog } from "../channels/wallet/devices/device-log.ts";
+import type { SandboxMailbox } from "../domain/report.ts";
+import type { SandboxView } from "../http/api-ports.ts";
+import type { WrongTokens } from "../http/operator-gate.ts";
+import type { Readiness } from "../http/readiness.ts";
+import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";
+
+/** What a process can say of itself. */
+export interface OwnAnswers {
+  metricsText(): Promise<string>;
+  metricsParts(): Promise<MetricsParts>;
+  readonly readiness: Pick<Readiness, "look">;
+  /** What devices complained of. */
+  readonly log: Pick<DeviceLog, "latest">;
+  /** What reached the sandboxes in this process; null where real providers are in use. */
+  readonly mailbox: SandboxMailbox | null;
+}
+
+/** What is said of all processes of a start, whichever of them is asked. */
+export interface Answers {
+  metricsText(): Promise<string>;
+  readonly readiness: Pick<Readiness, "look">;
+  /** Newest first. */
+  complaints(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;
+  readonly sandbox: SandboxView | null;
+  readonly wrongTokens: WrongTokens | null;
+}
+
+/** The answers of a process that is alone. */
+export function answersAlone(own: OwnAnswers): Answers {
+  return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.mailbox, wrongTokens: null };
+}

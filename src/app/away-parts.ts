@@ -1,0 +1,36 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Health } from "../domain/health.ts";
+import type { Dispatcher } from "../engine/dispatch/dispatcher.ts";
+import type { AwayPart } from "../http/readiness.ts";
+
+/** The parts that are away while work goes on, for `/ready`. Each of them logs and measures itself. */
+export class AwayParts {
+  private readonly sources: (() => readonly AwayPart[])[] = [];
+
+  constructor(private readonly clock: Clock) {}
+
+  list(): readonly AwayPart[] {
+    return this.sources.flatMap((source) => source());
+  }
+
+  addPart(part: string, health: () => Health): void {
+    this.sources.push(() => {
+      const { up, sinceMs } = health();
+      return up ? [] : [{ part, sinceMs: sinceMs ?? this.clock.nowMs() }];
+    });
+  }
+
+  /** Tenants' own relays are counted and not named: strangers can read it. */
+  addRelays(dispatcher: Pick<Dispatcher, "away">): void {
+    this.sources.push(() => {
+      const away = dispatcher.away();
+      const own = away.filter(({ isOwn }) => isOwn);
+      const shared = away.filter(({ isOwn }) => !isOwn);
+      const nowMs = this.clock.nowMs();
+      const named = shared.map(({ relay, forMs }) => ({ part: `relay ${relay}`, sinceMs: nowMs - forMs }));
+      if (own.length === 0) return named;
+      const longestMs = Math.max(...own.map(({ forMs }) => forMs));
+      return [...named, { part: `relays of tenants' own: ${own.length}`, sinceMs: nowMs - longestMs }];
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import type { Calls } from "../domain/calls.ts";
+import { oneAtATime } from "../domain/one-at-a-time.ts";
+import type { Answers, OwnAnswers } from "./answers.ts";
+import {
+  ALL_COMPLAINTS,
+  ALL_METRICS,
+  ALL_READY,
+  COMPLAINTS,
+  METRICS,
+  READY,
+  SANDBOX_MESSAGES,
+  TELL_WRONG_TOKEN,
+  WRONG_TOKEN,
+} from "./process-calls.ts";
+
+/** Tells the main process of this one, and answers what that knows of all. */
+export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
+  main.serve(METRICS, () => own.metricsParts());
+  main.serve(READY, () => own.readiness.look());
+  main.serve(COMPLAINTS, (limit) => own.log.latest(limit));
+  return {
+    metricsText: () => main.call(ALL_METRICS, null),
+    // A stranger's requests must not load the other processes.
+    readiness: { look: oneAtATime(() => main.call(ALL_READY, null)) },
+    complaints: (limit) => main.call(ALL_COMPLAINTS, limit),
+    // The sandboxes are in the main process.
+    sandbox: own.mailbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },
+    wrongTokens: {
+      tell: (caller) => void main.call(TELL_WRONG_TOKEN, caller).catch(() => undefined),
+      hear: (listener) => main.serve(WRONG_TOKEN, listener),
+    },
+  };
+}

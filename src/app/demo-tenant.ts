@@ -1,0 +1,58 @@
+import type { Config } from "../config/config.ts";
+import { ApiError } from "../domain/errors.ts";
+import type { Registry } from "../domain/registry.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+
+const DEMO = "demo";
+
+/**
+ * The tenant that the first start on the embedded registry makes, so that a first e-mail is one command away. Only beside
+ * the sandbox: whoever saw its key on a screen must not send real messages. Null where none is made.
+ */
+export async function openDemoTenant(
+  { databaseUrl, providers }: Config,
+  registry: Registry,
+  telemetry: Telemetry,
+): Promise<{ apiKey: string } | null> {
+  if (databaseUrl !== null) return null;
+  if (providers === "sandbox") return createDemoTenant(registry);
+  if ((await keysOfDemo(registry)) > 0) {
+    const message =
+      'the demo tenant of the sandbox has keys, which send real messages now: revoke them if "demo" is it';
+    telemetry.log("warn", message, { revoke: `DELETE /dash/api/tenants/${DEMO}/keys/{key_id}` });
+  }
+  return null;
+}
+
+async function keysOfDemo(registry: Registry): Promise<number> {
+  try {
+    return (await registry.keys(DEMO)).length;
+  } catch (error) {
+    // There is no such tenant.
+    if (error instanceof ApiError && error.status === 404) return 0;
+    throw error;
+  }
+}
+
+/** Null where there are tenants. */
+async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } | null> {
+  const existing = await registry.tenants(null, 1);
+  if (existing.items.length > 0) return null;
+  await registry.createTenant({
+    id: DEMO,
+    name: "Demo",
+    plan: "pro",
+    channels: ["email", "whatsapp", "wallet"],
+    permissions: ["allow_raw_html"],
+    tokens: 100,
+  });
+  await registry.putEmailTemplate(DEMO, {
+    slug: "welcome",
+    channel: "email",
+    subject: "Welcome, {{.name}}",
+    html: "<h1>Welcome, {{.name}}</h1><p>This e-mail came from a template.</p>",
+    text: null,
+  });
+  const { api_key } = await registry.createKey(DEMO);
+  return { apiKey: api_key };
+}

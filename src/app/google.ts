@@ -1,0 +1,89 @@
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
+import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import { startGoogleSandbox } from "../channels/wallet/sandbox/google-sandbox.ts";
+import type { Config } from "../config/config.ts";
+import { generatedSecret } from "../config/generated-secret.ts";
+import type { GoogleClassOwners } from "../domain/google-classes.ts";
+import type { PassStore } from "../domain/passes.ts";
+import type { PlatformCredentials } from "../domain/platform.ts";
+import type { SandboxMailbox } from "../domain/report.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { GoogleIssuer } from "../domain/wallet.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+const PUBLIC_API_URL = "https://walletobjects.googleapis.com";
+const API_PATH = "/walletobjects/v1";
+const PUBLIC_TOKEN_URL = "https://oauth2.googleapis.com/token";
+const PUBLIC_SAVE_URL = "https://pay.google.com/gp/v/save";
+/** What the platform signs as where nothing leaves the machine, and nobody configured anything. */
+const SANDBOX_ISSUER_ID = "3388000000012345678";
+const SANDBOX_EMAIL = "waybill@sandbox.iam.gserviceaccount.com";
+
+/** The platform's own issuer; null: there is none. In the sandbox one is made up, its key once for a folder. */
+export function platformGoogle(config: Config): GoogleIssuer | null {
+  const { googleServiceAccount, googleIssuerId: issuerId, providers, home } = config;
+  if (googleServiceAccount !== null && issuerId !== null) return { ...googleServiceAccount, issuerId };
+  if (providers === "live") return null;
+  const privateKeyPem = generatedSecret(join(home, "google-private-key.pem"), newPrivateKey);
+  return { issuerId: SANDBOX_ISSUER_ID, clientEmail: SANDBOX_EMAIL, privateKeyPem: `${privateKeyPem}\n` };
+}
+
+function newPrivateKey(): string {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
+export interface Google {
+  readonly wallet: GoogleWallet;
+  /** Null: it is not a sandbox. */
+  readonly mailbox: SandboxMailbox | null;
+  /** Where it is, as other processes of the start are told. */
+  readonly apiUrl: string;
+  readonly tokenUrl: string;
+}
+
+export interface GoogleSurroundings {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly platform: PlatformCredentials;
+  readonly classOwners: GoogleClassOwners;
+  readonly passes: Pick<PassStore, "holder">;
+}
+
+/** Google's wallet at the configured addresses, the public ones, or in a sandbox. */
+export async function startGoogle(
+  { config, telemetry, platform, classOwners, passes }: GoogleSurroundings,
+  shutdown: Shutdown,
+): Promise<Google> {
+  const { googleWalletApiUrl, googleTokenUrl, providers } = config;
+  const isReal = providers === "live" || (googleWalletApiUrl !== null && googleTokenUrl !== null);
+  const sandbox = isReal ? null : await startGoogleSandbox({ clock: systemClock, keys: keysOf(platform.google) });
+  if (sandbox !== null) shutdown.add("providers", "Google sandbox", () => sandbox.stop());
+  const apiUrl = withPath(googleWalletApiUrl) ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`;
+  const tokenUrl = googleTokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL;
+  const wallet = new GoogleWallet({
+    apiUrl,
+    tokenUrl,
+    saveUrlBase: config.saveUrlBase ?? PUBLIC_SAVE_URL,
+    platform,
+    classOwners,
+    passes,
+    clock: systemClock,
+    telemetry,
+  });
+  shutdown.add("providers", "Google's wallet", () => wallet.close());
+  return { wallet, mailbox: sandbox?.mailbox ?? null, apiUrl, tokenUrl };
+}
+
+/** The address of the API; of a bare host, that of the version that is spoken here. */
+function withPath(url: string | null): string | null {
+  return url === null || new URL(url).pathname !== "/" ? url : `${url}${API_PATH}`;
+}
+
+function keysOf(issuer: GoogleIssuer | null): ReadonlyMap<string, string> {
+  if (issuer === null) return new Map();
+  const publicKey = createPublicKey(issuer.privateKeyPem).export({ type: "spki", format: "pem" }).toString();
+  return new Map([[issuer.clientEmail, publicKey]]);
+}

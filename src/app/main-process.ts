@@ -1,0 +1,211 @@
+import type { Config } from "../config/config.ts";
+import type { Calls } from "../domain/calls.ts";
+import { oneAtATime } from "../domain/one-at-a-time.ts";
+import type { RedisAddress } from "../engine/queue/connection.ts";
+import type { RedisJournal } from "../engine/queue/redis-journal.ts";
+import type { ReadinessState } from "../http/readiness.ts";
+import type { ChildProcess } from "../processes/child-process.ts";
+import { type ChildRole, childrenOf, type ProcessPlan } from "../processes/process-plan.ts";
+import { Supervisor } from "../processes/supervisor.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { departedMetrics, type MetricsParts, summedMetrics } from "../runtime/telemetry/summed-metrics.ts";
+import { parentDeathSignal } from "../storage/parent-death-signal.ts";
+import type { Answers, OwnAnswers } from "./answers.ts";
+import {
+  ALL_COMPLAINTS,
+  ALL_METRICS,
+  ALL_READY,
+  BEGIN,
+  COMPLAINTS,
+  METRICS,
+  type Peers,
+  READY,
+  SANDBOX_MESSAGES,
+  TELL_WRONG_TOKEN,
+  WRONG_TOKEN,
+} from "./process-calls.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+export type Role = Config["roles"][number];
+
+export interface MainProcessOptions {
+  /** Of the whole start. */
+  readonly config: Config;
+  readonly plan: ProcessPlan<Role>;
+  readonly telemetry: ProcessTelemetry;
+  readonly version: string;
+}
+
+/** What children need of the main process. */
+export interface GivenToChildren {
+  readonly stores: {
+    readonly journal: RedisJournal;
+    readonly redis: RedisAddress;
+    /** Lets a child into the stores of the data folder. */
+    serveTo(calls: Calls): void;
+  };
+  /** The configuration of a child, but for its roles. */
+  readonly config: Config;
+}
+
+/** How long the others are waited for, ms. */
+const ASK_MS = 2_500;
+/** How often their metrics are kept: what a process that dies has counted since is lost. */
+const KEEP_MS = 2_000;
+
+/**
+ * The main process's side of its children: what it tells them, and what it knows of all.
+ *
+ * M1. Counts and durations never go back when a child ends: what it said last stays in the sums.
+ * M2. The leases of a child that ended are dropped at once: it was seen to end, so nobody has to wait for them.
+ */
+export class MainProcess {
+  private readonly supervisor: Supervisor;
+  private readonly children: ReadonlyMap<string, ChildRole>;
+  /** Whose leases a child holds. */
+  private readonly owners = new Map<string, string>();
+  private readonly lastMetrics = new Map<string, MetricsParts>();
+  private departed: MetricsParts = [];
+  private given: GivenToChildren | null = null;
+  private answers: Answers | null = null;
+  private keeping: Timer | undefined;
+
+  private constructor(
+    private readonly options: MainProcessOptions,
+    wrapper: readonly string[],
+  ) {
+    const { plan, telemetry } = options;
+    this.children = childrenOf(plan);
+    // The very program that runs here, with the options of its runtime.
+    const program = [...wrapper, process.execPath, ...process.execArgv, Bun.main];
+    this.supervisor = new Supervisor({
+      names: [...this.children.keys()],
+      command: (name) => [...program, "child", name],
+      begin: (child, name) => this.beginChild(child, name),
+      onLost: (name) => this.lost(name),
+      clock: systemClock,
+      telemetry,
+    });
+  }
+
+  /** Starts the child processes, which load the program while the stores are opened. */
+  static async start(options: MainProcessOptions, shutdown: Shutdown): Promise<MainProcess> {
+    const main = new MainProcess(options, await parentDeathSignal());
+    main.supervisor.start();
+    shutdown.add("work", "processes", () => main.stop(shutdown.graceMs));
+    // Before the stores that they use.
+    shutdown.add("clients", "processes", () => main.supervisor.end());
+    return main;
+  }
+
+  get peers(): Peers {
+    const { plan } = this.options;
+    return { api: plan.api, dispatcher: plan.dispatcher + (plan.mainRoles.includes("dispatcher") ? 1 : 0) };
+  }
+
+  get pids(): ReadonlyMap<string, number> {
+    return this.supervisor.pids();
+  }
+
+  /** Resolves when all children work. Rejects when one does not. */
+  async begin(given: GivenToChildren): Promise<void> {
+    this.given = given;
+    await this.supervisor.begin();
+    this.keeping = setInterval(() => void this.collect(), KEEP_MS);
+  }
+
+  answersFor(own: OwnAnswers): Answers {
+    const answers: Answers = {
+      metricsText: async () => {
+        await this.collect();
+        return summedMetrics([await own.metricsParts(), ...this.lastMetrics.values(), this.departed]);
+      },
+      readiness: { look: oneAtATime(() => this.readiness(own)) },
+      complaints: async (limit) => {
+        const all = [...(await this.supervisor.askAll(COMPLAINTS, limit, ASK_MS)).values(), own.log.latest(limit)];
+        return all.flat().sort(newestFirst).slice(0, limit);
+      },
+      sandbox: own.mailbox,
+      wrongTokens: null,
+    };
+    this.answers = answers;
+    return answers;
+  }
+
+  private async stop(graceMs: number): Promise<void> {
+    clearInterval(this.keeping);
+    await this.supervisor.stop(graceMs);
+  }
+
+  private async collect(): Promise<void> {
+    const parts = await this.supervisor.askAll(METRICS, null, ASK_MS);
+    for (const [name, said] of parts) this.lastMetrics.set(name, said);
+  }
+
+  private async readiness(own: OwnAnswers): Promise<ReadinessState> {
+    const [ours, others] = await Promise.all([own.readiness.look(), this.supervisor.askAll(READY, null, ASK_MS)]);
+    const states = [ours, ...others.values()];
+    const awayChildren = this.supervisor.away();
+    const away = new Map<string, number>();
+    const processes = awayChildren.map(({ name, sinceMs }) => ({ part: `process ${name}`, sinceMs }));
+    for (const { part, sinceMs } of [...states.flatMap((state) => state.away), ...processes]) {
+      away.set(part, Math.min(sinceMs, away.get(part) ?? sinceMs));
+    }
+    const failing = new Set(states.flatMap((state) => state.failing));
+    // With one of a role at work, the others' work is taken over; without, nobody does it.
+    for (const role of this.roleless(awayChildren.map(({ name }) => name))) failing.add(role);
+    return { failing: [...failing], away: Array.from(away, ([part, sinceMs]) => ({ part, sinceMs })) };
+  }
+
+  /** Roles that nobody plays at the moment. */
+  private roleless(away: readonly string[]): readonly string[] {
+    const { plan } = this.options;
+    return (["api", "dispatcher"] as const).filter(
+      (role) =>
+        plan[role] > 0 &&
+        !plan.mainRoles.includes(role) &&
+        away.filter((name) => this.children.get(name) === role).length === plan[role],
+    );
+  }
+
+  private async beginChild({ calls }: ChildProcess, name: string): Promise<void> {
+    const { given, answers } = this;
+    if (given === null || answers === null) throw new Error("a child began before the main process was ready");
+    const { stores, config } = given;
+    stores.serveTo(calls);
+    calls.serve(ALL_METRICS, () => answers.metricsText());
+    calls.serve(ALL_READY, () => answers.readiness.look());
+    calls.serve(ALL_COMPLAINTS, (limit) => answers.complaints(limit));
+    calls.serve(SANDBOX_MESSAGES, ({ to, limit }) => answers.sandbox?.messages(to, limit) ?? []);
+    calls.serve(TELL_WRONG_TOKEN, (caller) => this.supervisor.tellOthers(name, WRONG_TOKEN, caller));
+    const owner = crypto.randomUUID();
+    this.owners.set(name, owner);
+    const role = this.children.get(name);
+    const { version } = this.options;
+    const { redis } = stores;
+    const roles = role === undefined ? [] : [role];
+    await calls.call(BEGIN, { name, config: { ...config, roles }, redis, version, owner, peers: this.peers });
+  }
+
+  private lost(name: string): void {
+    const { config, telemetry } = this.options;
+    const owner = this.owners.get(name);
+    const said = this.lastMetrics.get(name);
+    this.lastMetrics.delete(name);
+    void this.keepDeparted(said ?? []);
+    if (owner === undefined) return;
+    this.given?.stores.journal.forgetOwner(owner, config.shards).catch((error: unknown) => {
+      // Others take them over once they have seen them unchanged for a lease's term.
+      telemetry.log("warn", "the leases of a process that ended run out by themselves", { error: String(error) });
+    });
+  }
+
+  private async keepDeparted(said: MetricsParts): Promise<void> {
+    this.departed = await departedMetrics([this.departed, said]);
+  }
+}
+
+function newestFirst(a: { readonly logged_at: string }, b: { readonly logged_at: string }): number {
+  return Number(b.logged_at > a.logged_at) - Number(b.logged_at < a.logged_at);
+}

@@ -1,0 +1,74 @@
+import { assert } from "../domain/errors.ts";
+import { limits } from "../domain/limits.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+
+/**
+ * In which order the house is taken down, and how long a stage may take (ms); what is of one stage stops at the same
+ * time. Nothing is lost with a part that does not stop in time: what counts is on disk.
+ */
+const STAGES = { work: limits.drainMs + 200, providers: 200, history: 800, clients: 200, stores: 400, folder: 100 };
+export type Stage = keyof typeof STAGES;
+
+assert(
+  Object.values(STAGES).reduce((sum, ms) => sum + ms, 0) < 10_000,
+  "the whole house stops within the ten seconds that are promised",
+);
+
+/** Remembers how to stop what was started, and does it once, stage by stage. */
+export class Shutdown {
+  private readonly steps: { readonly stage: Stage; readonly name: string; readonly stop: () => unknown }[] = [];
+  private done: Promise<void> | null = null;
+  /** How long requests are still taken once the process has said that it stops. */
+  graceMs = 0;
+
+  constructor(private readonly telemetry: Telemetry) {}
+
+  add(stage: Stage, name: string, stop: () => unknown): void {
+    this.steps.push({ stage, name, stop });
+  }
+
+  /** Waits for a store that is being opened, and remembers to close it. */
+  async keep<T extends { close(): Promise<void> }>(name: string, opening: Promise<T>): Promise<T> {
+    const opened = await opening;
+    this.add("stores", name, () => opened.close());
+    return opened;
+  }
+
+  /** Never rejects: a part that does not stop well does not keep the others from it. */
+  run(graceMs: number): Promise<void> {
+    if (this.done === null) this.graceMs = graceMs;
+    this.done ??= this.stopAll();
+    return this.done;
+  }
+
+  private async stopAll(): Promise<void> {
+    const startedAtMs = performance.now();
+    let dueMs = 0;
+    for (const [stage, ms] of Object.entries(STAGES)) {
+      dueMs += ms;
+      // An insert into the ledger may take seconds: it gets the time that the stages before it have left over.
+      const msMax = stage === "history" ? Math.max(ms, startedAtMs + dueMs - performance.now()) : ms;
+      const steps = this.steps.filter((step) => step.stage === stage);
+      await Promise.all(steps.map((step) => this.stop(step, msMax)));
+    }
+  }
+
+  private async stop(
+    { name, stop }: { readonly name: string; readonly stop: () => unknown },
+    msMax: number,
+  ): Promise<void> {
+    const startedAtMs = performance.now();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.telemetry.log("warn", "a part did not stop in time", { part: name });
+      resolve();
+    }, msMax);
+    try {
+      await Promise.race([stop(), late]);
+    } catch (error) {
+      this.telemetry.log("error", "a part did not stop well", { part: name, error: String(error) });
+    }
+    clearTimeout(timer);
+    this.telemetry.log("debug", "stopped", { part: name, ms: Math.round(performance.now() - startedAtMs) });
+  }
+}

@@ -1,0 +1,167 @@
+import type { Config } from "../config/config.ts";
+import { type Clock, sleep } from "../domain/clock.ts";
+import { ConfigurationError, isOutage } from "../domain/errors.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { RedisAddress } from "../engine/queue/connection.ts";
+import { RedisInspection } from "../engine/queue/redis-inspection.ts";
+import type { AnyDb } from "../storage/database.ts";
+import { requireSchema } from "../storage/migrate.ts";
+import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
+import { masterKeyId } from "../storage/vault.ts";
+import { fitnessOf } from "./redis-fitness.ts";
+
+/** How long a start waits for the first answer of Redis. */
+const REDIS_START_MS = 10_000;
+/** How often a start that could not ask the event store tries again. */
+const ASK_AGAIN_MS = 5_000;
+
+/** The fields of the queue's own hash that name what it belongs to. */
+export const BELONGINGS = ["registry", "event_store", "master_key"] as const;
+export type Belonging = (typeof BELONGINGS)[number];
+
+export interface StartChecks {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly redis: RedisAddress;
+  readonly db: AnyDb;
+  /** Null: this process has no event store. */
+  readonly eventStore: { identity(): Promise<string> } | null;
+  /** Ends the process: the event store, which was away at the start, turned out to be another one. */
+  onMismatch(reason: string): void;
+}
+
+/**
+ * Refuses to start on stores that cannot keep the promises, or that do not belong together. Rejects with
+ * `ConfigurationError`: a line each, which says what to change. Answers how to stop what may be left to ask.
+ *
+ * In the embedded default one process owns the queue, so that another registry or event store beside it was put there
+ * on purpose: the queue then belongs to that. A shared Redis belongs to the stores that its first process had, until
+ * `waybill adopt` says otherwise.
+ */
+export async function checkStart(options: StartChecks): Promise<{ stop(): void }> {
+  const { config, telemetry, redis, db, eventStore } = options;
+  const { later } = await requireSchema(db);
+  if (later > 0) telemetry.log("warn", "the registry has the schema of a later version", { migrations: later });
+  const masterKey = await checkMasterKey(config, db);
+  const inspection = await RedisInspection.open({ ...options, address: redis, withinMs: REDIS_START_MS });
+  try {
+    if (config.redis !== null) await requireFitness(inspection, config, telemetry);
+    // Other processes may be at work on a shared queue; on our own there is nobody else.
+    await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
+    const queue = new QueueBelongings(inspection, config, telemetry);
+    await queue.requireMasterKey(masterKey);
+    await queue.require("registry", (await readIdentity(db)).registry);
+  } finally {
+    await inspection.close();
+  }
+  const stopped = new AbortController();
+  if (eventStore !== null && !(await eventStoreFits(options, eventStore))) {
+    telemetry.log("warn", "clickhouse does not answer: whether it is this queue's event store is asked again", {});
+    void askAgain(options, eventStore, stopped.signal);
+  }
+  return { stop: () => stopped.abort() };
+}
+
+/** The ids of the given keys; the first one seals. */
+export function masterKeyIds({ masterKeys }: Pick<Config, "masterKeys">): readonly string[] {
+  return masterKeys.map((key) => masterKeyId(key));
+}
+
+/**
+ * What was written last was sealed with the key that is noted, so that one must be given. The first one given is noted
+ * from then on, which is how the note follows a rotation. Answers the id of that first one.
+ */
+async function checkMasterKey(config: Config, db: AnyDb): Promise<string> {
+  const given = masterKeyIds(config);
+  const { masterKey: noted } = await readIdentity(db);
+  const [first = ""] = given;
+  if (noted !== null && !given.includes(noted)) throw foreignKey(noted, "The registry");
+  if (noted !== first) await noteMasterKey(db, first);
+  return first;
+}
+
+export function foreignKey(noted: string, what: string): ConfigurationError {
+  return new ConfigurationError(
+    `${what} was written with master key ${noted}, which is not in MASTER_KEY: set MASTER_KEY to it, the same in every ` +
+      "process (a generated one is in WAYBILL_HOME/master-key of the process that wrote first).",
+  );
+}
+
+async function requireFitness(inspection: RedisInspection, { redis }: Config, telemetry: Telemetry): Promise<void> {
+  const { problems, warnings } = fitnessOf(await inspection.servers(), redis?.kind === "cluster");
+  if (problems.length > 0) throw new ConfigurationError(...problems);
+  for (const warning of warnings) telemetry.log("warn", warning);
+}
+
+/** What the queue in Redis belongs to. */
+class QueueBelongings {
+  constructor(
+    private readonly inspection: RedisInspection,
+    private readonly config: Config,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  async require(what: Belonging, id: string): Promise<void> {
+    const owned = await this.inspection.meta.claim(what, id);
+    if (owned === id) return;
+    if (this.config.redis !== null) throw foreignStore(what, this.config);
+    await this.inspection.meta.set(what, id);
+    this.telemetry.log("warn", "the queue belongs to another store from now on", { store: what, was: owned, is: id });
+  }
+
+  async requireMasterKey(first: string): Promise<void> {
+    const noted = await this.inspection.meta.claim("master_key", first);
+    if (noted === first) return;
+    if (!masterKeyIds(this.config).includes(noted)) throw foreignKey(noted, "The queue in Redis");
+    await this.inspection.meta.set("master_key", first);
+  }
+}
+
+/** Where a store of this process is not the one that the shared queue belongs to. */
+export function foreignStore(what: Belonging, config: Config): ConfigurationError {
+  const [name, setting, url] =
+    what === "registry"
+      ? (["registry", "DATABASE_URL", config.databaseUrl] as const)
+      : (["event store", "CLICKHOUSE_URL", config.clickhouseUrl] as const);
+  const here = url === null ? `the private ${name} in WAYBILL_HOME` : `the ${name} at ${setting}`;
+  return new ConfigurationError(
+    `The queue at REDIS_URL belongs to another ${name} than ${here}: set ${setting} as its other processes have it ` +
+      "(after a move on purpose: stop them all and run `waybill adopt`).",
+  );
+}
+
+/** False: it does not answer. Rejects with `ConfigurationError` when it is another one, or has another schema. */
+async function eventStoreFits(options: StartChecks, eventStore: { identity(): Promise<string> }): Promise<boolean> {
+  let id: string;
+  try {
+    id = await eventStore.identity();
+  } catch (error) {
+    if (isOutage(error)) return false;
+    throw error;
+  }
+  const inspection = await RedisInspection.open({ ...options, address: options.redis, withinMs: REDIS_START_MS });
+  try {
+    await new QueueBelongings(inspection, options.config, options.telemetry).require("event_store", id);
+    return true;
+  } finally {
+    await inspection.close();
+  }
+}
+
+async function askAgain(
+  options: StartChecks,
+  eventStore: { identity(): Promise<string> },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await sleep(options.clock, ASK_AGAIN_MS, signal);
+    if (signal.aborted) return;
+    try {
+      if (await eventStoreFits(options, eventStore)) return;
+    } catch (error) {
+      if (error instanceof ConfigurationError) return options.onMismatch(error.message);
+      options.telemetry.log("debug", "the event store was not asked", { error: String(error) });
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import type { Channel } from "../domain/channel.ts";
+import { isOutage } from "../domain/errors.ts";
+import type { QueuedJob, StoredPayload } from "../domain/job.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import type { PayloadStore } from "../domain/payload-store.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { nameOfPayload } from "../http/sending/payload-name.ts";
+import type { PayloadRoom } from "./payload-room.ts";
+
+export interface StoredPayloadsPorts {
+  readonly store: Pick<PayloadStore, "get">;
+  readonly room: PayloadRoom;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Channels for jobs whose payload waits outside the queue: it is fetched for as long as the channel is at the job.
+ *
+ * L1. The payloads that a process has fetched are bounded in bytes (`PayloadRoom`). L2. A payload that is gone, or is not
+ *     what was accepted, fails its job and is logged as an error of ours: no try will bring it back. L3. While the store is
+ *     away, or there is no room, the job waits, and no attempt is counted.
+ */
+export class StoredPayloads {
+  constructor(private readonly ports: StoredPayloadsPorts) {}
+
+  /** The channel, which takes such jobs besides. */
+  over(channel: Channel): Channel {
+    const deliver: Channel["deliver"] = (job, tenant, signal, onHandOver) =>
+      job.stored === undefined
+        ? channel.deliver(job, tenant, signal, onHandOver)
+        : this.fetched(job, job.stored, signal, (whole) => {
+            // The wait for room and for the store was not the relay's.
+            onHandOver?.();
+            return channel.deliver(whole, tenant, signal, onHandOver);
+          });
+    const inner = channel.screen?.bind(channel);
+    const screen: Channel["screen"] =
+      inner === undefined
+        ? undefined
+        : (job, tenant, signal) =>
+            job.stored === undefined
+              ? inner(job, tenant, signal)
+              : this.fetched(job, job.stored, signal, (whole) => inner(whole, tenant, signal));
+    const replaced = new Map<string | symbol, unknown>([
+      ["deliver", deliver],
+      ["screen", screen],
+    ]);
+    // All else that a channel has or may get one day stays as it is.
+    return new Proxy(channel, {
+      get(target, member) {
+        if (replaced.has(member)) return replaced.get(member);
+        const value: unknown = Reflect.get(target, member, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  }
+
+  private async fetched<T extends Outcome | null>(
+    job: QueuedJob,
+    stored: StoredPayload,
+    signal: AbortSignal,
+    work: (whole: QueuedJob) => Promise<T>,
+  ): Promise<T | Outcome> {
+    const { room } = this.ports;
+    const { tenantId } = job;
+    if (!(await room.take(tenantId, stored.bytes, signal))) return LATER;
+    try {
+      const payload = await this.payloadOf(job, stored);
+      return typeof payload === "string" ? await work({ ...job, payload }) : payload;
+    } finally {
+      room.give(tenantId, stored.bytes);
+    }
+  }
+
+  /** Its text, or what becomes of the job without it. */
+  private async payloadOf(job: QueuedJob, stored: StoredPayload): Promise<string | Outcome> {
+    const { store, telemetry } = this.ports;
+    const fields = { tenant: job.tenantId, job: job.jobId };
+    try {
+      const bytes = await store.get(job);
+      if (bytes === null) {
+        telemetry.log("error", "the payload of a job is gone", fields);
+        return lost("is gone");
+      }
+      const found = nameOfPayload(bytes);
+      if (found.sha256 === stored.sha256) return UTF8.decode(bytes);
+      telemetry.log("error", "the payload of a job is not what was accepted", {
+        ...fields,
+        bytes: found.bytes,
+        accepted_bytes: stored.bytes,
+      });
+      return lost("is damaged");
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      telemetry.log("warn", "the payload of a job could not be fetched", { ...fields, error: String(error) });
+      return LATER;
+    }
+  }
+}
+
+const UTF8 = new TextDecoder();
+const LATER_MS = 1_000;
+
+const LATER: Outcome = {
+  kind: "retry",
+  why: "the message's content could not be fetched",
+  afterMs: LATER_MS,
+  isUncounted: true,
+  isUnsent: true,
+};
+
+function lost(how: string): Outcome {
+  return { kind: "failed", error: `the message could not be sent: its stored content ${how}` };
+}

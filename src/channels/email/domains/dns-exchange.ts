@@ -1,0 +1,95 @@
+import { createSocket } from "node:dgram";
+import { connect, isIPv6 } from "node:net";
+import { type Clock, sleep } from "../../../domain/clock.ts";
+import { DnsFormatError, type DnsReply, decodeReply } from "./dns-message.ts";
+
+/** A name server's address. */
+export interface NameServer {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Exchange {
+  readonly server: NameServer;
+  /** The question as it is sent; its first two bytes are its number. */
+  readonly question: Buffer;
+  /** The reply must be to this. */
+  readonly asked: { readonly id: number; readonly name: string; readonly type: number };
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+/**
+ * Puts one question to one server: in a datagram and, where the answer does not fit into one, over TCP (RFC 7766).
+ * Rejects with a plain error that says why there is no answer, within twice `timeoutMs`.
+ */
+export async function exchange(of: Exchange): Promise<DnsReply> {
+  const reply = await withDeadline(of, overUdp);
+  return reply.isTruncated ? withDeadline(of, overTcp) : reply;
+}
+
+type Attempt = (of: Exchange, signal: AbortSignal) => Promise<DnsReply>;
+
+async function withDeadline(of: Exchange, attempt: Attempt): Promise<DnsReply> {
+  const over = new AbortController();
+  const late = sleep(of.clock, of.timeoutMs, over.signal).then(() => {
+    throw new Error("there was no answer in time");
+  });
+  // Once the attempt is over, this rejection is nobody's.
+  late.catch(() => {});
+  try {
+    return await Promise.race([attempt(of, over.signal), late]);
+  } finally {
+    over.abort();
+  }
+}
+
+/** A socket of its own for each question, so that a forger has to guess its port as well as its number (RFC 5452, 9). */
+function overUdp({ server, question, asked }: Exchange, signal: AbortSignal): Promise<DnsReply> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");
+    signal.addEventListener("abort", () => socket.close(), { once: true });
+    socket.on("error", reject);
+    socket.on("message", (bytes, { port }) => {
+      const reply = port === server.port ? readReply(bytes) : null;
+      // What is no answer to this question may be a forger's; the true one can still come.
+      if (reply !== null && answers(reply, asked)) resolve(reply);
+    });
+    socket.connect(server.port, server.host, () => socket.send(question));
+  });
+}
+
+function overTcp({ server, question, asked }: Exchange, signal: AbortSignal): Promise<DnsReply> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(server.port, server.host);
+    signal.addEventListener("abort", () => socket.destroy(), { once: true });
+    let received = Buffer.alloc(0);
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error("the server closed the connection")));
+    socket.on("connect", () => {
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(question.length);
+      socket.write(Buffer.concat([length, question]));
+    });
+    socket.on("data", (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
+      const reply = readReply(received.subarray(2, 2 + received.readUInt16BE(0)));
+      if (reply !== null && answers(reply, asked)) resolve(reply);
+      else reject(new Error("the answer makes no sense"));
+    });
+  });
+}
+
+function readReply(bytes: Buffer): DnsReply | null {
+  try {
+    return decodeReply(bytes);
+  } catch (error) {
+    if (error instanceof DnsFormatError) return null;
+    throw error;
+  }
+}
+
+function answers({ id, question }: DnsReply, asked: Exchange["asked"]): boolean {
+  return id === asked.id && question.name === asked.name && question.type === asked.type;
+}

@@ -1,0 +1,39 @@
+import type { DnsRecord, RegisteredDomain } from "../../../domain/domain.ts";
+
+export interface RelayRecords {
+  /** Bounces come back to the platform. */
+  readonly returnPath: DnsRecord;
+  /** The platform may send with envelope senders at the return path (RFC 7208: SPF looks at the envelope sender). */
+  readonly spf: DnsRecord;
+  readonly dkim: DnsRecord;
+  readonly dmarc: DnsRecord;
+}
+
+type Keys = Pick<RegisteredDomain, "domain" | "selector" | "publicKey" | "returnPathHost">;
+
+const MX_PRIORITY = 10;
+
+/**
+ * The records that a tenant publishes before the platform's relay sends its mail. `mailHost` takes bounces for the
+ * platform; the addresses that the platform sends from are listed in the SPF record at `spf.<mailHost>`.
+ *
+ * A value is one text, also where it is longer than the 255 bytes of a string in a zone file.
+ */
+export function relayRecords({ domain, selector, publicKey, returnPathHost }: Keys, mailHost: string): RelayRecords {
+  return {
+    returnPath: { type: "MX", name: returnPathHost, value: mailHost, priority: MX_PRIORITY },
+    spf: { type: "TXT", name: returnPathHost, value: `v=spf1 include:${spfHost(mailHost)} ~all` },
+    dkim: { type: "TXT", name: `${selector}._domainkey.${domain}`, value: `v=DKIM1; k=rsa; p=${publicKey}` },
+    dmarc: { type: "TXT", name: `_dmarc.${domain}`, value: "v=DMARC1; p=none" },
+  };
+}
+
+/** Where the platform's own SPF record is, which the tenants' include. */
+export function spfHost(mailHost: string): string {
+  return `spf.${mailHost}`;
+}
+
+/** Where bounces of a domain's mail go: a name of its own, so that the domain's own MX and SPF records stay as they are. */
+export function returnPathHostOf(domain: string): string {
+  return `bounce.${domain}`;
+}

@@ -1,0 +1,119 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { DnsAnswer, DnsResolver, MxRecord } from "../../../domain/dns.ts";
+import type { Random } from "../../../domain/random.ts";
+import { exchange, type NameServer } from "./dns-exchange.ts";
+import { type AnswerRecord, type DnsReply, encodeQuestion, RECORD_TYPES } from "./dns-message.ts";
+
+export interface StubResolverOptions {
+  /** `ip:port` or `[ip]:port`; they are tried in this order, the first three of them. */
+  readonly servers: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How long one server may take for one answer. Default 1500. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS_DEFAULT = 1_500;
+const SERVERS_MAX = 3;
+const ROUNDS = 2;
+/** No further server is tried after this. */
+const LOOKUP_MS_MAX = 6_000;
+/** A chain of aliases that is longer is a loop, or might as well be. */
+const ALIASES_MAX = 8;
+const NO_ERROR = 0;
+const NO_SUCH_NAME = 3;
+
+/**
+ * Asks recursive name servers, and remembers nothing: who has just corrected a record wants it looked at, not what it
+ * was. The runtime's own resolver is of no use here: Bun 1.4 gives the strings of one TXT record as several records
+ * (oven-sh/bun, issue 21370), so that a DKIM key looks like two, and it remembers answers.
+ */
+export class StubResolver implements DnsResolver {
+  private readonly servers: readonly NameServer[];
+
+  constructor(private readonly options: StubResolverOptions) {
+    this.servers = options.servers.slice(0, SERVERS_MAX).map(nameServer);
+  }
+
+  async txt(name: string): Promise<DnsAnswer<string>> {
+    const answer = await this.lookUp(name, "TXT");
+    return only(answer, (record) => (record.type === "TXT" ? record.text : null));
+  }
+
+  async mx(name: string): Promise<DnsAnswer<MxRecord>> {
+    const answer = await this.lookUp(name, "MX");
+    return only(answer, (record) =>
+      record.type === "MX" ? { exchange: record.exchange, priority: record.priority } : null,
+    );
+  }
+
+  /** Recursive servers follow aliases themselves; one that leaves off on the way is asked for the rest. */
+  private async lookUp(name: string, type: "TXT" | "MX"): Promise<DnsAnswer<AnswerRecord>> {
+    let wanted = name.toLowerCase();
+    for (let aliases = 0; aliases <= ALIASES_MAX; aliases += 1) {
+      const reply = await this.ask(wanted, type);
+      if (typeof reply === "string") return { kind: "unanswered", why: reply };
+      const end = endOfAliases(wanted, reply.answers);
+      const records = reply.answers.filter((record) => record.type === type && record.name === end);
+      if (records.length > 0) return { kind: "found", records };
+      if (end === wanted || reply.rcode === NO_SUCH_NAME) return { kind: "absent" };
+      wanted = end;
+    }
+    return { kind: "unanswered", why: `${name} is an alias of an alias of an alias, without an end` };
+  }
+
+  /** A server's word, or why there is none. */
+  private async ask(name: string, type: "TXT" | "MX"): Promise<DnsReply | string> {
+    const { clock, timeoutMs = TIMEOUT_MS_DEFAULT } = this.options;
+    const startedMs = clock.monotonicMs();
+    let why = "no name server is known";
+    for (const server of Array.from({ length: ROUNDS }, () => this.servers).flat()) {
+      if (clock.monotonicMs() - startedMs > LOOKUP_MS_MAX) break;
+      try {
+        const id = this.questionNumber();
+        const question = encodeQuestion(id, name, type);
+        const reply = await exchange({
+          server,
+          question,
+          asked: { id, name, type: RECORD_TYPES[type] },
+          timeoutMs,
+          clock,
+        });
+        if (reply.rcode === NO_ERROR || reply.rcode === NO_SUCH_NAME) return reply;
+        why = RCODES[reply.rcode] ?? `the name server answered with code ${reply.rcode}`;
+      } catch (error) {
+        why = error instanceof Error ? error.message : String(error);
+      }
+    }
+    return `${name} (${type}) could not be looked up: ${why}`;
+  }
+
+  private questionNumber(): number {
+    const [high = 0, low = 0] = this.options.random.fill(new Uint8Array(2));
+    return high * 256 + low;
+  }
+}
+
+const RCODES: Readonly<Record<number, string>> = {
+  2: "the name server failed (SERVFAIL)",
+  5: "the name server refused to answer",
+};
+
+/** The name that the aliases lead to, or `name` itself. */
+function endOfAliases(name: string, answers: readonly AnswerRecord[]): string {
+  const targets = new Map(answers.flatMap((record) => (record.type === "CNAME" ? [[record.name, record.target]] : [])));
+  let end = name;
+  for (let aliases = 0; aliases < ALIASES_MAX; aliases += 1) end = targets.get(end) ?? end;
+  return end;
+}
+
+function only<T>(answer: DnsAnswer<AnswerRecord>, pick: (record: AnswerRecord) => T | null): DnsAnswer<T> {
+  if (answer.kind !== "found") return answer;
+  const records = answer.records.map(pick).filter((record) => record !== null);
+  return { kind: "found", records };
+}
+
+function nameServer(address: string): NameServer {
+  const end = address.lastIndexOf(":");
+  return { host: address.slice(0, end).replace(/^\[(.*)\]$/, "$1"), port: Number(address.slice(end + 1)) };
+}

@@ -1,0 +1,153 @@
+import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+import { limits } from "../../domain/limits.ts";
+
+export type HtmlRule = "empty" | "too_large" | "image_only" | "script";
+
+/** One reason why inline HTML is not taken. `message` is shown to the tenant. */
+export interface Violation {
+  readonly rule: HtmlRule;
+  readonly message: string;
+}
+
+const MESSAGES: Readonly<Record<HtmlRule, string>> = {
+  empty: "the HTML is empty",
+  too_large: `the HTML is larger than ${limits.inlineHtmlBytesMax / 1024} KB`,
+  image_only: "the HTML has no text that a reader would see",
+  script: "the HTML contains a <script> element",
+};
+
+/**
+ * The rules that inline HTML breaks, in a fixed order; none: it may be sent. Takes time proportional to the length of
+ * the HTML, and of HTML that is too large looks only at as much as would have been allowed.
+ *
+ * @param bytes length of the HTML in UTF-8, where the caller knows it
+ */
+export function checkHtml(html: string, bytes: number = Buffer.byteLength(html)): Violation[] {
+  const rules: HtmlRule[] = [];
+  const tooLarge = bytes > limits.inlineHtmlBytesMax;
+  if (!tooLarge && PLAIN_START.test(html) && !MAY_BE_SCRIPT.test(html)) return [];
+  if (!VISIBLE.test(html)) rules.push("empty");
+  if (tooLarge) rules.push("too_large");
+  const seen = inspect(tooLarge ? html.slice(0, limits.inlineHtmlBytesMax) : html);
+  // Of a part it cannot be said that the whole has no text.
+  if (!seen.text && !tooLarge && !rules.includes("empty")) rules.push("image_only");
+  if (seen.script) rules.push("script");
+  return rules.map((rule) => ({ rule, message: MESSAGES[rule] }));
+}
+
+/**
+ * Most HTML settles both questions without being read through: it begins with text, perhaps inside of plain elements,
+ * and holds nothing that could be read as a script.
+ */
+const PLAIN_START =
+  /^\s*(?:<(?:body|center|div|em|h[1-6]|html|li|main|ol|p|span|strong|table|tbody|td|tr|ul|b|i)>\s*)*[a-z0-9]/i;
+const MAY_BE_SCRIPT = /script|<[^\s/><{]*\{\{/i;
+
+/** A character that leaves a mark: no white space, control or format character, filler or braille blank. */
+const VISIBLE = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+function inspect(html: string): { readonly text: boolean; readonly script: boolean } {
+  const inspector = new Inspector(html);
+  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, inspector);
+  tokenizer.write(html);
+  tokenizer.end();
+  return { text: inspector.text, script: inspector.script || hasDisguisedScript(html, inspector.ambiguous) };
+}
+
+/**
+ * Elements that make a reader tokenize what follows by other rules than those of plain HTML (foreign content, the
+ * insertion modes that drop start tags, scripting on or off), which the tokenizer here does not track.
+ */
+const AMBIGUOUS = new Set(["frameset", "math", "noscript", "plaintext", "select", "svg", "template"]);
+/** What the tokenizer here and the readers' may disagree about. */
+const CONTROL = /[\0-\x08\x0b\x0e-\x1f\x7f]/;
+/** A section here, a comment that ends with the next `>` in HTML proper. */
+const CDATA = /<!\[CDATA\[/i;
+const SCRIPT_TAG = /<(?:[a-z][\w.-]{0,63}:)?script[\s/>]/i;
+/** At the very end it is no element yet, but becomes one with whatever a mail server appends. */
+const OPEN_SCRIPT_TAG = /<script$/i;
+/** Where a placeholder is filled with nothing, what stood before and after it can become a quote, a tag or the end of one. */
+const PLACEHOLDER = /\{\{/;
+/** A placeholder where an element's name is: what fills it in could be `script`. */
+const PLACEHOLDER_TAG = /<[^\s/><{]*\{\{/;
+
+/**
+ * Whether there is a `<script>` that the tokenizer cannot be trusted to have seen. Where readers may disagree about what
+ * is an element, everything that looks like one counts, also inside comments and attributes.
+ */
+function hasDisguisedScript(html: string, ambiguous: boolean): boolean {
+  if (PLACEHOLDER_TAG.test(html) || OPEN_SCRIPT_TAG.test(html)) return true;
+  const mayDiffer = ambiguous || CONTROL.test(html) || CDATA.test(html) || PLACEHOLDER.test(html);
+  return mayDiffer && SCRIPT_TAG.test(html);
+}
+
+/** Elements whose content is not shown as text. `head` ends at the first element that belongs into the body. */
+const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
+const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
+
+const BLANK = /^[\t\n\f\r ]$/;
+const PLAIN_NAME = /^[a-z0-9:-]+$/;
+
+/** Where the tokenizer reports positions, they are positions in `html`: it is written in one piece. */
+class Inspector implements TokenizerCallbacks {
+  /** Whether a reader sees any text. */
+  text = false;
+  script = false;
+  ambiguous = false;
+  private inHead = false;
+  /** The element whose content is being left out. */
+  private unseen: string | null = null;
+
+  constructor(private readonly html: string) {}
+
+  ontext(start: number, end: number): void {
+    if (this.isSeen()) this.text = VISIBLE.test(this.html.slice(start, end));
+  }
+
+  ontextentity(codepoint: number): void {
+    if (this.isSeen()) this.text = VISIBLE.test(String.fromCodePoint(codepoint));
+  }
+
+  /** Whether text here would be seen and is still looked for. */
+  private isSeen(): boolean {
+    return !this.text && this.unseen === null && !this.inHead;
+  }
+
+  onopentagname(start: number, end: number): void {
+    const tag = this.html.slice(start, end).toLowerCase();
+    // In XHTML a prefix can stand for the namespace that makes it a script.
+    if (tag === "script" || tag.endsWith(":script")) this.script = true;
+    if (AMBIGUOUS.has(tag)) this.ambiguous = true;
+    if (this.unseen !== null) return;
+    if (tag === "head") this.inHead = true;
+    else if (!IN_HEAD.has(tag)) this.inHead = false;
+    if (tag !== "head" && UNSEEN.has(tag)) this.unseen = tag;
+  }
+
+  onclosetag(start: number, end: number): void {
+    const tag = this.html.slice(start, end).trim().toLowerCase();
+    if (!this.endsPlainly(tag, end)) this.ambiguous = true;
+    if (tag === "head") this.inHead = false;
+    if (tag === this.unseen) this.unseen = null;
+  }
+
+  /** An end tag can have attributes, and a `>` in their quotes does not end it; the tokenizer here takes it for the end. */
+  private endsPlainly(tag: string, at: number): boolean {
+    let next = at;
+    while (BLANK.test(this.html.charAt(next))) next += 1;
+    return PLAIN_NAME.test(tag) && this.html.charAt(next) === ">";
+  }
+
+  // What is neither text nor an element.
+  onattribdata(): void {}
+  onattribentity(): void {}
+  onattribend(): void {}
+  onattribname(): void {}
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onend(): void {}
+  onopentagend(): void {}
+  onprocessinginstruction(): void {}
+  onselfclosingtag(): void {}
+}

@@ -1,0 +1,111 @@
+import { hkdfSync, timingSafeEqual } from "node:crypto";
+import type { Link, LinkOf, LinkPurpose, LinkReader, LinkSigner } from "../../../domain/links.ts";
+import { LinkKey } from "./link-key.ts";
+
+const MASTER_KEY_BYTES = 32;
+const KEY_BYTES = 32;
+/** 128 bits of HMAC-SHA-256: nobody guesses one, and a link stays short. */
+const TAG_BYTES = 16;
+const JOB_BYTES = 16;
+const TOKEN_CHARS_MAX = 8_192;
+const TOKEN = /^[A-Za-z0-9_-]+$/;
+const PURPOSES: readonly LinkPurpose[] = ["open", "click", "unsubscribe"];
+
+/**
+ * The tokens in tracking and unsubscribe links: base64url of a tag and the link's hidden content.
+ *
+ * The tag is HMAC-SHA-256 over the content (RFC 2104), and the content is hidden by AES-256-CTR that begins at the tag:
+ * the construction of RFC 5297 with HMAC as its function. So a token cannot be made or altered without the key, and what
+ * it carries, a recipient's address above all, is not readable in the logs of those whom a link passes.
+ *
+ * The keys come out of a master key by HKDF-SHA-256 (RFC 5869), two for each purpose: a token of one purpose is none of
+ * another, and no other use of the master key shares a key with this one.
+ */
+export class LinkTokens implements LinkSigner, LinkReader {
+  private readonly keys: Readonly<Record<LinkPurpose, readonly LinkKey[]>>;
+
+  /**
+   * @param masterKeys 32 bytes each. The first one signs, any of them verifies.
+   * @throws TypeError when there is none or one has another length.
+   */
+  constructor(masterKeys: readonly Uint8Array[]) {
+    if (masterKeys.length === 0 || masterKeys.some((key) => key.length !== MASTER_KEY_BYTES)) {
+      throw new TypeError(`link tokens need master keys of ${MASTER_KEY_BYTES} bytes`);
+    }
+    const of = (purpose: LinkPurpose) => masterKeys.map((master) => deriveKey(master, purpose));
+    const [open, click, unsubscribe] = PURPOSES.map(of);
+    this.keys = { open: open ?? [], click: click ?? [], unsubscribe: unsubscribe ?? [] };
+  }
+
+  sign(link: Link): string {
+    const [key] = this.keys[link.purpose];
+    if (key === undefined) throw new Error("there is no key to sign links with");
+    const token = encode(link);
+    const tag = key.hmac(token.subarray(TAG_BYTES));
+    tag.copy(token, 0, 0, TAG_BYTES);
+    key.hide(token, TAG_BYTES, token.subarray(0, TAG_BYTES));
+    return token.toString("base64url");
+  }
+
+  read<P extends LinkPurpose>(purpose: P, token: string): LinkOf<P> | null {
+    if (token.length > TOKEN_CHARS_MAX || !TOKEN.test(token)) return null;
+    const bytes = Buffer.from(token, "base64url");
+    // The last character can have bits to spare: only the spelling that `sign` gives is a token.
+    if (bytes.length <= TAG_BYTES + JOB_BYTES || bytes.toString("base64url") !== token) return null;
+    const tag = bytes.subarray(0, TAG_BYTES);
+    for (const key of this.keys[purpose]) {
+      const content = Buffer.from(bytes.subarray(TAG_BYTES));
+      key.hide(content, 0, tag);
+      if (timingSafeEqual(tag, key.hmac(content).subarray(0, TAG_BYTES))) return decode(purpose, content);
+    }
+    return null;
+  }
+}
+
+function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
+  const bytes = new Uint8Array(hkdfSync("sha256", master, "", `waybill link v1 ${purpose}`, 2 * KEY_BYTES));
+  return new LinkKey(bytes.subarray(0, KEY_BYTES), bytes.subarray(KEY_BYTES));
+}
+
+/** Room for the tag, the job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
+function encode(link: Link): Buffer {
+  const rest = restOf(link);
+  const { tenantId } = link;
+  const tenantStart = TAG_BYTES + JOB_BYTES + 1;
+  const restStart = tenantStart + tenantId.length;
+  const bytes = Buffer.allocUnsafe(restStart + Buffer.byteLength(rest, "utf8"));
+  const jobBytes = bytes.write(link.jobId.replaceAll("-", ""), TAG_BYTES, "hex");
+  if (jobBytes !== JOB_BYTES) throw new TypeError("a link needs a job id");
+  bytes[tenantStart - 1] = tenantId.length;
+  bytes.write(tenantId, tenantStart, "latin1");
+  bytes.write(rest, restStart, "utf8");
+  return bytes;
+}
+
+function restOf(link: Link): string {
+  switch (link.purpose) {
+    case "open":
+      return "";
+    case "click":
+      return link.url;
+    case "unsubscribe":
+      return link.recipient;
+  }
+}
+
+/** What `encode` wrote: the tag says so. */
+function decode<P extends LinkPurpose>(purpose: P, content: Buffer): LinkOf<P> | null {
+  const hex = content.toString("hex", 0, JOB_BYTES);
+  const jobId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+  const tenantStart = JOB_BYTES + 1;
+  const tenantEnd = tenantStart + (content[JOB_BYTES] ?? 0);
+  if (tenantEnd > content.length) return null;
+  const tenantId = content.toString("latin1", tenantStart, tenantEnd);
+  const rest = content.toString("utf8", tenantEnd);
+  const links: { readonly [Q in LinkPurpose]: LinkOf<Q> } = {
+    open: { purpose: "open", tenantId, jobId },
+    click: { purpose: "click", tenantId, jobId, url: rest },
+    unsubscribe: { purpose: "unsubscribe", tenantId, jobId, recipient: rest },
+  };
+  return links[purpose];
+}

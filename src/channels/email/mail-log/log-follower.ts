@@ -1,0 +1,192 @@
+import { stat } from "node:fs/promises";
+import { type Clock, sleep } from "../../../domain/clock.ts";
+import { LogFile } from "./log-file.ts";
+import type { LogPlace } from "./log-place.ts";
+import { successionOf } from "./log-succession.ts";
+
+export interface LogFollowerOptions {
+  readonly path: string;
+  /** Where to go on; null: at the start of the file. */
+  readonly place: LogPlace | null;
+  readonly clock: Clock;
+  /** Takes the next lines, and the place behind them. Nothing more is read before it resolves. Must not reject. */
+  onLines(lines: readonly string[], place: LogPlace): Promise<void>;
+  onNote(note: FollowerNote): void;
+}
+
+/**
+ * `lost`: the file that was being read is gone, and lines with it. `truncated`: the log was emptied in its place.
+ * `rotated`: another file is read now. `unreadable`: the log is not there, or cannot be read, at the moment; it is tried
+ * again. `readable`: it is read, said at every look.
+ */
+export type FollowerNote =
+  | { readonly kind: "lost" }
+  | { readonly kind: "truncated" }
+  | { readonly kind: "rotated" }
+  | { readonly kind: "readable" }
+  | { readonly kind: "unreadable"; readonly error: string };
+
+/**
+ * Follows a log that is appended to, renamed and begun anew, or emptied in its place.
+ *
+ * Invariants:
+ * L1. Every line is given out in order. A renamed file is read to its end before its successor is begun, and not before
+ *     it has been quiet for a while, since its writer keeps writing to it until it is told.
+ * L2. A follower that starts at a place gives out what came behind it, also when the log was rotated in the meantime.
+ * L3. A log that is not there or cannot be read is waited for, a poll at a time.
+ */
+export class LogFollower {
+  private readonly stopping = new AbortController();
+  private following: Promise<void> | null = null;
+  private file: LogFile | null = null;
+  private place: LogPlace | null;
+  /** The file that was read to its end, and must not be opened again although the place is in it. */
+  private finishedInode: string | null = null;
+  /** Monotonic milliseconds. */
+  private quietSinceMs = 0;
+  private atEndMs: number;
+  /** When the log was last seen where it should be. */
+  private seenMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly options: LogFollowerOptions) {
+    this.place = options.place;
+    this.atEndMs = options.clock.monotonicMs();
+  }
+
+  start(): void {
+    this.following ??= this.follow();
+  }
+
+  /** Resolves when nothing is read any more and `onLines` has returned. Safe to repeat. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.following;
+  }
+
+  /** How far the reading is behind the writing. */
+  async lag(): Promise<{ readonly bytes: number; readonly seconds: number }> {
+    const { clock, path } = this.options;
+    const size = await stat(path).then(
+      (found) => found.size,
+      () => 0,
+    );
+    const isInLog = this.file !== null && this.finishedInode === null;
+    const bytes = isInLog ? Math.max(0, size - (this.place?.offset ?? 0)) : size;
+    return { bytes, seconds: bytes === 0 ? 0 : (clock.monotonicMs() - this.atEndMs) / 1000 };
+  }
+
+  private async follow(): Promise<void> {
+    const { clock, onNote } = this.options;
+    while (!this.stopping.signal.aborted) {
+      try {
+        if (await this.step()) continue;
+      } catch (error) {
+        // What was read and not given out is read again: the place is behind the last line that was.
+        await this.close();
+        onNote({ kind: "unreadable", error: String(error) });
+      }
+      await sleep(clock, POLL_MS, this.stopping.signal);
+    }
+    await this.close();
+  }
+
+  /** Answers whether there may be more to do at once. */
+  private async step(): Promise<boolean> {
+    const { file } = this;
+    if (file === null) return this.openNext();
+    // Looked at before reading, or a log that was emptied and has grown again would be read from its middle.
+    if (await file.isTruncated()) {
+      this.options.onNote({ kind: "truncated" });
+      await this.close();
+      return true;
+    }
+    const read = await file.read();
+    if (read === null) return this.leaveWhenReplaced(file);
+    this.quietSinceMs = this.options.clock.monotonicMs();
+    await this.give(read);
+    return true;
+  }
+
+  private async give({ lines, place }: { readonly lines: readonly string[]; readonly place: LogPlace }): Promise<void> {
+    this.place = place;
+    if (lines.length > 0) await this.options.onLines(lines, place);
+  }
+
+  private async openNext(): Promise<boolean> {
+    const { path, onNote } = this.options;
+    const { files, isBroken } = await successionOf(path, this.place);
+    const [first, second] = files;
+    const isFinished = this.finishedInode !== null && first?.inode === this.finishedInode && second !== undefined;
+    const next = isFinished ? second : first;
+    if (next === undefined || next.inode === null) {
+      this.noteMissing();
+      return false;
+    }
+    const file = await LogFile.open(next.path, next.offset);
+    if (file.inode !== next.inode) {
+      // Rotated between the look and the opening.
+      await file.close();
+      return false;
+    }
+    if (isBroken && this.finishedInode === null) onNote({ kind: "lost" });
+    if (this.place !== null && file.inode !== this.place.inode) onNote({ kind: "rotated" });
+    this.finishedInode = null;
+    this.file = file;
+    this.place = file.place;
+    this.quietSinceMs = this.options.clock.monotonicMs();
+    this.noteSeen();
+    return true;
+  }
+
+  /** While a log is being rotated there is none for a moment. */
+  private noteMissing(): void {
+    const { clock, path, onNote } = this.options;
+    if (clock.monotonicMs() - this.seenMs < MISSING_MS) return;
+    onNote({ kind: "unreadable", error: `there is no file ${path}` });
+  }
+
+  private noteSeen(): void {
+    this.seenMs = this.options.clock.monotonicMs();
+    this.options.onNote({ kind: "readable" });
+  }
+
+  /** At the end of the file: leaves it for good when the log is another file by now. */
+  private async leaveWhenReplaced(file: LogFile): Promise<boolean> {
+    const { path, clock } = this.options;
+    const inode = await inodeOf(path);
+    if (inode === file.inode) {
+      this.atEndMs = clock.monotonicMs();
+      this.noteSeen();
+      return false;
+    }
+    if (inode === null) this.noteMissing();
+    if (inode === null || clock.monotonicMs() - this.quietSinceMs < QUIET_MS) return false;
+    const rest = file.takeRest();
+    if (rest !== null) await this.give(rest);
+    this.finishedInode = file.inode;
+    await this.close();
+    return true;
+  }
+
+  private async close(): Promise<void> {
+    const { file } = this;
+    this.file = null;
+    await file?.close();
+  }
+}
+
+/** A line is seen this long after it was written, at most. */
+const POLL_MS = 200;
+/** How long there may be no log before that is said. */
+const MISSING_MS = 5_000;
+/** How long a renamed file must be without a new line before it is left: its writer is told of the rotation by then. */
+const QUIET_MS = 1_500;
+
+async function inodeOf(path: string): Promise<string | null> {
+  try {
+    return (await stat(path, { bigint: true })).ino.toString();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,261 @@
+import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
+import { failureReport, printable } from "../../../domain/failure-report.ts";
+import { type Health, HealthWatch } from "../../../domain/health.ts";
+import type { DeliveryReport } from "../../../domain/report.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import { type FollowerNote, LogFollower } from "./log-follower.ts";
+import type { LogPlace } from "./log-place.ts";
+import { PlaceStore } from "./place-store.ts";
+import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts";
+import { QueueBook, type QueueChanges, type QueuedMail } from "./queue-book.ts";
+
+export interface MailLogOptions {
+  /** The log of Postfix. */
+  readonly path: string;
+  /** Folder in which the place is kept. */
+  readonly home: string;
+  /** Resolves when the report needs no repeating. */
+  onReport(report: DeliveryReport): Promise<void>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Reads the MTA's log and reports what became of the jobs' messages.
+ *
+ * Invariants:
+ * M1. No place is stored that is beyond a line whose report was not taken. After a crash lines are read again,
+ *     and whoever takes the reports knows doubles.
+ * M2. Which queue id is whose message is stored together with the place, so that a line finds its message however long
+ *     ago that was named.
+ * M3. At most `REPORTS_MAX` reports and `PIECES_MAX` pieces of the log are under way: when reports are not taken, the
+ *     log waits, and it is a file.
+ */
+export class MailLog {
+  private readonly stopping = new AbortController();
+  private running: { readonly store: PlaceStore; readonly book: QueueBook; readonly follower: LogFollower } | null =
+    null;
+  private stopped: Promise<void> | null = null;
+  private gauging: Timer | null = null;
+  private readonly watch: HealthWatch;
+
+  /** The pieces of the log whose reports are not all taken yet, oldest first. */
+  private readonly pieces: { readonly place: LogPlace; readonly changes: QueueChanges; isTaken: boolean }[] = [];
+  private reportsUnderWay = 0;
+  private onProgress = Promise.withResolvers<void>();
+  /** Changes that could not be stored yet. */
+  private unsaved: QueueChanges = new Map();
+
+  constructor(private readonly options: MailLogOptions) {
+    const { clock, telemetry, path } = options;
+    const messages = {
+      down: `the mail log ${path} cannot be read: what becomes of mail is not known meanwhile`,
+      up: `the mail log ${path} is read again`,
+    };
+    this.watch = new HealthWatch({ clock, telemetry, gauge: "mail_log_up", messages });
+  }
+
+  /** Whether the log can be read. */
+  health(): Health {
+    return this.watch.health;
+  }
+
+  /** Begins where it left off. Throws where the place cannot be kept. */
+  start(): void {
+    if (this.running !== null || this.stopping.signal.aborted) return;
+    const { home, path, clock } = this.options;
+    const store = PlaceStore.open(home, path);
+    const book = new QueueBook(store.queued());
+    const follower = new LogFollower({
+      path,
+      place: store.place(),
+      clock,
+      onLines: (lines, place) => this.take(lines, place),
+      onNote: (note) => this.note(note),
+    });
+    this.running = { store, book, follower };
+    follower.start();
+    this.gaugeLag(follower);
+  }
+
+  /** Reads no further. What has not been taken by now is read again after the next start. Safe to repeat. */
+  stop(): Promise<void> {
+    this.stopped ??= this.shutDown();
+    return this.stopped;
+  }
+
+  private async shutDown(): Promise<void> {
+    this.stopping.abort();
+    this.gauging?.cancel();
+    this.progress();
+    await this.running?.follower.stop();
+    this.running?.store.close();
+  }
+
+  /** Never rejects. Resolves when the next lines may come. */
+  private async take(lines: readonly string[], place: LogPlace): Promise<void> {
+    if (this.running === null) return;
+    const { book } = this.running;
+    this.options.telemetry.count("mail_log_lines", {}, lines.length);
+    const reports: DeliveryReport[] = [];
+    for (const text of lines) {
+      const line = parsePostfixLogLine(text);
+      const report = line === null ? null : this.interpret(line, book);
+      if (report !== null) reports.push(report);
+    }
+    const piece = { place, changes: book.takeChanges(), isTaken: false };
+    this.pieces.push(piece);
+    this.reportsUnderWay += reports.length;
+    void this.report(reports).then(() => {
+      piece.isTaken = true;
+      this.save();
+    });
+    while (this.reportsUnderWay > REPORTS_MAX || this.pieces.length > PIECES_MAX) {
+      if (this.stopping.signal.aborted) return;
+      await this.onProgress.promise;
+    }
+  }
+
+  /** Resolves when all are taken, or never when this is stopped before. */
+  private async report(reports: readonly DeliveryReport[]): Promise<void> {
+    await Promise.all(
+      reports.map(async (report) => {
+        await this.reportUntilTaken(report);
+        this.reportsUnderWay -= 1;
+        this.progress();
+      }),
+    );
+  }
+
+  private async reportUntilTaken(report: DeliveryReport): Promise<void> {
+    const { onReport, clock, telemetry } = this.options;
+    while (true) {
+      try {
+        return await onReport(report);
+      } catch (error) {
+        telemetry.log("error", "a report of the mail log was not taken and is repeated", { error: String(error) });
+      }
+      await sleep(clock, REPEAT_MS, this.stopping.signal);
+    }
+  }
+
+  /** Stores the place behind the pieces that are taken, as far as no earlier one is missing. */
+  private save(): void {
+    // Once this is stopped, whoever takes the reports may resolve without having taken them.
+    if (this.running === null || this.stopping.signal.aborted) return;
+    const changes = new Map(this.unsaved);
+    let place: LogPlace | null = null;
+    while (this.pieces[0]?.isTaken === true) {
+      const piece = this.pieces.shift();
+      for (const [key, mail] of piece?.changes ?? []) changes.set(key, mail);
+      place = piece?.place ?? place;
+    }
+    if (place === null) return;
+    try {
+      this.running.store.save(place, changes);
+      this.unsaved = new Map();
+    } catch (error) {
+      // The disk may be full: the next piece's place stands for this one too.
+      this.unsaved = changes;
+      this.options.telemetry.log("error", "the place in the mail log was not stored", { error: String(error) });
+    }
+    this.progress();
+  }
+
+  private progress(): void {
+    this.onProgress.resolve();
+    this.onProgress = Promise.withResolvers<void>();
+  }
+
+  private interpret(line: PostfixLogLine, book: QueueBook): DeliveryReport | null {
+    const nowMs = this.options.clock.nowMs();
+    switch (line.kind) {
+      case "named":
+        book.name(line, line.messageId, nowMs);
+        return null;
+      case "removed":
+        book.remove(line);
+        return null;
+      case "unreadable":
+        this.options.telemetry.count("mail_log_lines_unreadable");
+        return null;
+      case "handed_over":
+      case "notified":
+        return null;
+      default:
+        return this.outcome(line, book, nowMs);
+    }
+  }
+
+  private outcome(line: OutcomeLine, book: QueueBook, nowMs: number): DeliveryReport | null {
+    const mail = book.find(line);
+    this.options.telemetry.count("mail_log_outcomes", { message: ownerOf(mail) });
+    if (mail === null || mail.job === null) return null;
+    if (line.kind === "deferred") {
+      book.defer(line, printable(line.text), nowMs);
+      return null;
+    }
+    // A filter on this machine took it and has put it back already.
+    const requeuedAs = line.kind === "delivered" ? REQUEUED.exec(line.said)?.[1] : undefined;
+    if (requeuedAs !== undefined && book.holds(requeuedAs, mail.job)) return null;
+    return { ...mail.job, ...verdictOf(line, mail) };
+  }
+
+  private note(note: FollowerNote): void {
+    const { telemetry, path } = this.options;
+    if (note.kind === "readable") return this.watch.succeeded();
+    telemetry.count("mail_log_notes", { note: note.kind });
+    // Tried several times a second, and said once.
+    if (note.kind === "unreadable") return this.watch.failed(note.error);
+    telemetry.log(note.kind === "lost" ? "error" : "info", NOTES[note.kind], { path });
+  }
+
+  private gaugeLag(follower: LogFollower): void {
+    const { clock, telemetry } = this.options;
+    this.gauging = clock.setTimer(GAUGE_MS, () => {
+      void follower.lag().then(({ bytes, seconds }) => {
+        telemetry.gauge("mail_log_lag_bytes", bytes);
+        telemetry.gauge("mail_log_lag_seconds", seconds);
+        if (!this.stopping.signal.aborted) this.gaugeLag(follower);
+      });
+    });
+  }
+}
+
+type OutcomeLine = Extract<PostfixLogLine, { kind: "delivered" | "bounced" | "deferred" | "expired" }>;
+
+const REPORTS_MAX = 1_000;
+const PIECES_MAX = 64;
+const REPEAT_MS = 1_000;
+const GAUGE_MS = 1_000;
+
+/** What Postfix answers when it has taken a message. */
+const REQUEUED = /\bqueued as (\w{6,32})\b/;
+
+const NOTES = {
+  lost: "the mail log was rotated out of sight: what it said in the meantime is lost",
+  truncated: "the mail log was emptied",
+  rotated: "the mail log was rotated",
+} as const;
+
+function ownerOf(mail: QueuedMail | null): "ours" | "foreign" | "unmatched" {
+  if (mail === null) return "unmatched";
+  return mail.job === null ? "foreign" : "ours";
+}
+
+function verdictOf(
+  line: Exclude<OutcomeLine, { kind: "deferred" }>,
+  { deferral }: QueuedMail,
+): Pick<DeliveryReport, "type" | "result" | "suppressRecipient"> {
+  switch (line.kind) {
+    case "delivered":
+      return { type: "delivered", result: {}, suppressRecipient: null };
+    case "bounced":
+      return failureReport(line);
+    case "expired": {
+      const reason = deferral === null ? "" : `: ${deferral}`;
+      const error = `it could not be delivered for as long as the mail server keeps trying${reason}`;
+      return { type: "failed", result: { error }, suppressRecipient: null };
+    }
+  }
+}

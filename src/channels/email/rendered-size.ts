@@ -1,0 +1,32 @@
+import type { EmailPayload } from "../../domain/email.ts";
+import { limits } from "../../domain/limits.ts";
+import { RenderTooLargeError, Template } from "../../domain/template.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+
+/**
+ * Whether the message would be larger than may be sent once its placeholders are filled: it would be accepted, and fail.
+ * Nearly always a look at the lengths is enough; only where it is not the HTML is rendered, as far as the bound.
+ *
+ * @param payloadChars length of the payload's JSON text
+ */
+export function wouldBeTooLarge(payload: EmailPayload, payloadChars: number, tenant: Tenant): boolean {
+  const html = payload.html ?? tenant.emailTemplates.get(payload.template ?? "")?.html;
+  if (html === undefined) return false;
+  const charsMax = limits.inlineHtmlBytesMax;
+  // A value is part of the payload's text, and no character becomes more than six.
+  if (html.length + placeholdersIn(html) * 6 * payloadChars <= charsMax) return false;
+  try {
+    Template.parse(html).render(payload.data ?? {}, "html", charsMax);
+    return false;
+  } catch (error) {
+    if (error instanceof RenderTooLargeError) return true;
+    throw error;
+  }
+}
+
+/** At most so many. */
+function placeholdersIn(html: string): number {
+  let count = 0;
+  for (let at = html.indexOf("{{"); at !== -1; at = html.indexOf("{{", at + 2)) count += 1;
+  return count;
+}

@@ -1,0 +1,72 @@
+import { type Clock, sleep } from "../../../domain/clock.ts";
+import { normaliseAddress } from "../../../domain/email.ts";
+import { UnavailableError } from "../../../domain/errors.ts";
+import { failureReport } from "../../../domain/failure-report.ts";
+import { limits } from "../../../domain/limits.ts";
+import type { LinkReader } from "../../../domain/links.ts";
+import type { DeliveryReport } from "../../../domain/report.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import { parseMessageId } from "../message-id.ts";
+import { type MailReport, parseMailReport } from "./mail-report.ts";
+
+export interface MailReportsPorts {
+  /** Records the report, and repeats it until it is recorded. */
+  readonly reports: { take(report: DeliveryReport): Promise<void> };
+  /** Reads the unsubscribe link of the message that came back. */
+  readonly links: LinkReader;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Takes mail that came back, late bounces and complaints, which anybody can have written.
+ *
+ * B1. A report counts for the job that the returned message names, by its signed unsubscribe link or by its Message-ID,
+ *     which only its recipient knows. B2. Nobody is suppressed but the address that the link was signed for: who holds a
+ *     message of a tenant can end the mail to himself and to nobody else. B3. What was answered is recorded.
+ */
+export class MailReports {
+  constructor(private readonly ports: MailReportsPorts) {}
+
+  /**
+   * How many reports about jobs the message held. Rejects with `UnavailableError` when they could not be recorded in
+   * time; the message is safe to repeat.
+   */
+  async take(source: Uint8Array): Promise<number> {
+    const { reports, clock, telemetry } = this.ports;
+    const found = parseMailReport(source)
+      .map((report) => this.reportOf(report))
+      .filter((report) => report !== null);
+    telemetry.count("mail_reports", { result: found.length > 0 ? "taken" : "nothing" });
+    const done = new AbortController();
+    const late = sleep(clock, limits.drainMs, done.signal).then(() => "late" as const);
+    const taken = Promise.all(found.map((report) => reports.take(report))).then(() => "taken" as const);
+    const result = await Promise.race([taken, late]);
+    done.abort();
+    if (result === "late") throw new UnavailableError("the reports could not be recorded in time");
+    return found.length;
+  }
+
+  private reportOf({ finding, returned }: MailReport): DeliveryReport | null {
+    const link = this.linkOf(returned.listUnsubscribe);
+    const job = link ?? parseMessageId(returned.messageId ?? "");
+    if (job === null) return null;
+    const { tenantId, jobId } = job;
+    const recipient = link?.recipient ?? null;
+    if (finding.kind === "complaint") {
+      return { tenantId, jobId, type: "complained", result: {}, suppressRecipient: recipient };
+    }
+    const verdict = failureReport({ ...finding, recipient });
+    // A bounce always suppresses: where it is about an address that was forwarded to, or the link was not returned, it is
+    // no more than a failure.
+    const isOurs = recipient !== null && finding.recipients.some((each) => normaliseAddress(each) === recipient);
+    if (verdict.type !== "bounced" || isOurs) return { tenantId, jobId, ...verdict };
+    const error = verdict.result["diagnostic"] ?? "";
+    return { tenantId, jobId, type: "failed", result: { error }, suppressRecipient: null };
+  }
+
+  private linkOf(listUnsubscribe: string | null) {
+    const token = /\/u\/([A-Za-z0-9_-]{1,8192})>/.exec(listUnsubscribe ?? "")?.[1];
+    return token === undefined ? null : this.ports.links.read("unsubscribe", token);
+  }
+}

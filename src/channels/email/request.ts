@@ -1,0 +1,130 @@
+import { parseAddress } from "../../domain/address.ts";
+import { type EmailPayload, normaliseAddress } from "../../domain/email.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import { presentMembers, unknownMember } from "../../http/body-members.ts";
+import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { checkHtml } from "./html-rules.ts";
+import { ownSenderOf } from "./own-sender.ts";
+
+/**
+ * From the parsed body of `POST /v1/send/email` to a job, or to the first reason against it. The order of the rules is
+ * part of the contract: what is malformed (400), then what is not permitted (403), then unsound content (422).
+ */
+export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
+  if (!isJsonObject(given)) return refuse("the body must be a JSON object");
+  const body = presentMembers(given);
+  const to = readAddress(body["to_address"]);
+  const refusal =
+    unknownMember(body, MEMBERS) ??
+    wrongType(body) ??
+    badAddress(body["to_address"], to) ??
+    badHeaderText(body, "to_name") ??
+    badHeaderText(body, "subject") ??
+    noContent(body) ??
+    unknownTemplate(tenant, body) ??
+    rawHtmlNotPermitted(tenant, body) ??
+    unsoundHtml(body) ??
+    unverifiedDomain(tenant);
+  return refusal === null ? toJob(tenant, body, to) : { ok: false, refusal };
+}
+
+const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"] as const;
+const MEMBERS = [...STRING_FIELDS, "data"];
+/** C0, DEL and C1: none of them belongs into a header, and CR and LF would end it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const QUOTED_CHARS_MAX = 100;
+
+function wrongType(body: JsonObject): Refusal | null {
+  for (const field of STRING_FIELDS) {
+    const value = body[field];
+    if (value !== undefined && typeof value !== "string") return malformed(`${field} must be a string`);
+  }
+  const data = body["data"];
+  return data === undefined || isJsonObject(data) ? null : malformed("data must be an object");
+}
+
+function readAddress(address: Json | undefined): string | null {
+  return typeof address === "string" ? parseAddress(address) : null;
+}
+
+function badAddress(address: Json | undefined, read: string | null): Refusal | null {
+  if (read !== null) return null;
+  if (typeof address !== "string" || address === "") return malformed("to_address is required");
+  if (CONTROL.test(address)) return malformed("to_address must not contain control characters");
+  return malformed(
+    `to_address must be one e-mail address in ASCII of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,
+  );
+}
+
+function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal | null {
+  const text = body[field];
+  if (typeof text !== "string") return null;
+  if (CONTROL.test(text)) return malformed(`${field} must not contain control characters`);
+  if (text.length <= limits.subjectCharsMax) return null;
+  return malformed(`${field} must not be longer than ${limits.subjectCharsMax} characters`);
+}
+
+function noContent(body: JsonObject): Refusal | null {
+  if (body["html"] !== undefined || (body["template_id"] ?? "") !== "") return null;
+  return malformed("template_id or html is required");
+}
+
+/** HTML takes precedence, and a template beside it may give the subject. */
+function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
+  const template = body["template_id"];
+  if (typeof template !== "string" || template === "" || tenant.emailTemplates.has(template)) return null;
+  return malformed(`there is no e-mail template with the template_id "${template.slice(0, QUOTED_CHARS_MAX)}"`);
+}
+
+function rawHtmlNotPermitted(tenant: Tenant, body: JsonObject): Refusal | null {
+  if (body["html"] === undefined || tenant.permissions.has("allow_raw_html")) return null;
+  return { status: 403, message: "inline HTML needs the permission allow_raw_html: use a template_id, or ask for it" };
+}
+
+function unsoundHtml(body: JsonObject): Refusal | null {
+  const html = body["html"];
+  if (typeof html !== "string") return null;
+  const violations = checkHtml(html);
+  if (violations.length === 0) return null;
+  return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
+}
+
+/** Sending from a domain of one's own is for verified domains; what is not registered is not verified either. */
+function unverifiedDomain(tenant: Tenant): Refusal | null {
+  const own = ownSenderOf(tenant);
+  if (own.kind !== "unverified") return null;
+  const how = "have its DNS records published and verify it with POST /v1/domains/{domain}/verify";
+  return { status: 422, message: `the sender's domain ${own.domain} is not verified: ${how}` };
+}
+
+/** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
+function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance {
+  const { to_name, subject, template_id, html, data } = body;
+  const template = typeof template_id === "string" && typeof html !== "string" ? template_id : undefined;
+  const beside = typeof template_id === "string" && template === undefined ? template_id : "";
+  if (to === null) return refuse("to_address is required");
+  // What is undefined is left out of the text.
+  const payload: WireForm<EmailPayload> = {
+    to,
+    toName: typeof to_name === "string" && to_name !== "" ? to_name : undefined,
+    subject: typeof subject === "string" ? subject : tenant.emailTemplates.get(beside)?.subject,
+    html: typeof html === "string" ? html : undefined,
+    template,
+    data: isJsonObject(data) ? data : undefined,
+  };
+  const job = { recipient: normaliseAddress(to), payload: JSON.stringify(payload) };
+  return { ok: true, job: template === undefined ? { ...job, needsScreening: true } : { ...job, template } };
+}
+
+type WireForm<T> = { readonly [K in keyof T]: T[K] | undefined };
+
+function malformed(message: string): Refusal {
+  return { status: 400, message };
+}
+
+function refuse(message: string): Acceptance {
+  return { ok: false, refusal: malformed(message) };
+}

@@ -1,0 +1,15 @@
+import type { EmailTemplate } from "../../domain/email.ts";
+import type { JsonObject } from "../../domain/json.ts";
+
+/** An e-mail template as its column holds it. */
+export function emailTemplateBody({ subject, html, text }: EmailTemplate): JsonObject {
+  return { subject, html, text };
+}
+
+/** The template that `emailTemplateBody` wrote. */
+export function parseEmailTemplate(body: JsonObject): EmailTemplate {
+  const [subject, html, text] = [body["subject"], body["html"], body["text"]];
+  if (typeof subject !== "string" || typeof html !== "string")
+    throw new Error("a stored e-mail template is incomplete");
+  return { subject, html, text: typeof text === "string" ? text : null };
+}

@@ -1,0 +1,42 @@
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
+import type { SecretPlace } from "../../storage/vault.ts";
+
+/** Where a tenant's credentials for Apple's passes are kept. */
+export function applePlace(tenantId: string): SecretPlace {
+  return { tenantId, kind: "apple", field: "credentials" };
+}
+
+/** Where a tenant's credentials for Google's passes are kept. */
+export function googlePlace(tenantId: string): SecretPlace {
+  return { tenantId, kind: "google", field: "credentials" };
+}
+
+/** The signer of the text that `JSON.stringify` made of it. */
+export function parseAppleSigner(text: string): AppleSigner {
+  const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = membersOf(text);
+  return {
+    certificatePem: textOf(certificatePem),
+    privateKeyPem: textOf(privateKeyPem),
+    passphrase: typeof passphrase === "string" ? passphrase : null,
+    wwdrPem: typeof wwdrPem === "string" ? wwdrPem : null,
+    passTypeId: textOf(passTypeId),
+    teamId: textOf(teamId),
+  };
+}
+
+/** The issuer of the text that `JSON.stringify` made of it. */
+export function parseGoogleIssuer(text: string): GoogleIssuer {
+  const { issuerId, clientEmail, privateKeyPem } = membersOf(text);
+  return { issuerId: textOf(issuerId), clientEmail: textOf(clientEmail), privateKeyPem: textOf(privateKeyPem) };
+}
+
+function membersOf(text: string): JsonObject {
+  const value: unknown = JSON.parse(text);
+  return isJsonObject(value) ? value : {};
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== "string") throw new Error("stored wallet credentials are incomplete");
+  return value;
+}

@@ -1,0 +1,64 @@
+import type { Clock } from "../../../domain/clock.ts";
+import { limits } from "../../../domain/limits.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+
+/** What a device complained of. */
+export interface DeviceComplaint {
+  /** ISO 8601 UTC. */
+  readonly logged_at: string;
+  readonly message: string;
+}
+
+export interface DeviceLogPorts {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** How many of the latest complaints can be read again. */
+  readonly keptMax: number;
+}
+
+/**
+ * What devices say about this service (Apple's "Logging Errors"). Apple's devices send no token here, so any stranger can
+ * write: lines are few, short and without control characters, and what is more is counted and not written down. A
+ * stranger who sends all the time writes some 40 MB a day into the operator's log.
+ */
+export class DeviceLog {
+  /** Oldest first. */
+  private readonly kept: DeviceComplaint[] = [];
+  private minute = -1;
+  private linesInMinute = 0;
+
+  constructor(private readonly ports: DeviceLogPorts) {}
+
+  take(lines: readonly string[]): void {
+    const { telemetry } = this.ports;
+    const written = Math.min(lines.length, limits.deviceLogLinesMax, this.room());
+    this.linesInMinute += written;
+    for (const line of lines.slice(0, written)) this.write(readable(line.slice(0, limits.deviceLogLineCharsMax)));
+    telemetry.count("device_log_lines", { result: "kept" }, written);
+    telemetry.count("device_log_lines", { result: "dropped" }, lines.length - written);
+  }
+
+  /** Newest first. */
+  latest(limit: number): readonly DeviceComplaint[] {
+    return this.kept.slice(-limit).reverse();
+  }
+
+  private room(): number {
+    const minute = Math.floor(this.ports.clock.monotonicMs() / 60_000);
+    if (minute !== this.minute) this.linesInMinute = 0;
+    this.minute = minute;
+    return limits.deviceLogLinesPerMinute - this.linesInMinute;
+  }
+
+  private write(message: string): void {
+    const { clock, telemetry, keptMax } = this.ports;
+    telemetry.log("warn", "a device complained", { message });
+    this.kept.push({ logged_at: new Date(clock.nowMs()).toISOString(), message });
+    if (this.kept.length > keptMax) this.kept.shift();
+  }
+}
+
+/** Without what a terminal would act upon, or a reader could take for another line. */
+function readable(line: string): string {
+  return line.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ");
+}

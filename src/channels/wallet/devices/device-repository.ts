@@ -1,0 +1,174 @@
+import { and, asc, eq, gt, inArray, isNull, notExists, or, sql } from "drizzle-orm";
+import type { Clock } from "../../../domain/clock.ts";
+import { ApiError } from "../../../domain/errors.ts";
+import { limits } from "../../../domain/limits.ts";
+import type { PassDevices, PushTarget, Registration } from "../../../domain/passes.ts";
+import type { AnyDb, Database } from "../../../storage/database.ts";
+import { passDevices, passes, passRegistrations } from "../../../storage/tables.ts";
+
+/**
+ * Devices and the passes that they have.
+ *
+ * Invariants:
+ * D1. Who has a registration has a device row of its pass type. Every change locks the device's row first, then its
+ *     registrations, so that of changes at the same time one waits for the other and sees what it did.
+ * D2. A device has one push token a pass type and tenant: the last that it told us with a pass of that tenant's. Who
+ *     shows the token of one tenant's pass, and that tenant itself, can say where the device is for that tenant alone, also
+ *     where tenants share a pass type.
+ * D3. What changed is read in one statement, so a tag is answered together with all that lies before it.
+ */
+export class DeviceRepository implements PassDevices {
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  register({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<"created" | "known"> {
+    return this.database.write(async (transaction) => {
+      await transaction
+        .insert(passDevices)
+        .values({ deviceId, passTypeId, pushToken })
+        .onConflictDoUpdate({ target: [passDevices.deviceId, passDevices.passTypeId], set: { pushToken } });
+      const created = await transaction
+        .insert(passRegistrations)
+        .values({ deviceId, passId, pushToken, createdAt: new Date(this.clock.nowMs()) })
+        .onConflictDoNothing()
+        .returning({ passId: passRegistrations.passId });
+      const [pass] = await transaction.select({ tenantId: passes.tenantId }).from(passes).where(eq(passes.id, passId));
+      if (pass !== undefined) {
+        const ofTenant = and(eq(passes.passTypeId, passTypeId), eq(passes.tenantId, pass.tenantId));
+        const its = transaction.select({ id: passes.id }).from(passes).where(ofTenant);
+        await transaction
+          .update(passRegistrations)
+          .set({ pushToken })
+          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, its)));
+      }
+      if (created.length === 0) return "known";
+      await requireRoom(transaction, passId);
+      return "created";
+    });
+  }
+
+  unregister(deviceId: string, passId: string): Promise<boolean> {
+    return this.database.write(async (transaction) => {
+      const [pass] = await transaction
+        .select({ passTypeId: passes.passTypeId })
+        .from(passes)
+        .where(eq(passes.id, passId));
+      if (pass === undefined || pass.passTypeId === null) return false;
+      const device = and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, pass.passTypeId));
+      const locked = await transaction.select().from(passDevices).where(device).for("update");
+      // Without the device's row there is no registration either, and nothing that would keep another's change away.
+      if (locked.length === 0) return false;
+      const deleted = await transaction
+        .delete(passRegistrations)
+        .where(and(eq(passRegistrations.deviceId, deviceId), eq(passRegistrations.passId, passId)))
+        .returning({ passId: passRegistrations.passId });
+      await transaction
+        .delete(passDevices)
+        .where(and(device, notExists(registrationsOf(transaction, deviceId, pass.passTypeId))));
+      return deleted.length > 0;
+    });
+  }
+
+  targets(passId: string): Promise<readonly PushTarget[]> {
+    return this.database.read((db) =>
+      db
+        .select({ deviceId: passDevices.deviceId, pushToken: TOKEN })
+        .from(passRegistrations)
+        .innerJoin(passes, eq(passes.id, passRegistrations.passId))
+        .innerJoin(
+          passDevices,
+          and(eq(passDevices.deviceId, passRegistrations.deviceId), eq(passDevices.passTypeId, passes.passTypeId)),
+        )
+        .where(eq(passRegistrations.passId, passId))
+        .orderBy(asc(passDevices.deviceId)),
+    );
+  }
+
+  count(passId: string): Promise<number> {
+    return this.database.read((db) => db.$count(passRegistrations, eq(passRegistrations.passId, passId)));
+  }
+
+  updatedSince(
+    deviceId: string,
+    passTypeId: string,
+    since: number,
+  ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null> {
+    return this.database.read(async (db) => {
+      const changed = await db
+        .select({ serial: passes.serial, tag: passes.updateTag })
+        .from(passRegistrations)
+        .innerJoin(passes, eq(passes.id, passRegistrations.passId))
+        .where(
+          and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId), gt(passes.updateTag, since)),
+        )
+        // The oldest first: what is beyond the bound is listed when the device asks with the tag that it got.
+        .orderBy(asc(passes.updateTag))
+        .limit(limits.updatedSerialsMax);
+      const last = changed.at(-1);
+      // Tenants that share a pass type may each have a pass of this serial.
+      return last === undefined ? null : { serials: [...new Set(changed.map(({ serial }) => serial))], tag: last.tag };
+    });
+  }
+
+  forget(passTypeId: string, pushToken: string): Promise<void> {
+    return this.database.write(async (transaction) => {
+      const device = and(eq(passDevices.deviceId, passRegistrations.deviceId), eq(passDevices.passTypeId, passTypeId));
+      const reached = await transaction
+        .selectDistinct({ deviceId: passRegistrations.deviceId })
+        .from(passRegistrations)
+        .innerJoin(passes, and(eq(passes.id, passRegistrations.passId), eq(passes.passTypeId, passTypeId)))
+        .innerJoin(passDevices, device)
+        .where(
+          or(
+            eq(passRegistrations.pushToken, pushToken),
+            and(isNull(passRegistrations.pushToken), eq(passDevices.pushToken, pushToken)),
+          ),
+        )
+        .orderBy(asc(passRegistrations.deviceId));
+      for (const { deviceId } of reached) await forgetOn(transaction, { deviceId, passTypeId, pushToken });
+    });
+  }
+}
+
+/** Where the tenant of the registered pass reaches the device. */
+const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices.pushToken})`;
+
+async function forgetOn(
+  transaction: AnyDb,
+  { deviceId, passTypeId, pushToken }: Pick<Registration, "deviceId" | "passTypeId" | "pushToken">,
+): Promise<void> {
+  const device = and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, passTypeId));
+  const [locked] = await transaction.select().from(passDevices).where(device).for("update");
+  if (locked === undefined) return;
+  const ofType = transaction.select({ id: passes.id }).from(passes).where(eq(passes.passTypeId, passTypeId));
+  const token = sql`coalesce(${passRegistrations.pushToken}, ${locked.pushToken})`;
+  await transaction
+    .delete(passRegistrations)
+    .where(
+      and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofType), eq(token, pushToken)),
+    );
+  await transaction
+    .delete(passDevices)
+    .where(and(device, notExists(registrationsOf(transaction, deviceId, passTypeId))));
+}
+
+function registrationsOf(db: AnyDb, deviceId: string, passTypeId: string) {
+  return db
+    .select({ passId: passRegistrations.passId })
+    .from(passRegistrations)
+    .innerJoin(passes, eq(passes.id, passRegistrations.passId))
+    .where(and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId)));
+}
+
+/** Whoever holds a pass can invent devices. Registrations at the same time may go beyond the bound by their number. */
+async function requireRoom(transaction: AnyDb, passId: string): Promise<void> {
+  const beyond = await transaction
+    .select({ deviceId: passRegistrations.deviceId })
+    .from(passRegistrations)
+    .where(eq(passRegistrations.passId, passId))
+    .offset(limits.devicesPerPassMax)
+    .limit(1);
+  if (beyond.length > 0) throw new ApiError(403, "The pass is on as many devices as one pass can be.");
+}

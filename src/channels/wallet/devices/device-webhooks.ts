@@ -1,0 +1,183 @@
+import { type Clock, sleep } from "../../../domain/clock.ts";
+import type { JobIds } from "../../../domain/ids.ts";
+import { limits } from "../../../domain/limits.ts";
+import type { WebhookCaller } from "../../../domain/outbound.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { TenantDirectory } from "../../../domain/tenant.ts";
+
+/** A pass came to a device, or left it. */
+export interface DeviceChange {
+  readonly action: "register" | "unregister";
+  readonly tenantId: string;
+  readonly passId: string;
+  readonly serial: string;
+  readonly deviceId: string;
+}
+
+export interface DeviceWebhooksPorts {
+  readonly directory: TenantDirectory;
+  readonly caller: WebhookCaller;
+  readonly clock: Clock;
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+}
+
+/** A call that is owed. */
+interface Due extends DeviceChange {
+  /** Names the call in the log. */
+  readonly id: string;
+  readonly atMs: number;
+}
+
+interface TenantLine {
+  readonly waiting: Due[];
+  /** Devices and passes whose call is under way. */
+  readonly busy: Set<string>;
+}
+
+/**
+ * Tells tenants of devices, behind the answers that the devices get.
+ *
+ * W1. A change is told at most once: nothing is repeated, neither after a failure nor after a crash.
+ * W2. What is owed lives in memory, and in the log: a line when it becomes due, one when it is told or not told. A line
+ *     of the first kind without one of the second is a call that a crash took along. That the device has the pass is in
+ *     the registry before, so nothing but the call is lost; a stored queue would only let us know the same.
+ * W3. Calls of a device and pass go out one after the other, in the order of what happened.
+ * W4. All is bounded: what waits, what is under way, a tenant's part of each, and the time of a call. Tenants take turns,
+ *     so a receiver that hangs delays its own tenant's calls.
+ */
+export class DeviceWebhooks {
+  /** In the order of their turns; only those that have something waiting or under way. */
+  private readonly lines = new Map<string, TenantLine>();
+  private readonly calls = new Set<Promise<void>>();
+  private readonly cutOff = new AbortController();
+  private waiting = 0;
+  private onIdle: (() => void) | null = null;
+
+  constructor(private readonly ports: DeviceWebhooksPorts) {}
+
+  /** Returns at once. */
+  note(change: DeviceChange): void {
+    const { clock, jobIds } = this.ports;
+    const due = { ...change, id: jobIds.next(), atMs: clock.nowMs() };
+    const line = this.lines.get(change.tenantId) ?? { waiting: [], busy: new Set<string>() };
+    const isFull =
+      this.waiting + this.calls.size >= limits.webhooksPendingMax ||
+      line.waiting.length + line.busy.size >= limits.tenantWebhooksPendingMax;
+    if (isFull) return this.drop(due, "too many calls are waiting");
+    if (this.cutOff.signal.aborted) return this.drop(due, "the process is stopping");
+    this.tell("info", "a device webhook is due", due);
+    line.waiting.push(due);
+    this.waiting += 1;
+    this.lines.set(change.tenantId, line);
+    this.begin();
+  }
+
+  /** Waits for what is owed until `untilMs` (monotonic), then gives up the rest. Resolves when nothing is under way. */
+  async stop(untilMs: number): Promise<void> {
+    const { clock } = this.ports;
+    const idle = new Promise<void>((resolve) => (this.onIdle = resolve));
+    if (this.calls.size > 0) await Promise.race([idle, sleep(clock, Math.max(0, untilMs - clock.monotonicMs()))]);
+    this.cutOff.abort();
+    for (const line of this.lines.values()) {
+      for (const due of line.waiting.splice(0)) this.drop(due, "the process is stopping");
+    }
+    this.waiting = 0;
+    await Promise.all(this.calls);
+  }
+
+  /** Starts as many calls as there may be. */
+  private begin(): void {
+    while (this.calls.size < limits.webhookCallsMax) {
+      const due = this.next();
+      if (due === null) break;
+      const call = this.run(due).then(() => {
+        this.calls.delete(call);
+        this.release(due);
+        this.begin();
+      });
+      this.calls.add(call);
+    }
+    if (this.calls.size === 0) this.onIdle?.();
+  }
+
+  /** The first call of the next tenant that may have one, whose turn is then over. */
+  private next(): Due | null {
+    for (const [tenantId, line] of this.lines) {
+      if (line.busy.size >= limits.tenantWebhookCallsMax) continue;
+      const at = line.waiting.findIndex((due) => !line.busy.has(subjectOf(due)));
+      const [due] = at === -1 ? [] : line.waiting.splice(at, 1);
+      if (due === undefined) continue;
+      line.busy.add(subjectOf(due));
+      this.waiting -= 1;
+      this.lines.delete(tenantId);
+      this.lines.set(tenantId, line);
+      return due;
+    }
+    return null;
+  }
+
+  private release(due: Due): void {
+    const line = this.lines.get(due.tenantId);
+    line?.busy.delete(subjectOf(due));
+    if (line !== undefined && line.busy.size + line.waiting.length === 0) this.lines.delete(due.tenantId);
+  }
+
+  /** Never rejects. */
+  private async run(due: Due): Promise<void> {
+    const { directory, caller, telemetry } = this.ports;
+    try {
+      const tenant = await directory.byId(due.tenantId);
+      const url = tenant?.wallet.webhookUrl ?? null;
+      if (url === null) {
+        telemetry.count("device_webhooks", { result: "no_receiver" });
+        return this.tell("info", "a device webhook has no receiver", due);
+      }
+      const why = await this.inTime((signal) => caller.post(url, payloadOf(due), signal));
+      telemetry.count("device_webhooks", { result: why === null ? "told" : "failed" });
+      if (why === null) this.tell("info", "a device webhook was told", due);
+      else this.tell("warn", "a device webhook failed and is not repeated", due, why);
+    } catch (error) {
+      telemetry.count("device_webhooks", { result: "failed" });
+      this.tell("error", "a device webhook failed and is not repeated", due, String(error));
+    }
+  }
+
+  private async inTime<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const late = new AbortController();
+    const timer = this.ports.clock.setTimer(limits.webhookTimeoutMs, () => late.abort());
+    try {
+      return await call(AbortSignal.any([late.signal, this.cutOff.signal]));
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  private drop(due: Due, why: string): void {
+    this.ports.telemetry.count("device_webhooks", { result: "dropped" });
+    this.tell("warn", "a device webhook was not sent", due, why);
+  }
+
+  /** The device's id stays out of the log: whoever knows it may ask what the device's passes are. */
+  private tell(level: "info" | "warn" | "error", message: string, due: Due, why?: string): void {
+    const { id, action, tenantId, passId } = due;
+    const fields = { webhook_id: id, action, tenant_id: tenantId, pass_id: passId };
+    this.ports.telemetry.log(level, message, why === undefined ? fields : { ...fields, error: why });
+  }
+}
+
+function subjectOf({ deviceId, passId }: DeviceChange): string {
+  return `${passId} ${deviceId}`;
+}
+
+function payloadOf({ action, passId, serial, deviceId, tenantId, atMs }: Due): string {
+  return JSON.stringify({
+    action,
+    pass_id: passId,
+    serial_number: serial,
+    device_id: deviceId,
+    tenant_id: tenantId,
+    // ISO 8601 in whole seconds.
+    timestamp: `${new Date(atMs).toISOString().slice(0, 19)}Z`,
+  });
+}

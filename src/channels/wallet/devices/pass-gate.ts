@@ -1,0 +1,33 @@
+import { timingSafeEqual } from "node:crypto";
+import { ApiError } from "../../../domain/errors.ts";
+import type { Pass, PassStore } from "../../../domain/passes.ts";
+import type { Exchange } from "../../../http/exchange.ts";
+import { secretDigest } from "../../../http/secret-digest.ts";
+
+/**
+ * The pass that the request shows the token of (`Authorization: ApplePass <token>`). Tenants that share a pass type may
+ * each have a pass of the serial: the token says which one is meant. Throws 401 for a wrong token and for a pass that
+ * does not exist alike.
+ */
+export async function admittedPass(
+  exchange: Exchange,
+  passes: Pick<PassStore, "findBySerial">,
+  { passTypeId, serial }: { readonly passTypeId: string; readonly serial: string },
+): Promise<Pass> {
+  exchange.challenge = 'ApplePass realm="waybill passes"';
+  const shown = CREDENTIALS.exec(exchange.request.headers.get("authorization") ?? "")?.[1];
+  const candidates = shown === undefined ? [] : await passes.findBySerial(passTypeId, serial);
+  const given = secretDigest(shown ?? "");
+  // All are compared, in a time that tells nothing about any.
+  const admitted = candidates.filter(
+    ({ authenticationToken }) =>
+      authenticationToken !== null && timingSafeEqual(secretDigest(authenticationToken), given),
+  );
+  const [pass] = admitted;
+  if (pass === undefined) {
+    throw new ApiError(401, "there is no such pass, or its token is another: send it as Authorization: ApplePass");
+  }
+  return pass;
+}
+
+const CREDENTIALS = /^applepass +([!-~]{1,256}) *$/i;

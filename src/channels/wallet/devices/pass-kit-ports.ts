@@ -1,0 +1,15 @@
+import type { PassDevices, PassStore } from "../../../domain/passes.ts";
+import type { DeviceComplaint } from "./device-log.ts";
+import type { DeviceChange } from "./device-webhooks.ts";
+
+/** What serving devices needs of the house. */
+export interface PassKitPorts {
+  readonly passes: Pick<PassStore, "findBySerial" | "bundle">;
+  readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
+  /** Tells the tenant, and returns at once. */
+  readonly webhooks: { note(change: DeviceChange): void };
+  readonly log: {
+    take(lines: readonly string[]): void;
+    latest(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;
+  };
+}

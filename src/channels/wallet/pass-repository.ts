@@ -1,0 +1,288 @@
+import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
+import type { Clock } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, UnfinishedPass } from "../../domain/passes.ts";
+import type { AnyDb, Database } from "../../storage/database.ts";
+import { passes, passImages, passTypes, passVersions, tenants, tokenMovements } from "../../storage/tables.ts";
+import type { SecretPlace, Vault } from "../../storage/vault.ts";
+import { parsePassContent, passContentBody } from "./pass-content.ts";
+
+export interface PassRepositoryOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly clock: Clock;
+}
+
+/** Tokens that a pass costs. */
+const PRICE = 1;
+const UNFINISHED_ROWS = 100;
+/** What a pass consists of, without its bundle. */
+const COLUMNS = {
+  id: passes.id,
+  tenantId: passes.tenantId,
+  serial: passes.serial,
+  state: passes.state,
+  version: passes.version,
+  content: passes.content,
+  passTypeId: passes.passTypeId,
+  authenticationToken: passes.authenticationToken,
+  jobId: passes.jobId,
+};
+const BUNDLE = { bytes: passes.bundle, version: passes.bundleVersion, modifiedAt: passes.bundleModifiedAt };
+
+/**
+ * The passes, and the tokens that they cost.
+ *
+ * R1. A pass and the charge for it are one transaction, and so are its failure and the refund: each happens once, because
+ *     the state of the pass's row decides and that row is locked.
+ * R2. Locks are taken in one order: a pass, images by their hash, then the pass's tenant or pass type.
+ * R3. A pass type's tag moves in the transaction that stores a bundle, and its row stays locked until the commit: who has
+ *     seen a tag has seen all bundles with smaller ones.
+ */
+export class PassRepository implements PassStore {
+  constructor(private readonly options: PassRepositoryOptions) {}
+
+  create(pass: NewPass): Promise<void> {
+    const { passId, tenantId, jobId, serial, content } = pass;
+    const createdAt = this.now();
+    return this.options.database.write(async (transaction) => {
+      const stored = await transaction
+        .insert(passes)
+        .values({
+          id: passId,
+          tenantId,
+          type: content.type,
+          serial,
+          state: "creating",
+          version: 1,
+          content: passContentBody(content),
+          passTypeId: pass.passTypeId,
+          authenticationToken: this.sealed(pass),
+          jobId,
+          createdAt,
+        })
+        .onConflictDoNothing({
+          target: [passes.tenantId, passes.type, passes.serial],
+          where: sql`${passes.state} <> 'failed'`,
+        })
+        .returning({ id: passes.id });
+      if (stored.length === 0) throw serialUsed(content.type);
+      await transaction.insert(passVersions).values({ passId, version: 1, jobId, createdAt });
+      await addImages(transaction, tenantId, pass.images);
+      const balance = await charge(transaction, tenantId);
+      await transaction
+        .insert(tokenMovements)
+        .values({ tenantId, kind: "charge", amount: -PRICE, reason: "wallet pass", jobId, balance, createdAt });
+    });
+  }
+
+  undoCreate(tenantId: string, jobId: string): Promise<void> {
+    return this.options.database.write(async (transaction) => {
+      const undone = await transaction
+        .update(passes)
+        .set({ state: "failed" })
+        .where(and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId), eq(passes.state, "creating")))
+        .returning({ id: passes.id });
+      if (undone.length === 0) return;
+      const [tenant] = await transaction
+        .update(tenants)
+        .set({ tokens: sql`${tenants.tokens} + ${PRICE}::bigint` })
+        .where(eq(tenants.id, tenantId))
+        .returning({ balance: tenants.tokens });
+      if (tenant === undefined) throw new Error("a pass has no tenant");
+      const { balance } = tenant;
+      const reason = "wallet pass was not created";
+      await transaction
+        .insert(tokenMovements)
+        .values({ tenantId, kind: "refund", amount: PRICE, reason, jobId, balance, createdAt: this.now() });
+    });
+  }
+
+  finishCreate(passId: string): Promise<void> {
+    return this.options.database.write(async (transaction) => {
+      await transaction
+        .update(passes)
+        .set({ state: "ready" })
+        .where(and(eq(passes.id, passId), eq(passes.state, "creating")));
+    });
+  }
+
+  update(tenantId: string, update: PassUpdate): Promise<Pass> {
+    const { passId, jobId, notificationKind, notifyMessage } = update;
+    return this.options.database.write(async (transaction) => {
+      const [row] = await transaction
+        .select(COLUMNS)
+        .from(passes)
+        .where(and(eq(passes.id, passId), eq(passes.tenantId, tenantId), ne(passes.state, "failed")))
+        .for("update");
+      if (row === undefined) throw noSuchPass();
+      const pass = this.toPass(row);
+      const content = update.change(pass);
+      const version = pass.version + 1;
+      await transaction
+        .update(passes)
+        .set({ version, content: passContentBody(content) })
+        .where(eq(passes.id, passId));
+      const createdAt = this.now();
+      await transaction
+        .insert(passVersions)
+        .values({ passId, version, jobId, notificationKind, notifyMessage, createdAt });
+      await addImages(transaction, tenantId, update.images);
+      return { ...pass, version, content };
+    });
+  }
+
+  find(tenantId: string, passId: string): Promise<Pass | null> {
+    return this.one(and(eq(passes.id, passId), eq(passes.tenantId, tenantId)));
+  }
+
+  holder({ tenantId, content, serial }: Pick<Pass, "tenantId" | "content" | "serial">): Promise<Pass | null> {
+    const taken = and(eq(passes.tenantId, tenantId), eq(passes.type, content.type), eq(passes.serial, serial));
+    return this.one(and(taken, ne(passes.state, "failed")));
+  }
+
+  async findBySerial(passTypeId: string, serial: string): Promise<readonly Pass[]> {
+    const rows = await this.options.database.read((db) =>
+      db
+        .select(COLUMNS)
+        .from(passes)
+        .where(and(eq(passes.passTypeId, passTypeId), eq(passes.serial, serial), ne(passes.state, "failed"))),
+    );
+    return rows.map((row) => this.toPass(row));
+  }
+
+  async images(tenantId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> {
+    if (hashes.length === 0) return new Map();
+    const rows = await this.options.database.read((db) =>
+      db
+        .select({ hash: passImages.hash, png: passImages.png })
+        .from(passImages)
+        .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...hashes]))),
+    );
+    return new Map(rows.map(({ hash, png }) => [hash, png]));
+  }
+
+  async bundle(passId: string): Promise<PassBundle | null> {
+    const [row] = await this.options.database.read((db) => db.select(BUNDLE).from(passes).where(eq(passes.id, passId)));
+    return row === undefined ? null : bundleOf(row);
+  }
+
+  putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle> {
+    return this.options.database.write(async (transaction) => {
+      const [row] = await transaction
+        .select({ ...BUNDLE, passTypeId: passes.passTypeId })
+        .from(passes)
+        .where(eq(passes.id, passId))
+        .for("update");
+      if (row === undefined || row.passTypeId === null) throw noSuchPass();
+      const kept = bundleOf(row);
+      if (kept !== null && kept.version >= version) return kept;
+      const nowSeconds = Math.floor(this.options.clock.nowMs() / 1000);
+      const modifiedAt = Math.max(nowSeconds, (kept?.modifiedAt ?? 0) + 1);
+      const updateTag = await nextTag(transaction, row.passTypeId);
+      await transaction
+        .update(passes)
+        .set({ bundle: bytes, bundleVersion: version, bundleModifiedAt: modifiedAt, updateTag })
+        .where(eq(passes.id, passId));
+      return { version, bytes, modifiedAt };
+    });
+  }
+
+  unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]> {
+    const after = afterPassId === null ? undefined : gt(passes.id, afterPassId);
+    return this.options.database.read((db) =>
+      db
+        .select({ tenantId: passes.tenantId, passId: passes.id, jobId: passes.jobId })
+        .from(passes)
+        .where(and(eq(passes.state, "creating"), lt(passes.createdAt, new Date(beforeMs)), after))
+        .orderBy(asc(passes.id))
+        .limit(UNFINISHED_ROWS),
+    );
+  }
+
+  private async one(which: ReturnType<typeof and>): Promise<Pass | null> {
+    const [row] = await this.options.database.read((db) => db.select(COLUMNS).from(passes).where(which));
+    return row === undefined ? null : this.toPass(row);
+  }
+
+  private sealed({ authenticationToken, tenantId, passId }: NewPass): string | null {
+    if (authenticationToken === null) return null;
+    return this.options.vault.seal(tokenPlace(tenantId, passId), authenticationToken);
+  }
+
+  private toPass(row: PassRow): Pass {
+    const { id: passId, tenantId, serial, state, version, passTypeId, jobId } = row;
+    const sealed = row.authenticationToken;
+    const authenticationToken = sealed === null ? null : this.options.vault.open(tokenPlace(tenantId, passId), sealed);
+    const content = parsePassContent(row.content);
+    return { passId, tenantId, serial, state, version, content, passTypeId, authenticationToken, jobId };
+  }
+
+  private now(): Date {
+    return new Date(this.options.clock.nowMs());
+  }
+}
+
+type PassRow = Pick<typeof passes.$inferSelect, keyof typeof COLUMNS>;
+
+/** Where the token is kept that a pass's devices show. */
+function tokenPlace(tenantId: string, passId: string): SecretPlace {
+  return { tenantId, kind: "pass", field: passId };
+}
+
+/** Checks and takes in one statement. Answers the balance that is left. */
+async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
+  const [charged] = await transaction
+    .update(tenants)
+    .set({ tokens: sql`${tenants.tokens} - ${PRICE}::bigint` })
+    .where(and(eq(tenants.id, tenantId), gte(tenants.tokens, PRICE)))
+    .returning({ balance: tenants.tokens });
+  if (charged === undefined) throw new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+  return charged.balance;
+}
+
+/** Sends only the bytes that are not there yet, in the order of their hashes (R2). */
+async function addImages(transaction: AnyDb, tenantId: string, images: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  if (images.size === 0) return;
+  const known = await transaction
+    .select({ hash: passImages.hash })
+    .from(passImages)
+    .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...images.keys()])));
+  const stored = new Set(known.map(({ hash }) => hash));
+  const missing = [...images].filter(([hash]) => !stored.has(hash)).sort(([one], [other]) => (one < other ? -1 : 1));
+  for (const [hash, bytes] of missing) {
+    await transaction
+      .insert(passImages)
+      .values({ tenantId, hash, png: new Uint8Array(bytes) })
+      .onConflictDoNothing();
+  }
+}
+
+async function nextTag(transaction: AnyDb, passTypeId: string): Promise<number> {
+  const [row] = await transaction
+    .insert(passTypes)
+    .values({ passTypeId, lastTag: 1 })
+    .onConflictDoUpdate({ target: passTypes.passTypeId, set: { lastTag: sql`${passTypes.lastTag} + 1` } })
+    .returning({ lastTag: passTypes.lastTag });
+  if (row === undefined) throw new Error("a pass type's tag did not move");
+  return row.lastTag;
+}
+
+interface BundleRow {
+  readonly bytes: Uint8Array<ArrayBuffer> | null;
+  readonly version: number | null;
+  readonly modifiedAt: number | null;
+}
+
+function bundleOf({ bytes, version, modifiedAt }: BundleRow): PassBundle | null {
+  return bytes === null || version === null || modifiedAt === null ? null : { bytes, version, modifiedAt };
+}
+
+function serialUsed(type: "apple" | "google"): ApiError {
+  const field = type === "apple" ? "serial_number" : "object_id";
+  return new ApiError(400, `pass_data.${field} was used before: every pass needs one of its own`);
+}
+
+function noSuchPass(): ApiError {
+  return new ApiError(404, "there is no such pass");
+}

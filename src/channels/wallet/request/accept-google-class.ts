@@ -1,0 +1,137 @@
+import type { GoogleClass } from "../../../domain/google-classes.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { limits } from "../../../domain/limits.ts";
+import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
+import { fault, requireKnownMembers } from "./fault.ts";
+import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
+import { checkJson, oneOf, type Reader, readFilledText, readLocalized } from "./readers.ts";
+
+const ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
+/** ISO 8601, with or without an offset: without one it is the venue's own time. */
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?$/;
+
+/** What Google does not take a class without, beside its id and its review status. */
+const REQUIRED: Readonly<Record<GoogleKind, readonly string[]>> = {
+  eventTicket: ["issuerName", "eventName"],
+  generic: [],
+};
+
+/** Members that are looked at; others go to Google as they come, which judges them. */
+const MEMBERS: Readonly<Record<string, Reader>> = {
+  issuerName: readFilledText,
+  eventName: readLocalized,
+  venue: readVenue,
+  dateTime: readDateTime,
+  hexBackgroundColor: readGoogleColour,
+  logo: readImage,
+  heroImage: readImage,
+};
+
+/** From the parsed body of `POST /v1/google/classes` to a class. Throws an `ApiError` 400 that names the field. */
+export function acceptGoogleClass(body: unknown): GoogleClass {
+  const { kind, given } = readBody(body);
+  const classId = readFilledText(given["id"] ?? "", "class_data.id");
+  if (!isGoogleClassId(classId)) {
+    throw fault("class_data.id", "must be <issuer_id>. and letters, digits, dots, hyphens and underscores");
+  }
+  const data = readMembers(given);
+  const missing = REQUIRED[kind].find((name) => data[name] === undefined || data[name] === null);
+  if (missing !== undefined) throw fault(`class_data.${missing}`, "is required");
+  const design = kind === "eventTicket" ? { hexBackgroundColor: data["hexBackgroundColor"] ?? GOOGLE_ACCENT } : {};
+  return { kind, classId, data: { ...data, ...design, id: classId, ...reviewOf(kind, given, "new") } };
+}
+
+/** From the parsed body of `PUT /v1/google/classes/{class_id}` to what changes. Throws an `ApiError` 400. */
+export function acceptGoogleClassChange(body: unknown, classId: string): GoogleClass {
+  const { kind, given } = readBody(body);
+  const { id, ...members } = given;
+  if (id !== undefined && id !== classId) throw fault("class_data.id", "must be the class_id, or be left out");
+  return { kind, classId, data: { ...readMembers(members), ...reviewOf(kind, given, "changed") } };
+}
+
+/** `class_type` as a query has it. Throws an `ApiError` 400. */
+export function readClassType(text: string | undefined): GoogleKind {
+  if (text === undefined || text === "") throw fault("class_type", "is required");
+  return oneOf(GOOGLE_KINDS)(text, "class_type");
+}
+
+/** Whether Google could have a class with this id. */
+export function isGoogleClassId(text: string): boolean {
+  return ID.test(text);
+}
+
+function readBody(body: unknown): { readonly kind: GoogleKind; readonly given: JsonObject } {
+  if (!isJsonObject(body)) throw fault("the body", "must be a JSON object");
+  requireKnownMembers(body, ["class_type", "class_data"]);
+  const { class_type, class_data } = body;
+  if (class_type === undefined || class_type === null) throw fault("class_type", "is required");
+  const kind = oneOf(GOOGLE_KINDS)(class_type, "class_type");
+  if (class_data === undefined || class_data === null) throw fault("class_data", "is required");
+  if (!isJsonObject(class_data)) throw fault("class_data", "must be an object");
+  checkJson(class_data, "class_data");
+  if (JSON.stringify(class_data).length > limits.passContentCharsMax) {
+    throw fault("class_data", `must not be larger than ${limits.passContentCharsMax} characters`);
+  }
+  return { kind, given: class_data };
+}
+
+/** A member that is null is one that is taken away. */
+function readMembers(given: JsonObject): JsonObject {
+  const members = Object.entries(given).map(([name, value]) => {
+    const read = Object.hasOwn(MEMBERS, name) ? MEMBERS[name] : undefined;
+    return [name, read === undefined || value === null ? value : read(value, `class_data.${name}`)] as const;
+  });
+  return Object.fromEntries(members);
+}
+
+/**
+ * The review status that is written with a class. Clients may write DRAFT and UNDER_REVIEW only, and a class that was
+ * approved is submitted again with every change; so what is read from Google can be given back as it came.
+ */
+function reviewOf(kind: GoogleKind, { reviewStatus: given }: JsonObject, age: "new" | "changed"): JsonObject {
+  if (kind === "generic") {
+    if (given === undefined || given === null) return {};
+    throw fault("class_data.reviewStatus", "must be left out: generic classes are not reviewed");
+  }
+  if (given === undefined || given === null) return { reviewStatus: "UNDER_REVIEW" };
+  const status = typeof given === "string" ? REVIEW_STATUSES.get(given.replaceAll("_", "").toLowerCase()) : undefined;
+  if (status === "DRAFT" || status === "UNDER_REVIEW") return { reviewStatus: status };
+  if (status !== undefined && age === "changed") return { reviewStatus: "UNDER_REVIEW" };
+  throw fault("class_data.reviewStatus", "must be DRAFT or UNDER_REVIEW");
+}
+
+/** By their name without case and underscores: Google also gives back former names such as `underReview`. */
+const REVIEW_STATUSES = new Map([
+  ["draft", "DRAFT"],
+  ["underreview", "UNDER_REVIEW"],
+  ["approved", "APPROVED"],
+  ["rejected", "REJECTED"],
+]);
+
+function readVenue(value: Json, field: string): Json {
+  if (!isJsonObject(value)) throw fault(field, "must be an object");
+  for (const name of ["name", "address"]) readLocalized(value[name] ?? null, `${field}.${name}`);
+  return value;
+}
+
+function readDateTime(value: Json, field: string): Json {
+  if (!isJsonObject(value)) throw fault(field, "must be an object");
+  for (const name of ["doorsOpen", "start", "end"]) {
+    const text = value[name];
+    if (text === undefined) continue;
+    if (typeof text !== "string" || !DATE_TIME.test(text) || Number.isNaN(Date.parse(text))) {
+      throw fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
+    }
+  }
+  return value;
+}
+
+function readImage(value: Json, field: string): Json {
+  const source = isJsonObject(value) ? value["sourceUri"] : undefined;
+  const uri = isJsonObject(source) ? source["uri"] : undefined;
+  const url = typeof uri === "string" ? URL.parse(uri) : null;
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    throw fault(`${field}.sourceUri.uri`, "must be the web address of an image");
+  }
+  return value;
+}

@@ -1,0 +1,53 @@
+import type { Json } from "../../../domain/json.ts";
+import { fault } from "./fault.ts";
+import { type Reader, readText } from "./readers.ts";
+
+const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i;
+const HEX = /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i;
+
+/** A colour as pass.json holds it, `rgb(11, 31, 58)`, from that form or `#0B1F3A`: older devices know no other. */
+export function readColour(value: Json, field: string): string {
+  const text = readText(value, field).trim();
+  const parts = HEX.test(text) ? hexParts(text) : RGB.exec(text)?.slice(1).map(Number);
+  if (parts === undefined || parts.some((part) => part > 255)) {
+    throw fault(field, "must be a colour such as rgb(11, 31, 58) or #0B1F3A");
+  }
+  return `rgb(${parts.join(", ")})`;
+}
+
+function hexParts(text: string): readonly number[] {
+  const digits = text.length === 4 ? text.slice(1).replace(/./g, "$&$&") : text.slice(1);
+  return [0, 2, 4].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
+}
+
+const DATE_TIME =
+  /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d)(:[0-5]\d)?(?:[.,]\d{1,9})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
+
+/** A date with time and zone (W3C NOTE-datetime), which is what Apple's devices read. Fractions of a second are cut off. */
+export const readDate: Reader = (value, field) => {
+  const text = readText(value, field);
+  const [, year = "", month = "", day = "", hours = "", minutes = "", seconds = "", zone = ""] =
+    DATE_TIME.exec(text) ?? [];
+  const midnight = new Date(`${year}-${month}-${day}T00:00:00Z`);
+  // Date.parse takes 31 June for 1 July.
+  if (zone === "" || Number.isNaN(midnight.getTime()) || midnight.getUTCDate() !== Number(day)) {
+    throw fault(field, "must be a date with time and zone, such as 2026-12-31T23:59:00Z or 2026-12-31T23:59:00+01:00");
+  }
+  return `${year}-${month}-${day}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
+};
+
+const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
+const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ISO 8859-1
+const IN_LATIN_1 = /^[\u0000-\u00ff]*$/;
+
+/** The encoding of a barcode's message: the given one, or the first of those all readers know that can hold it. */
+export function readEncoding(value: Json | undefined, message: string, field: string): string {
+  const isLatin = IN_LATIN_1.test(message);
+  if (value === undefined || value === null || value === "") return isLatin ? "iso-8859-1" : "utf-8";
+  if (typeof value !== "string" || !ENCODING.test(value)) {
+    throw fault(field, "must be the name of an encoding, such as iso-8859-1");
+  }
+  if (LATIN_1.test(value) && !isLatin) throw fault(field, "must be one that the message can be written in: use utf-8");
+  return value;
+}

@@ -1,0 +1,144 @@
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/wallet.ts";
+import { fault } from "./fault.ts";
+import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
+import { MemberNames } from "./member-names.ts";
+import { checkJson, checkSize, oneOf, type Reader, readFilledText, readLocalized, readText } from "./readers.ts";
+
+/** `pass_data` of a Google pass by canonical name. */
+export type GoogleMembers = ReadonlyMap<string, Json>;
+
+export interface ReadGooglePass {
+  readonly serial: string;
+  readonly content: GoogleContent;
+}
+
+export interface GoogleSurroundings {
+  /** The issuer that ids begin with; null: not known, nothing is compared. */
+  readonly issuerId: string | null;
+  /** Where `class_type` does not say. */
+  readonly kind: GoogleKind;
+  /** The tenant's: what a generic object is titled with that brings no title, for Google refuses it without. */
+  readonly title: string;
+}
+
+const NAMES = new MemberNames(["classId", "classType", "objectId", "objectData"]);
+const ID = /^[A-Za-z0-9]+\.[A-Za-z0-9._-]{1,200}$/;
+const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
+const MODULE_ID = /^[A-Za-z0-9_-]{1,100}$/;
+const ITEMS_MAX = 50;
+
+/** Members of an object that are looked at; others go to Google as they come, which judges them. */
+const OBJECT: Readonly<Record<string, Reader>> = {
+  state: (value, field) => oneOf(STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
+  ticketHolderName: readText,
+  ticketNumber: readText,
+  ticketType: readLocalized,
+  cardTitle: readLocalized,
+  header: readLocalized,
+  subheader: readLocalized,
+  hexBackgroundColor: readGoogleColour,
+  barcode: readBarcode,
+  textModulesData: (value, field) => readModules(value, field),
+  linkedObjectIds: (value, field) => readLinks(value, field),
+  linkedOfferIds: (value, field) => readLinks(value, field),
+};
+
+/** The members of `pass_data`, in either spelling, under their canonical names. Throws an `ApiError` 400. */
+export function googleMembers(passData: JsonObject): GoogleMembers {
+  return NAMES.read(passData, "pass_data");
+}
+
+/** A pass from its members. Throws an `ApiError` 400 that names the field. */
+export function readGooglePass(members: GoogleMembers, surroundings: GoogleSurroundings): ReadGooglePass {
+  const { issuerId } = surroundings;
+  const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
+  const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
+  const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), surroundings.kind), "pass_data.class_type");
+  const given = unsetAs(members.get("objectData"), null);
+  if (given === null) throw fault("pass_data.object_data", "is required");
+  if (!isJsonObject(given)) throw fault("pass_data.object_data", "must be an object");
+  const ids = { id: serial, classId };
+  requireIds(given, ids);
+  const object = { ...readObject(given, { kind, title: surroundings.title }), ...ids };
+  checkSize(object);
+  return { serial, content: { type: "google", kind, classId, object } };
+}
+
+/** The ids stand beside the object, which must not contradict them: in no spelling, since Google reads several. */
+function requireIds(object: JsonObject, { id, classId }: { readonly id: string; readonly classId: string }): void {
+  for (const [name, value] of Object.entries(object)) {
+    const plain = name.replaceAll("_", "").toLowerCase();
+    if (value === null || (plain !== "id" && plain !== "classid")) continue;
+    const expected = plain === "id" ? id : classId;
+    const isKnown = name === "id" || name === "classId";
+    if (isKnown && unsetAs(value, expected) === expected) continue;
+    const which = plain === "id" ? "the object_id" : "the class_id";
+    throw fault(`pass_data.object_data.${name}`, isKnown ? `must be ${which}, or be left out` : "must be left out");
+  }
+}
+
+/** An object's members as they are kept. Those that are null are left out. */
+function readObject(given: JsonObject, { kind, title }: Omit<GoogleSurroundings, "issuerId">): JsonObject {
+  const members = Object.entries(given).flatMap(([name, value]) => {
+    if (value === null) return [];
+    const field = `pass_data.object_data.${name}`;
+    checkJson(value, field);
+    const read = Object.hasOwn(OBJECT, name) ? OBJECT[name] : undefined;
+    return [[name, read === undefined ? value : read(value, field)] as const];
+  });
+  const generic = { cardTitle: localized(title), header: localized(title), hexBackgroundColor: GOOGLE_ACCENT };
+  return { state: "ACTIVE", ...(kind === "generic" ? generic : {}), ...Object.fromEntries(members) };
+}
+
+function readId(value: Json | undefined, field: string, issuerId: string | null): string {
+  if (value === undefined || value === null || value === "") throw fault(field, "is required");
+  const id = readFilledText(value, field);
+  const issuer = issuerId ?? "<issuer_id>";
+  if (!ID.test(id)) throw fault(field, `must be ${issuer}. and letters, digits, dots, hyphens and underscores`);
+  if (issuerId !== null && !id.startsWith(`${issuerId}.`)) throw fault(field, `must begin with ${issuerId}.`);
+  return id;
+}
+
+function unsetAs(value: Json | undefined, otherwise: Json): Json {
+  return value === undefined || value === null || value === "" ? otherwise : value;
+}
+
+function readBarcode(value: Json, field: string): Json {
+  if (!isJsonObject(value)) throw fault(field, "must be an object");
+  for (const name of ["type", "value"]) {
+    if (typeof value[name] !== "string") throw fault(`${field}.${name}`, "must be a string");
+  }
+  return value;
+}
+
+function localized(value: string): JsonObject {
+  return { defaultValue: { language: "en", value } };
+}
+
+function readLinks(value: Json, field: string): Json {
+  if (!Array.isArray(value)) throw fault(field, "must be a list");
+  if (value.length > ITEMS_MAX) throw fault(field, `must not have more than ${ITEMS_MAX} items`);
+  value.forEach((id: Json, i) => {
+    if (typeof id !== "string" || !ID.test(id)) throw fault(`${field}[${i}]`, "must be the id of an object");
+  });
+  return value;
+}
+
+function readModules(value: Json, field: string): Json {
+  if (!Array.isArray(value)) throw fault(field, "must be a list");
+  if (value.length > ITEMS_MAX) throw fault(field, `must not have more than ${ITEMS_MAX} items`);
+  const ids = new Set<string>();
+  value.forEach((item: Json, i) => {
+    const path = `${field}[${i}]`;
+    if (!isJsonObject(item)) throw fault(path, "must be an object");
+    const { id } = item;
+    if (id === undefined || id === null) return;
+    if (typeof id !== "string" || !MODULE_ID.test(id)) {
+      throw fault(`${path}.id`, "must be letters, digits, hyphens and underscores");
+    }
+    if (ids.has(id)) throw fault(`${path}.id`, "must be unique, and is there twice");
+    ids.add(id);
+  });
+  return value;
+}

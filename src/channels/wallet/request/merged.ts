@@ -1,0 +1,66 @@
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { FIELD_PLACES } from "./apple-fields.ts";
+import type { AppleMembers } from "./apple-pass.ts";
+
+/** Lists whose items are known by a member, by the list's name: an item that is there changes, a new one is appended. */
+type KeyedLists = Readonly<Record<string, string>>;
+
+const APPLE_LISTS: KeyedLists = Object.fromEntries(FIELD_PLACES.map((place) => [place, "key"]));
+/** Google itself replaces lists. */
+const GOOGLE_LISTS: KeyedLists = {
+  textModulesData: "id",
+  imageModulesData: "id",
+  messages: "id",
+};
+
+/** Members of an Apple pass laid over others. What belongs to a style that gave way goes with it. */
+export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembers {
+  const result = merged(under, over, APPLE_LISTS);
+  if ((result.get("style") ?? "generic") === (under.get("style") ?? "generic")) return result;
+  for (const name of ["transitType", "groupingIdentifier"]) if (!over.has(name)) result.delete(name);
+  return result;
+}
+
+/** Members of a Google object laid over others. */
+export function mergedGoogle(under: JsonObject, over: JsonObject): JsonObject {
+  return Object.fromEntries(merged(new Map(Object.entries(under)), new Map(Object.entries(over)), GOOGLE_LISTS));
+}
+
+/**
+ * Lays members over others: a keyed list is merged item by item, and an item member by member; every other member
+ * replaces the one that was there. Null stays and stands for nothing, so that whoever reads the result can tell what was
+ * removed; in an item of a keyed list it removes.
+ */
+function merged(
+  under: ReadonlyMap<string, Json>,
+  over: ReadonlyMap<string, Json>,
+  keyed: KeyedLists,
+): Map<string, Json> {
+  const result = new Map(under);
+  for (const [name, value] of over) {
+    const by = Object.hasOwn(keyed, name) ? keyed[name] : undefined;
+    result.set(name, by === undefined ? value : mergedLists(under.get(name), value, by));
+  }
+  return result;
+}
+
+/** What is no list is not merged, and left to whoever checks the result. */
+function mergedLists(under: Json | undefined, over: Json, by: string): Json {
+  if (!Array.isArray(under) || !Array.isArray(over)) return over;
+  const items: Json[] = [...under];
+  for (const item of over) {
+    const at = isJsonObject(item) && Object.hasOwn(item, by) ? indexOf(under, by, item[by]) : -1;
+    if (at === -1) items.push(item);
+    else items[at] = mergedItem(items[at], item);
+  }
+  return items;
+}
+
+function indexOf(items: readonly Json[], by: string, key: Json | undefined): number {
+  return items.findIndex((item) => isJsonObject(item) && Object.hasOwn(item, by) && item[by] === key);
+}
+
+function mergedItem(under: Json | undefined, over: Json): Json {
+  if (!isJsonObject(under) || !isJsonObject(over)) return over;
+  return Object.fromEntries(Object.entries({ ...under, ...over }).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,198 @@
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { TLSSocket } from "node:tls";
+import type { Clock } from "../../../domain/clock.ts";
+import type { SandboxMailbox } from "../../../domain/report.ts";
+import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
+import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { Identity } from "./certificate-authority.ts";
+
+/** A push that was taken. */
+export interface ReceivedPush {
+  /** Pass type. */
+  readonly topic: string;
+  readonly pushToken: string;
+}
+
+export interface ApnsSandboxOptions {
+  /** What it shows its clients. */
+  readonly server: Identity;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** The device that a push is for would hear of it now. Must not throw. */
+  onPush?(push: ReceivedPush): void;
+}
+
+export interface ApnsSandbox {
+  /** `https://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly mailbox: SandboxMailbox;
+  /** Tells every client to go away (RFC 9113, 6.8), as Apple's servers do from time to time. */
+  goAway(): void;
+  /** Drops every connection. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+interface Fate {
+  readonly status: number;
+  readonly reason: string;
+  /** How often it is answered so before the push is taken; absent: each time. */
+  readonly times?: number;
+}
+
+/** What happens to a push, by the last four digits of its token; any other is taken. */
+const FATES: Readonly<Record<string, Fate>> = {
+  "0400": { status: 400, reason: "BadDeviceToken" },
+  "0403": { status: 403, reason: "BadCertificate" },
+  "0410": { status: 410, reason: "Unregistered" },
+  "0429": { status: 429, reason: "TooManyRequests", times: 1 },
+  "0503": { status: 503, reason: "ServiceUnavailable", times: 2 },
+};
+
+const PUSHES_MAX = 1_000;
+const BYTES_MAX = 4 * 1024 * 1024;
+const PAYLOAD_BYTES_MAX = 4_096;
+const STREAMS_MAX = 1_000;
+/** Tokens whose refusals are counted at one time; the oldest is forgotten first. */
+const REFUSED_MAX = 10_000;
+
+/**
+ * Starts a push service on a free loopback port: HTTP/2 over TLS, for clients with a Pass Type ID certificate, whoever
+ * issued it, and for pushes of that very pass type.
+ */
+export async function startApnsSandbox(options: ApnsSandboxOptions): Promise<ApnsSandbox> {
+  const sandbox = new Sandbox(options);
+  const port = await sandbox.listen();
+  return {
+    url: `https://127.0.0.1:${port}`,
+    mailbox: sandbox.mailbox,
+    goAway: () => sandbox.goAway(),
+    stop: () => sandbox.stop(),
+  };
+}
+
+/**
+ * The server and what it remembers.
+ *
+ * Invariants:
+ * S1. A push is kept, and its device notified, only when it is taken.
+ * S2. Everything held is bounded.
+ */
+class Sandbox {
+  readonly mailbox = new MessageRing(PUSHES_MAX, BYTES_MAX);
+  private readonly server: Http2SecureServer;
+  private readonly sessions = new Set<ServerHttp2Session>();
+  private readonly refusals = new FirstTries(REFUSED_MAX);
+  private stopped: Promise<void> | null = null;
+
+  constructor(private readonly options: ApnsSandboxOptions) {
+    this.server = createSecureServer({
+      cert: options.server.certificatePem,
+      key: options.server.privateKeyPem,
+      requestCert: true,
+      rejectUnauthorized: false,
+      settings: { maxConcurrentStreams: STREAMS_MAX },
+    });
+    this.server.on("session", (session) => this.welcome(session));
+    this.server.on("tlsClientError", (error) => this.note("a sandbox push connection was refused", error));
+  }
+
+  listen(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.server.once("error", reject);
+      this.server.listen(0, "127.0.0.1", () => {
+        this.server.off("error", reject);
+        const address = this.server.address();
+        if (typeof address === "object" && address !== null) resolve(address.port);
+        else reject(new Error("the sandbox push service has no port"));
+      });
+    });
+  }
+
+  goAway(): void {
+    for (const session of this.sessions) session.close();
+  }
+
+  stop(): Promise<void> {
+    this.stopped ??= new Promise((resolve) => {
+      this.server.close(() => resolve());
+      for (const session of this.sessions) session.destroy();
+    });
+    return this.stopped;
+  }
+
+  private welcome(session: ServerHttp2Session): void {
+    session.on("error", (error) => this.note("a sandbox push connection failed", error));
+    const passType = passTypeOf(session);
+    if (passType === null) return session.destroy();
+    this.sessions.add(session);
+    session.once("close", () => this.sessions.delete(session));
+    session.on("stream", (stream, headers) => this.receive(stream, headers, passType));
+  }
+
+  private receive(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, passType: string): void {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    stream.on("error", (error) => this.note("a sandbox push broke off", error));
+    stream.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= PAYLOAD_BYTES_MAX) chunks.push(chunk);
+    });
+    stream.on("end", () => {
+      const refusal = bytes > PAYLOAD_BYTES_MAX ? TOO_LARGE : this.refusalOf(headers, passType);
+      if (refusal === null) this.take(headers, Buffer.concat(chunks));
+      if (stream.destroyed) return;
+      stream.respond({ ":status": refusal?.status ?? 200, "apns-id": crypto.randomUUID().toUpperCase() });
+      stream.end(refusal === null ? undefined : JSON.stringify(bodyOf(refusal, this.options.clock.nowMs())));
+    });
+  }
+
+  private refusalOf(headers: IncomingHttpHeaders, passType: string): Fate | null {
+    if (headers[":method"] !== "POST") return { status: 405, reason: "MethodNotAllowed" };
+    const token = tokenIn(headers);
+    if (token === null) return { status: 404, reason: "BadPath" };
+    if (headers["apns-topic"] !== passType) return { status: 400, reason: "TopicDisallowed" };
+    const fate = FATES[token.slice(-4)];
+    return fate === undefined || (fate.times !== undefined && !this.refusals.take(token, fate.times)) ? null : fate;
+  }
+
+  private take(headers: IncomingHttpHeaders, payload: Buffer): void {
+    const topic = String(headers["apns-topic"]);
+    const pushToken = tokenIn(headers) ?? "";
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
+    const source = `${lines.join("\n")}\n\n${payload.toString("utf8")}`;
+    const received_at = new Date(this.options.clock.nowMs()).toISOString();
+    const message = { channel: "wallet", received_at, from: topic, to: pushToken, subject: "push", source } as const;
+    this.mailbox.add({ to: pushToken, bytes: source.length, show: () => message });
+    this.options.onPush?.({ topic, pushToken });
+  }
+
+  private note(message: string, error: Error): void {
+    this.options.telemetry.log("debug", message, { error: error.message });
+  }
+}
+
+const TOO_LARGE: Fate = { status: 413, reason: "PayloadTooLarge" };
+
+/** `UID` of the certificate that the client showed; null: it showed none, or another kind. */
+function passTypeOf({ socket }: ServerHttp2Session): string | null {
+  if (!(socket instanceof TLSSocket)) return null;
+  const subject: unknown = socket.getPeerCertificate().subject;
+  const userId: unknown = typeof subject === "object" && subject !== null ? Reflect.get(subject, "UID") : null;
+  return typeof userId === "string" ? userId : null;
+}
+
+function tokenIn(headers: IncomingHttpHeaders): string | null {
+  return /^\/3\/device\/([0-9A-Za-z]{1,200})$/.exec(headers[":path"] ?? "")?.[1] ?? null;
+}
+
+/** What Apple answers with, a 410 with the time from which nobody was there. */
+function bodyOf({ status, reason }: Fate, nowMs: number): object {
+  return status === 410 ? { reason, timestamp: nowMs } : { reason };
+}

@@ -1,0 +1,195 @@
+import type { Clock } from "../../../domain/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+
+/** An answer of the wallet's REST API. */
+export interface Reply {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+interface Resource {
+  data: JsonObject;
+  chars: number;
+  /** When its messages alerted, in Unix milliseconds. */
+  alertsMs: readonly number[];
+}
+
+/** What each kind must have when it is inserted, beside its id. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  genericClass: [],
+  eventTicketClass: ["issuerName", "eventName", "reviewStatus"],
+  genericObject: ["classId", "cardTitle", "header"],
+  eventTicketObject: ["classId", "state"],
+};
+const ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
+const STATES = ["active", "completed", "expired", "inactive"];
+const MESSAGE_TYPES = ["TEXT", "TEXT_AND_NOTIFY", "EXPIRATION_NOTIFICATION"];
+const ALERTS_A_DAY = 3;
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** All that is held, as JSON text; the oldest goes first. */
+const CHARS_MAX = 64 * 1024 * 1024;
+const RESOURCES_MAX = 100_000;
+
+/**
+ * Classes and objects with the rules of Google's wallet: ids are taken once, objects need their class, a patch replaces
+ * members (`null` removes one, a list is replaced whole), a class that was submitted is submitted again with each change,
+ * three messages a day alert.
+ *
+ * Invariant:
+ * R1. What is held is bounded in number and size.
+ */
+export class GoogleResources {
+  private readonly held = new Map<string, Resource>();
+  private chars = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  isKind(kind: string): boolean {
+    return Object.hasOwn(REQUIRED, kind);
+  }
+
+  insert(kind: string, data: JsonObject): Reply {
+    const id = data["id"];
+    if (typeof id !== "string" || !ID.test(id)) return invalid("Invalid resource ID");
+    const missing = REQUIRED[kind]?.find((name) => data[name] === undefined);
+    if (missing !== undefined) return invalid(`${missing} is required`);
+    const unsound = unsoundMember(kind, data);
+    if (unsound !== null) return invalid(`Invalid value at ${unsound}`);
+    if (kind.endsWith("Object")) {
+      const refusal = this.classRefusal(kind, data);
+      if (refusal !== null) return refusal;
+    }
+    if (this.held.has(`${kind}/${id}`)) return failure(409, "existingResource", `${id} already exists`);
+    return this.keep(kind, id, { ...data, ...(kind.endsWith("Object") ? { hasUsers: false } : {}) });
+  }
+
+  get(kind: string, id: string): Reply {
+    const resource = this.held.get(`${kind}/${id}`);
+    return resource === undefined ? notFound(id) : shown(kind, resource.data);
+  }
+
+  patch(kind: string, id: string, change: JsonObject): Reply {
+    const resource = this.held.get(`${kind}/${id}`);
+    if (resource === undefined) return notFound(id);
+    const { data } = resource;
+    for (const fixed of ["id", "classId"]) {
+      if (change[fixed] !== undefined && change[fixed] !== data[fixed]) return invalid(`${fixed} cannot be changed`);
+    }
+    if (kind === "eventTicketClass" && data["reviewStatus"] !== "DRAFT" && change["reviewStatus"] !== "UNDER_REVIEW") {
+      return invalid("Review status must be set to UNDER_REVIEW");
+    }
+    const { hasUsers } = data;
+    const merged = { ...data, ...change, ...(hasUsers === undefined ? {} : { hasUsers }) };
+    const next = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+    const unsound = unsoundMember(kind, next);
+    return unsound === null ? this.keep(kind, id, next) : invalid(`Invalid value at ${unsound}`);
+  }
+
+  addMessage(kind: string, id: string, message: Json | undefined): Reply {
+    const resource = this.held.get(`${kind}/${id}`);
+    if (resource === undefined) return notFound(id);
+    if (!isJsonObject(message)) return invalid("message is required");
+    const { messageType, header, body } = message;
+    if (typeof messageType !== "string" || !MESSAGE_TYPES.includes(messageType) || !header || !body) {
+      return invalid("Invalid message");
+    }
+    const nowMs = this.clock.nowMs();
+    const alertsMs = resource.alertsMs.filter((atMs) => atMs > nowMs - DAY_MS);
+    const alerts = messageType === "TEXT_AND_NOTIFY";
+    if (alerts && alertsMs.length >= ALERTS_A_DAY) {
+      return failure(429, "quotaExceeded", "Quota of notifications exceeded");
+    }
+    const messages = Array.isArray(resource.data["messages"]) ? resource.data["messages"] : [];
+    const reply = this.keep(kind, id, { ...resource.data, messages: [...messages, message] });
+    const kept = this.held.get(`${kind}/${id}`);
+    if (kept !== undefined) kept.alertsMs = alerts ? [...alertsMs, nowMs] : alertsMs;
+    return { status: 200, body: { resource: reply.body } };
+  }
+
+  /** As it is held, for tests. */
+  data(kind: string, id: string): JsonObject | null {
+    return this.held.get(`${kind}/${id}`)?.data ?? null;
+  }
+
+  /** What only the platform itself sets. */
+  set(kind: string, id: string, members: JsonObject): void {
+    const data = this.data(kind, id);
+    if (data !== null) this.keep(kind, id, { ...data, ...members });
+  }
+
+  /** Nobody can ask for it at Google, but objects have been seen to go. */
+  remove(kind: string, id: string): void {
+    this.drop(`${kind}/${id}`);
+  }
+
+  private classRefusal(kind: string, data: JsonObject): Reply | null {
+    const classId = String(data["classId"]);
+    const found = this.held.get(`${kind.slice(0, -"Object".length)}Class/${classId}`);
+    if (found === undefined) return failure(404, "classNotFound", `Class ${classId} not found`);
+    return found.data["reviewStatus"] === "DRAFT" ? invalid("The class is a draft") : null;
+  }
+
+  private keep(kind: string, id: string, data: JsonObject): Reply {
+    const key = `${kind}/${id}`;
+    const alertsMs = this.held.get(key)?.alertsMs ?? [];
+    this.drop(key);
+    const { length } = JSON.stringify(data);
+    this.held.set(key, { data, chars: length, alertsMs });
+    this.chars += length;
+    for (const oldest of this.held.keys()) {
+      if (this.chars <= CHARS_MAX && this.held.size <= RESOURCES_MAX) break;
+      if (oldest !== key) this.drop(oldest);
+    }
+    return shown(kind, data);
+  }
+
+  private drop(key: string): void {
+    this.chars -= this.held.get(key)?.chars ?? 0;
+    this.held.delete(key);
+  }
+}
+
+/** The first member with a value that the kind does not take, or null. */
+function unsoundMember(kind: string, data: JsonObject): string | null {
+  const { state, reviewStatus, venue } = data;
+  if (state !== undefined && (typeof state !== "string" || !STATES.includes(state.toLowerCase()))) return "state";
+  if (kind === "genericClass" && reviewStatus !== undefined) return "reviewStatus";
+  if (kind === "eventTicketClass" && reviewStatus !== "DRAFT" && reviewStatus !== "UNDER_REVIEW") return "reviewStatus";
+  if (isJsonObject(venue) && !(isJsonObject(venue["name"]) && isJsonObject(venue["address"]))) return "venue";
+  return null;
+}
+
+/** As Google gives it back: an object's state under its former name. */
+function shown(kind: string, data: JsonObject): Reply {
+  const { state } = data;
+  const former = kind.endsWith("Object") && typeof state === "string" ? { state: state.toLowerCase() } : {};
+  return { status: 200, body: { kind: `walletobjects#${kind}`, ...data, ...former } };
+}
+
+function notFound(id: string): Reply {
+  return failure(404, "resourceNotFound", `${id} not found`);
+}
+
+function invalid(message: string): Reply {
+  return failure(400, "invalidResource", message);
+}
+
+/** The wallet's form of an error. */
+export function failure(code: number, reason: string, message: string): Reply {
+  const status = STATUS_NAMES[code] ?? "UNKNOWN";
+  return {
+    status: code,
+    body: { error: { code, message, status, errors: [{ domain: "walletobjects", reason, message }] } },
+  };
+}
+
+const STATUS_NAMES: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  409: "ALREADY_EXISTS",
+  413: "INVALID_ARGUMENT",
+  429: "RESOURCE_EXHAUSTED",
+  500: "INTERNAL",
+};

@@ -1,0 +1,230 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Clock } from "../../../domain/clock.ts";
+import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { remember } from "../../../domain/remember.ts";
+import type { SandboxMailbox } from "../../../domain/report.ts";
+import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import { failure, GoogleResources, type Reply } from "./google-resources.ts";
+import { GoogleTokens } from "./google-tokens.ts";
+
+export interface GoogleSandboxOptions {
+  readonly clock: Clock;
+  /** Public keys of service accounts (PEM), by their address: their signatures are verified. Default none. */
+  readonly keys?: ReadonlyMap<string, string>;
+  /** Decides about each call of the REST API, in place of the ids. */
+  fateOf?(call: { readonly method: string; readonly path: string }): GoogleFate | null;
+}
+
+/** What happens to a call. `lost`: it is carried out and its answer lost. */
+export type GoogleFate = "denied" | "throttled" | "broken" | "lost";
+
+export interface GoogleSandbox {
+  /** `http://127.0.0.1:<port>/walletobjects/v1` */
+  readonly apiUrl: string;
+  /** `http://127.0.0.1:<port>/token` */
+  readonly tokenUrl: string;
+  readonly mailbox: SandboxMailbox;
+  readonly resources: GoogleResources;
+  readonly tokens: GoogleTokens;
+  /** Drops every connection. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+const FATES: readonly GoogleFate[] = ["denied", "throttled", "broken", "lost"];
+/** How often the fates that pass are met before they have passed; `denied` does not. */
+const TIMES: Readonly<Record<GoogleFate, number>> = {
+  denied: Number.POSITIVE_INFINITY,
+  throttled: 2,
+  broken: 2,
+  lost: 1,
+};
+/** Objects whose meetings are counted; the oldest is forgotten first. */
+const MEETINGS_MAX = 10_000;
+const BODY_BYTES_MAX = 2 * 1024 * 1024;
+const MESSAGES_MAX = 1_000;
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Ids of objects choose what
+ * happens: `…-denied` is refused (403), `…-throttled` twice answered 429, `…-broken` twice 500, and of `…-lost` the first
+ * change is made and its answer lost.
+ */
+export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise<GoogleSandbox> {
+  const sandbox = new Sandbox(options);
+  const origin = `http://127.0.0.1:${await sandbox.listen()}`;
+  sandbox.tokenUrl = `${origin}/token`;
+  const { mailbox, resources, tokens, tokenUrl } = sandbox;
+  return {
+    apiUrl: `${origin}${BASE_PATH}`,
+    tokenUrl,
+    mailbox,
+    resources,
+    tokens,
+    stop: () => sandbox.stop(),
+  };
+}
+
+const BASE_PATH = "/walletobjects/v1";
+
+interface Request {
+  readonly method: string;
+  readonly kind: string;
+  readonly id: string | null;
+  readonly action: string | null;
+  readonly account: string;
+  /** The body as it came. */
+  readonly source: string;
+}
+
+/**
+ * Invariants:
+ * S1. Everything held is bounded: resources, messages, tokens and counts of meetings.
+ * S2. After `stop` no socket is open.
+ */
+class Sandbox {
+  readonly mailbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
+  readonly resources: GoogleResources;
+  readonly tokens: GoogleTokens;
+  tokenUrl = "";
+  private readonly meetings = new Map<string, number>();
+  private readonly server = createServer((request, response) => this.serve(request, response));
+  private stopped: Promise<void> | null = null;
+
+  constructor(private readonly options: GoogleSandboxOptions) {
+    this.resources = new GoogleResources(options.clock);
+    this.tokens = new GoogleTokens(options.clock, options.keys ?? new Map());
+  }
+
+  listen(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.server.once("error", reject);
+      this.server.listen(0, "127.0.0.1", () => {
+        const address = this.server.address();
+        if (typeof address === "object" && address !== null) resolve(address.port);
+        else reject(new Error("the sandbox of Google's wallet has no port"));
+      });
+    });
+  }
+
+  stop(): Promise<void> {
+    this.stopped ??= new Promise((resolve) => {
+      this.server.close(() => resolve());
+      this.server.closeAllConnections();
+    });
+    return this.stopped;
+  }
+
+  private serve(request: IncomingMessage, response: ServerResponse): void {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= BODY_BYTES_MAX) chunks.push(chunk);
+    });
+    request.on("error", () => response.destroy());
+    request.on("end", () => {
+      const reply =
+        length > BODY_BYTES_MAX
+          ? failure(413, "uploadTooLarge", "The request is too large")
+          : this.answer(request, Buffer.concat(chunks).toString("utf8"));
+      // Made, and never answered.
+      if (reply === null) request.socket.destroy();
+      else send(response, reply);
+    });
+  }
+
+  /** Null: the answer is lost. */
+  private answer({ method = "", url = "", headers }: IncomingMessage, source: string): Reply | null {
+    const pathname = unescaped(url.replace(/\?.*/, ""));
+    if (pathname === "/token" && method === "POST") return this.tokens.grant(source, this.tokenUrl);
+    const account = this.tokens.accountBehind(headers.authorization ?? "");
+    if (account === null) return failure(401, "authError", "Invalid Credentials");
+    const [kind = "", id = null, action = null, ...rest] = pathname.slice(BASE_PATH.length + 1).split("/");
+    if (!pathname.startsWith(`${BASE_PATH}/`) || !this.resources.isKind(kind) || rest.length > 0) {
+      return failure(404, "notFound", "Not Found");
+    }
+    const body = parseJsonObject(source);
+    if (method !== "GET" && body === null) return failure(400, "parseError", "Parse Error");
+    return this.decide({ method, kind, id, action, account, source }, body ?? {});
+  }
+
+  private decide(request: Request, body: JsonObject): Reply | null {
+    const id = request.id ?? (typeof body["id"] === "string" ? body["id"] : "");
+    switch (this.fateOf(request, id)) {
+      case null:
+        return this.carryOut(request, id, body);
+      case "denied":
+        return failure(403, "permissionDenied", "The caller does not have permission");
+      case "throttled":
+        return failure(429, "rateLimitExceeded", "Too many requests");
+      case "broken":
+        return failure(500, "backendError", "Internal error");
+      case "lost":
+        this.carryOut(request, id, body);
+        return null;
+    }
+  }
+
+  private fateOf({ method, kind, action, id }: Request, ownId: string): GoogleFate | null {
+    if (this.options.fateOf !== undefined) {
+      return this.options.fateOf({ method, path: [kind, id, action].filter((part) => part !== null).join("/") });
+    }
+    if (method === "GET" || !kind.endsWith("Object")) return null;
+    const fate = FATES.find((each) => ownId.endsWith(`-${each}`));
+    return fate !== undefined && this.meets(fate, ownId) ? fate : null;
+  }
+
+  /** Counts this meeting. Whether the fate still holds. */
+  private meets(fate: GoogleFate, id: string): boolean {
+    const met = this.meetings.get(id) ?? 0;
+    remember(this.meetings, { key: id, value: met + 1, max: MEETINGS_MAX });
+    return met < TIMES[fate];
+  }
+
+  private carryOut(request: Request, id: string, body: JsonObject): Reply {
+    const reply = this.change(request, id, body);
+    if (request.method !== "GET" && reply.status === 200) this.show(request, id);
+    return reply;
+  }
+
+  private change({ method, kind, id, action }: Request, bodyId: string, body: JsonObject): Reply {
+    if (method === "POST" && id === null) return this.resources.insert(kind, body);
+    if (method === "POST" && action === "addMessage") return this.resources.addMessage(kind, bodyId, body["message"]);
+    if (id === null || action !== null) return failure(404, "notFound", "Not Found");
+    if (method === "GET") return this.resources.get(kind, id);
+    if (method === "PATCH") return this.resources.patch(kind, id, body);
+    return failure(405, "httpMethodNotAllowed", "Method Not Allowed");
+  }
+
+  private show({ method, kind, account, source, action }: Request, to: string): void {
+    const receivedAtMs = this.options.clock.nowMs();
+    this.mailbox.add({
+      to,
+      bytes: source.length,
+      show: () => ({
+        channel: "wallet",
+        received_at: new Date(receivedAtMs).toISOString(),
+        from: account,
+        to,
+        subject: [method, kind, action].filter((word) => word !== null).join(" "),
+        source,
+      }),
+    });
+  }
+}
+
+function send(response: ServerResponse, { status, body }: Reply): void {
+  const retryAfter = status === 429 ? { "retry-after": "1" } : {};
+  response.writeHead(status, { "content-type": "application/json; charset=UTF-8", ...retryAfter });
+  response.end(JSON.stringify(body));
+}
+
+/** Ids hold no slash, so the whole path can be taken at once. Empty where it is no valid percent-encoding. */
+function unescaped(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    if (error instanceof URIError) return "";
+    throw error;
+  }
+}

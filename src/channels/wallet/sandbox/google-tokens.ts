@@ -1,0 +1,82 @@
+import { createPublicKey, randomBytes, verify } from "node:crypto";
+import type { Clock } from "../../../domain/clock.ts";
+import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { remember } from "../../../domain/remember.ts";
+
+export interface TokenReply {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+const TOKEN_SECONDS = 3_600;
+const TOKENS_MAX = 10_000;
+/** How far the clocks of two machines may be apart. */
+const SKEW_SECONDS = 300;
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
+
+/**
+ * The token endpoint (RFC 7523). Of an account whose key is known the signature is verified; of others any well-formed
+ * assertion is taken, since tenants of a sandbox may have keys that nobody ever registered.
+ */
+export class GoogleTokens {
+  /** How many were given out. */
+  granted = 0;
+  /** Token → whose it is, the oldest first. */
+  private readonly issued = new Map<string, { readonly account: string; readonly endsMs: number }>();
+
+  constructor(
+    private readonly clock: Clock,
+    /** Public keys in PEM, by address of the service account. */
+    private readonly keys: ReadonlyMap<string, string>,
+  ) {}
+
+  /** `form`: the body of the request; `audience`: the endpoint's own address. */
+  grant(form: string, audience: string): TokenReply {
+    const fields = new URLSearchParams(form);
+    if (fields.get("grant_type") !== GRANT_TYPE) return refusal("unsupported_grant_type", "Invalid grant_type");
+    const assertion = fields.get("assertion") ?? "";
+    const account = this.accountOf(assertion, audience);
+    if (account === null) return refusal("invalid_grant", "Invalid JWT Signature.");
+    const token = `ya29.${randomBytes(32).toString("base64url")}`;
+    this.granted += 1;
+    const value = { account, endsMs: this.clock.nowMs() + TOKEN_SECONDS * 1000 };
+    remember(this.issued, { key: token, value, max: TOKENS_MAX });
+    return { status: 200, body: { access_token: token, expires_in: TOKEN_SECONDS, token_type: "Bearer" } };
+  }
+
+  /** The account that the header's token was given to, or null. */
+  accountBehind(authorization: string): string | null {
+    const token = this.issued.get(authorization.replace(/^Bearer /, ""));
+    return token !== undefined && token.endsMs > this.clock.nowMs() ? token.account : null;
+  }
+
+  /** All tokens end before their time. */
+  withdraw(): void {
+    this.issued.clear();
+  }
+
+  private accountOf(assertion: string, audience: string): string | null {
+    const [header = "", payload = "", signature = "", ...rest] = assertion.split(".");
+    const claims = decode(payload);
+    const account = claims?.["iss"];
+    if (rest.length > 0 || decode(header)?.["alg"] !== "RS256" || !claims || typeof account !== "string") return null;
+    const nowSeconds = this.clock.nowMs() / 1000;
+    const { aud, scope, iat, exp } = claims;
+    const isFresh =
+      typeof iat === "number" && typeof exp === "number" && iat <= nowSeconds + SKEW_SECONDS && exp >= nowSeconds;
+    if (!isFresh || exp - iat > TOKEN_SECONDS || aud !== audience || scope !== SCOPE) return null;
+    const key = this.keys.get(account);
+    const bytes = Buffer.from(signature, "base64url");
+    if (key === undefined) return bytes.length >= 128 ? account : null;
+    return verify("sha256", Buffer.from(`${header}.${payload}`), createPublicKey(key), bytes) ? account : null;
+  }
+}
+
+function decode(part: string): JsonObject | null {
+  return parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
+}
+
+function refusal(error: string, description: string): TokenReply {
+  return { status: 400, body: { error, error_description: description } };
+}

@@ -1,0 +1,17 @@
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { PASS_STYLES, PASS_TYPES, type WalletTemplate } from "../../domain/wallet.ts";
+
+/** A template of a pass as its column holds it. */
+export function walletTemplateBody({ passType, style, passData }: WalletTemplate): JsonObject {
+  return { pass_type: passType, style, pass_data: passData };
+}
+
+/** The template that `walletTemplateBody` wrote. */
+export function parseWalletTemplate(body: JsonObject): WalletTemplate {
+  const { pass_type, style, pass_data: passData } = body;
+  const passType = PASS_TYPES.find((one) => one === pass_type);
+  if (passType === undefined || passData === undefined || !isJsonObject(passData)) {
+    throw new Error("a stored wallet template is incomplete");
+  }
+  return { passType, style: PASS_STYLES.find((one) => one === style) ?? null, passData };
+}

@@ -1,0 +1,51 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import type { CallbackReader, CallbackSigner, SentMessage } from "../../domain/callback-data.ts";
+
+const KEY_BYTES = 32;
+/** 128 bits of HMAC-SHA-256, as in links. */
+const TAG_BYTES = 16;
+/** Far below the 512 that the provider repeats. */
+const TEXT_CHARS_MAX = 200;
+
+/**
+ * `<tenant>/<job id>/<phone number id>/<tag>`: the tag is HMAC-SHA-256 (RFC 2104) over what stands before it, under a key
+ * of its own that comes out of a master key by HKDF-SHA-256 (RFC 5869).
+ *
+ * Whoever may send from a number of its own has the provider sign statuses with any callback data that it likes. The tag
+ * makes it useless: a text stands for a message that we sent, from the number that it names, and so for a chat job.
+ */
+export class CallbackData implements CallbackSigner, CallbackReader {
+  private readonly keys: readonly Uint8Array[];
+
+  /** @param masterKeys The first one signs, any of them verifies. */
+  constructor(masterKeys: readonly Uint8Array[]) {
+    this.keys = masterKeys.map(
+      (master) => new Uint8Array(hkdfSync("sha256", master, "", "waybill chat callback v1", KEY_BYTES)),
+    );
+  }
+
+  sign({ tenantId, jobId, phoneNumberId }: SentMessage): string {
+    const [key] = this.keys;
+    if (key === undefined) throw new Error("there is no key to sign callback data with");
+    const content = `${tenantId}/${jobId}/${phoneNumberId}`;
+    return `${content}/${tagOf(key, content)}`;
+  }
+
+  read(text: string): SentMessage | null {
+    if (text.length > TEXT_CHARS_MAX) return null;
+    const end = text.lastIndexOf("/");
+    const [content, tag] = [text.slice(0, Math.max(end, 0)), Buffer.from(text.slice(end + 1))];
+    const isSigned = this.keys.some((key) => {
+      const expected = Buffer.from(tagOf(key, content));
+      return tag.length === expected.length && timingSafeEqual(tag, expected);
+    });
+    if (!isSigned) return null;
+    // What `sign` wrote: the tag says so.
+    const [tenantId = "", jobId = "", phoneNumberId = ""] = content.split("/");
+    return { tenantId, jobId, phoneNumberId };
+  }
+}
+
+function tagOf(key: Uint8Array, content: string): string {
+  return createHmac("sha256", key).update(content).digest().subarray(0, TAG_BYTES).toString("base64url");
+}

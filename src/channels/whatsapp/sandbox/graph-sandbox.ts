@@ -1,0 +1,209 @@
+import type { Clock } from "../../../domain/clock.ts";
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
+import type { Random } from "../../../domain/random.ts";
+import type { SandboxMailbox } from "../../../domain/report.ts";
+import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
+import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import { type GraphRefusal, readTemplateRequest, type TemplateRequest } from "./graph-request.ts";
+import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
+
+export interface GraphSandboxOptions {
+  /** Key of the signatures of its callbacks. */
+  readonly webhookSecret: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** How statuses come: shuffled, each twice, and the first ones before the message's own answer. Default: none of it. */
+  readonly shuffled?: boolean;
+  readonly doubled?: boolean;
+  readonly early?: boolean;
+  /** Whether a phone number is over its throughput at the moment. Default: never. */
+  isThrottled?(phoneNumberId: string): boolean;
+}
+
+export interface GraphSandbox {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly mailbox: SandboxMailbox;
+  /** Where the API listens that is to hear of statuses. They wait until it is known. */
+  callBack(apiUrl: string): void;
+  /** Waits for the callback that is under way, and drops all others. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/** What happens to a message, by the last four digits of its recipient's number. */
+type Fate = "read" | "undeliverable" | "throttled" | "broken" | "failed";
+
+const FATES: Readonly<Record<string, Fate>> = {
+  "0001": "undeliverable",
+  "0002": "throttled",
+  "0003": "broken",
+  "0004": "failed",
+};
+
+const STATUSES: Readonly<Record<"read" | "failed", readonly MessageStatus["status"][]>> = {
+  read: ["sent", "delivered", "read"],
+  failed: ["failed"],
+};
+
+const MESSAGES_MAX = 1_000;
+const BYTES_MAX = 16 * 1024 * 1024;
+const REQUEST_BYTES_MAX = 1024 * 1024;
+/** Times that a message is throttled, or meets a fault, before it is accepted. */
+const REFUSALS = 2;
+/** Messages whose refusals are counted at one time; the oldest is forgotten first. */
+const REFUSED_MAX = 10_000;
+
+/** Starts a Graph API on a free loopback port that takes template messages and sends nothing on. */
+export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
+  const sandbox = new Sandbox(options);
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    maxRequestBodySize: REQUEST_BYTES_MAX,
+    fetch: (request) => sandbox.answer(request),
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    mailbox: sandbox.mailbox,
+    callBack: (apiUrl) => sandbox.callbacks.callTo(`${apiUrl}/webhook/whatsapp`),
+    stop: async () => {
+      await sandbox.callbacks.stop();
+      await server.stop(true);
+    },
+  };
+}
+
+/**
+ * What the server remembers.
+ *
+ * G1. A message is kept, and called back on, only when it is accepted. G2. Everything held is bounded.
+ */
+class Sandbox {
+  readonly mailbox = new MessageRing(MESSAGES_MAX, BYTES_MAX);
+  readonly callbacks: StatusCallbacks;
+  private readonly refusals = new FirstTries(REFUSED_MAX);
+
+  constructor(private readonly options: GraphSandboxOptions) {
+    const { webhookSecret: secret, shuffled = false, doubled = false, clock, random, telemetry } = options;
+    this.callbacks = new StatusCallbacks({ secret, shuffled, doubled, clock, random, telemetry });
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const body = await request.text();
+    const phoneNumberId = /^\/v\d{1,3}\.\d\/(\d{1,32})\/messages$/.exec(new URL(request.url).pathname)?.[1];
+    const refusal = request.method === "POST" && phoneNumberId !== undefined ? tokenRefusal(request) : UNSUPPORTED;
+    if (refusal !== null || phoneNumberId === undefined) return refused(refusal ?? UNSUPPORTED);
+    const message = readTemplateRequest(body);
+    if ("code" in message) return refused(message);
+    return this.deliver(message, phoneNumberId, body);
+  }
+
+  private async deliver(message: TemplateRequest, phoneNumberId: string, body: string): Promise<Response> {
+    const fate = fateOf(message.to);
+    if (this.options.isThrottled?.(phoneNumberId)) return refused(THROTTLED);
+    if (fate === "undeliverable") return refused(UNDELIVERABLE);
+    if (fate === "throttled" && this.isRefused(message)) return refused(THROTTLED);
+    if (fate === "broken" && this.isRefused(message)) return refused(BROKEN);
+    return await this.accept(message, { fate, phoneNumberId, body });
+  }
+
+  private async accept({ to, opaque }: TemplateRequest, { fate, phoneNumberId, body }: Arrival): Promise<Response> {
+    const { random, early = false } = this.options;
+    this.keep(phoneNumberId, to, body);
+    const messageId = `wamid.${Buffer.from(random.fill(new Uint8Array(30))).toString("base64")}`;
+    const names = STATUSES[fate === "failed" ? "failed" : "read"];
+    const statuses = names.map((status) => ({ phoneNumberId, messageId, status, to, opaque }));
+    if (early) await this.callbacks.sayNow(statuses.slice(0, 1));
+    this.callbacks.add(early ? statuses.slice(1) : statuses);
+    return Response.json({
+      messaging_product: "whatsapp",
+      contacts: [{ input: to, wa_id: to }],
+      messages: [{ id: messageId, message_status: "accepted" }],
+    });
+  }
+
+  private keep(from: string, to: string, source: string): void {
+    const received_at = new Date(this.options.clock.nowMs()).toISOString();
+    const show = () => ({ channel: "whatsapp", received_at, from, to, subject: templateIn(source), source }) as const;
+    this.mailbox.add({ to, bytes: source.length, show });
+  }
+
+  /** Counts this try. A message is known by its opaque data, which stays the same when it is tried again. */
+  private isRefused({ to, template, opaque }: TemplateRequest): boolean {
+    const key = opaque ?? JSON.stringify([to, template]);
+    return this.refusals.take(key, REFUSALS);
+  }
+}
+
+interface Arrival {
+  readonly fate: Fate;
+  readonly phoneNumberId: string;
+  readonly body: string;
+}
+
+function fateOf(to: string): Fate {
+  const digits = to.slice(-4);
+  return Object.hasOwn(FATES, digits) ? (FATES[digits] ?? "read") : "read";
+}
+
+/** Any token will do, but for those that say that they will not: what begins with `expired` has expired. */
+function tokenRefusal(request: Request): GraphRefusal | null {
+  const token = /^Bearer (\S+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
+  const type = "OAuthException";
+  if (token === undefined) {
+    return { status: 401, code: 190, type, message: "Invalid OAuth access token - Cannot parse access token" };
+  }
+  if (!token.startsWith("expired")) return null;
+  return { status: 401, code: 190, subcode: 463, type, message: "Error validating access token: Session has expired" };
+}
+
+/** HTTP 400, not 404: the provider does not tell what is missing from what is forbidden. */
+const UNSUPPORTED: GraphRefusal = {
+  status: 400,
+  code: 100,
+  subcode: 33,
+  type: "GraphMethodException",
+  message: "Unsupported request. The object does not exist, or does not support this operation",
+};
+const UNDELIVERABLE: GraphRefusal = {
+  status: 400,
+  code: 131026,
+  message: "Message undeliverable",
+  details: "Message Undeliverable.",
+};
+const THROTTLED: GraphRefusal = {
+  status: 429,
+  code: 130429,
+  message: "Rate limit hit",
+  details:
+    "Message failed to send because there were too many messages sent from this phone number in a short period of time",
+};
+const BROKEN: GraphRefusal = {
+  status: 500,
+  code: 131000,
+  message: "Something went wrong",
+  details: "Message failed to send due to an unknown error.",
+};
+
+function refused({ status, code, subcode, message, details, type = "OAuthException" }: GraphRefusal): Response {
+  const error = {
+    message: code === 190 ? message : `(#${code}) ${message}`,
+    type,
+    code,
+    ...(subcode === undefined ? {} : { error_subcode: subcode }),
+    ...(details === undefined ? {} : { error_data: { messaging_product: "whatsapp", details } }),
+    fbtrace_id: "Sandbox",
+  };
+  return Response.json({ error }, { status });
+}
+
+/** The template that a kept request names, and its language. */
+function templateIn(source: string): string {
+  const request: unknown = JSON.parse(source);
+  const template: unknown = isJsonObject(request) ? request["template"] : null;
+  if (!isJsonObject(template)) return "";
+  const language: JsonObject = isJsonObject(template["language"]) ? template["language"] : {};
+  return `${String(template["name"])} (${String(language["code"])})`;
+}

@@ -1,0 +1,177 @@
+import { createHmac } from "node:crypto";
+import { type Clock, sleep } from "../../../domain/clock.ts";
+import type { JsonObject } from "../../../domain/json.ts";
+import type { Random } from "../../../domain/random.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+
+/** What a provider says of a message that it took. */
+export interface MessageStatus {
+  readonly phoneNumberId: string;
+  readonly messageId: string;
+  readonly status: "sent" | "delivered" | "read" | "failed";
+  readonly to: string;
+  readonly opaque: string | null;
+}
+
+export interface StatusCallbacksOptions {
+  /** Signs the callbacks. */
+  readonly secret: string;
+  /** Statuses in any order, of one message or of many. */
+  readonly shuffled: boolean;
+  /** Every status twice. */
+  readonly doubled: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+const BATCH_MAX = 50;
+/** Statuses that wait for their callback; what is more is dropped. */
+const PENDING_MAX = 100_000;
+/** From a status to its callback: the answer to the message goes first, and neighbours share a callback. */
+const LINGER_MS = 5;
+/** Long enough for statuses of many messages to come together and be mixed. */
+const SHUFFLE_MS = 50;
+const TIMEOUT_MS = 5_000;
+const RETRY_MS = 100;
+const RETRY_MS_MAX = 1_000;
+
+/**
+ * Calls the webhook with statuses, as the provider does: signed, in batches, and again until it is taken.
+ *
+ * C1. One callback is under way at a time, so statuses arrive in order unless they shall not.
+ * C2. A callback is repeated until its answer is 2xx. C3. What waits is bounded.
+ * C4. After `stop` nothing is called. It waits for the callback that is under way.
+ */
+export class StatusCallbacks {
+  private pending: MessageStatus[] = [];
+  private url: string | null = null;
+  private calling: Promise<void> | null = null;
+  private dropped = 0;
+  private readonly stopped = new AbortController();
+
+  constructor(private readonly options: StatusCallbacksOptions) {}
+
+  /** Where the webhook is; until it is known, statuses wait. */
+  callTo(url: string): void {
+    this.url = url;
+    this.start();
+  }
+
+  add(statuses: readonly MessageStatus[]): void {
+    if (this.stopped.signal.aborted) return;
+    const room = PENDING_MAX - this.pending.length;
+    const all = this.options.doubled ? [...statuses, ...statuses] : statuses;
+    if (room < all.length && this.dropped === 0) {
+      this.options.telemetry.log("warn", "too many sandbox callbacks wait for the API, and some are dropped");
+    }
+    this.dropped += Math.max(0, all.length - room);
+    this.pending.push(...all.slice(0, room));
+    this.start();
+  }
+
+  /** Calls the webhook once with these at once; those that it does not take wait like all others. */
+  async sayNow(statuses: readonly MessageStatus[]): Promise<void> {
+    if (!(await this.call(statuses))) this.add(statuses);
+  }
+
+  /** Safe to repeat. */
+  async stop(): Promise<void> {
+    this.stopped.abort();
+    this.pending = [];
+    await this.calling;
+  }
+
+  private start(): void {
+    if (this.url === null || this.pending.length === 0) return;
+    this.calling ??= this.callUntilDone().finally(() => {
+      this.calling = null;
+    });
+  }
+
+  private async callUntilDone(): Promise<void> {
+    const { clock, shuffled } = this.options;
+    while (this.pending.length > 0 && !this.stopped.signal.aborted) {
+      await sleep(clock, shuffled ? SHUFFLE_MS : LINGER_MS, this.stopped.signal);
+      const batch = this.nextBatch();
+      for (let waitMs = RETRY_MS; batch.length > 0 && !(await this.call(batch)); ) {
+        await sleep(clock, waitMs, this.stopped.signal);
+        if (this.stopped.signal.aborted) return;
+        waitMs = Math.min(2 * waitMs, RETRY_MS_MAX);
+      }
+    }
+  }
+
+  private nextBatch(): MessageStatus[] {
+    const { shuffled, random } = this.options;
+    if (!shuffled) return this.pending.splice(0, BATCH_MAX);
+    const batch: MessageStatus[] = [];
+    while (batch.length < BATCH_MAX) {
+      // The last one takes the place of the one that was drawn.
+      const at = Math.floor(random.next() * this.pending.length);
+      const last = this.pending.pop();
+      if (last === undefined) break;
+      const drawn = this.pending[at];
+      if (drawn !== undefined) this.pending[at] = last;
+      batch.push(drawn ?? last);
+    }
+    return batch;
+  }
+
+  /** Whether the webhook took them. */
+  private async call(statuses: readonly MessageStatus[]): Promise<boolean> {
+    if (this.url === null) return false;
+    const { clock, secret, telemetry } = this.options;
+    const body = JSON.stringify(notificationOf(statuses, clock.nowMs()));
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    try {
+      const response = await fetch(this.url, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-hub-signature-256": `sha256=${signature}` },
+        body,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      await response.text();
+      if (!response.ok) telemetry.log("debug", "a sandbox callback was refused", { status: response.status });
+      return response.ok;
+    } catch (error) {
+      telemetry.log("debug", "a sandbox callback got no answer", { error: String(error) });
+      return false;
+    }
+  }
+}
+
+/** One change a phone number, in the order of their first statuses. */
+function notificationOf(statuses: readonly MessageStatus[], nowMs: number): JsonObject {
+  const byNumber = Map.groupBy(statuses, ({ phoneNumberId }) => phoneNumberId);
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const changes = Array.from(byNumber, ([phone_number_id, own]) => ({
+    field: "messages",
+    value: {
+      messaging_product: "whatsapp",
+      metadata: { display_phone_number: "15550000000", phone_number_id },
+      statuses: own.map((status) => statusOf(status, timestamp)),
+    },
+  }));
+  return { object: "whatsapp_business_account", entry: [{ id: "100000000000000", changes }] };
+}
+
+function statusOf({ messageId, status, to, opaque }: MessageStatus, timestamp: string): JsonObject {
+  return {
+    id: messageId,
+    status,
+    timestamp,
+    recipient_id: to,
+    ...(opaque === null ? {} : { biz_opaque_callback_data: opaque }),
+    ...(status === "failed"
+      ? { errors: [UNDELIVERABLE] }
+      : { pricing: { billable: true, pricing_model: "PMP", type: "regular", category: "utility" } }),
+  };
+}
+
+const UNDELIVERABLE = {
+  code: 131026,
+  title: "Message undeliverable",
+  message: "Message undeliverable",
+  error_data: { details: "Message Undeliverable." },
+} as const;

@@ -1,0 +1,122 @@
+import type { CallbackReader } from "../../domain/callback-data.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { limits } from "../../domain/limits.ts";
+import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
+import type { PlatformCredentials } from "../../domain/platform.ts";
+import type { JobAddress, ProviderReferences } from "../../domain/queue.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import { EarlyStatuses } from "./early-statuses.ts";
+import type { WhatsappStatus } from "./webhook.ts";
+
+export interface WhatsappStatusesPorts extends ObserveReportPorts {
+  readonly references: ProviderReferences;
+  readonly callbacks: CallbackReader;
+  readonly platform: Pick<PlatformCredentials, "whatsapp">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Adds the chat provider's statuses to the history of their jobs. A message says itself which job it is of, by callback
+ * data that our channel signed; otherwise its id does, once the answer to the call that sent it is in the journal. The
+ * provider's signature says no more than that somebody's number sent something: the same account serves many.
+ *
+ * W1. `take` resolves when every status of a known job is in the journal: who answers the provider after that has lost
+ *     none. W2. A status whose message is not known is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
+ * W3. Statuses of one job reach the journal in the order in which they came, those that were held first. W4. Only chat
+ *     jobs are changed: nothing else is signed, and nothing else has a reference. W5. Only by statuses of the number that
+ *     sent them, where the call names one: the one that was signed, or else the tenant's own or the platform's.
+ *
+ * Callback data without a signature, as a release sent it that did not sign yet, is not believed: anybody can write it.
+ * Such messages are followed by their ids, for as long as those are kept. Where the answer to one was lost in the moment
+ * of the upgrade, nothing names its job, and it is sent again as if no status had come. The other way round, such a
+ * release follows signed messages by their ids.
+ */
+export class WhatsappStatuses {
+  private readonly early: EarlyStatuses;
+
+  constructor(private readonly ports: WhatsappStatusesPorts) {
+    const { references, clock, telemetry } = ports;
+    const onKnown = (status: WhatsappStatus, job: JobAddress) => this.record(status, job);
+    this.early = new EarlyStatuses({ references, clock, telemetry, onKnown });
+  }
+
+  /** Statuses that wait for their message to become known. */
+  get held(): number {
+    return this.early.size;
+  }
+
+  /** Rejects when a store is away; what was recorded by then is not recorded twice when all is repeated. */
+  async take(statuses: readonly WhatsappStatus[]): Promise<void> {
+    for (let at = 0; at < statuses.length; at += limits.webhookStatusesMax) {
+      await this.takeSome(statuses.slice(at, at + limits.webhookStatusesMax));
+    }
+  }
+
+  /** Looks once more for what is held, and drops the rest. Safe to repeat. */
+  stop(): Promise<void> {
+    return this.early.stop();
+  }
+
+  private async takeSome(statuses: readonly WhatsappStatus[]): Promise<void> {
+    const signed = new Map(statuses.map((status) => [status, this.signedJobOf(status)] as const));
+    const byId = await this.jobsById(statuses.filter((status) => signed.get(status) === null));
+    const jobOf = (status: WhatsappStatus) => signed.get(status) ?? byId.get(status.messageId) ?? null;
+    const known = new Map(
+      statuses.flatMap((status) => {
+        const job = jobOf(status);
+        return job === null ? [] : [[status.messageId, job] as const];
+      }),
+    );
+    await allEnded(Array.from(known, ([messageId, job]) => this.early.release(messageId, job)));
+    await allEnded(
+      statuses.map(async (status) => {
+        const job = jobOf(status);
+        if (job !== null) await this.record(status, job);
+        else if (!this.early.hold(status)) this.count(status, "dropped");
+      }),
+    );
+  }
+
+  /** The job whose message this is, as we signed it; null where it says nothing, or another number says it. */
+  private signedJobOf({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
+    const message = callbackData === null ? null : this.ports.callbacks.read(callbackData);
+    return message !== null && (phoneNumberId ?? message.phoneNumberId) === message.phoneNumberId ? message : null;
+  }
+
+  /** The jobs of messages that do not say it themselves. */
+  private async jobsById(statuses: readonly WhatsappStatus[]): Promise<ReadonlyMap<string, JobAddress>> {
+    const ids = [...new Set(statuses.map(({ messageId }) => messageId))];
+    if (ids.length === 0) return new Map();
+    const jobs = await this.ports.references.jobsOf(ids);
+    return new Map(ids.flatMap((id, i) => (jobs[i] ? [[id, jobs[i]] as const] : [])));
+  }
+
+  private async record(status: WhatsappStatus, { tenantId, jobId }: JobAddress): Promise<void> {
+    const { type, result } = status;
+    if (this.signedJobOf(status) === null && (await this.isForeign(status, tenantId))) {
+      this.count(status, "foreign");
+      return;
+    }
+    const report = { tenantId, jobId, type, result, suppressRecipient: null };
+    this.count(status, await observeReport(this.ports, report));
+  }
+
+  /** Whether a number says it that the tenant does not send from. */
+  private async isForeign({ phoneNumberId }: WhatsappStatus, tenantId: string): Promise<boolean> {
+    const { directory, platform } = this.ports;
+    if (phoneNumberId === null) return false;
+    const tenant = await directory.byId(tenantId);
+    const senders = [tenant?.whatsapp.sender, platform.whatsapp];
+    return !senders.some((sender) => sender?.phoneNumberId === phoneNumberId);
+  }
+
+  private count({ type }: WhatsappStatus, result: string): void {
+    this.ports.telemetry.count("delivery_reports", { type, result });
+  }
+}
+
+/** All are waited for: none must be under way when the provider hears that it has to repeat them. */
+async function allEnded(works: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(works)) if (outcome.status === "rejected") throw outcome.reason;
+}

@@ -1,0 +1,151 @@
+import { chatErrorText } from "../../domain/chat-error-text.ts";
+import type { IncomingMessage } from "../../domain/incoming-messages.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+
+/** What the provider says of one message that was handed over. */
+export interface WhatsappStatus {
+  /** The provider's id of the message. */
+  readonly messageId: string;
+  /** The provider's id of the number that sent it; null where the call names none. */
+  readonly phoneNumberId: string | null;
+  readonly type: "sent" | "delivered" | "read" | "failed";
+  readonly result: JsonObject;
+  /** What was sent along to be repeated, by whoever sent it; null where nothing was. */
+  readonly callbackData: string | null;
+}
+
+export interface WhatsappWebhook {
+  /** In the order in which they came. */
+  readonly statuses: readonly WhatsappStatus[];
+  readonly messages: readonly IncomingMessage[];
+  /** Statuses that are nothing to us (`played`, `deleted`, `warning`, …). */
+  readonly ignored: number;
+  /** Parts that do not have the form that they have in the provider's description. */
+  readonly misshapen: number;
+}
+
+/**
+ * Understands the body of a call of the provider: every status and message of every change of every entry, whatever the
+ * change's `field` is called (WhatsApp Cloud API, "Webhooks"). Whatever else is there is counted and left alone.
+ */
+export function readWhatsappWebhook(body: JsonObject): WhatsappWebhook {
+  const found: Found = { statuses: [], messages: [], ignored: 0, misshapen: 0 };
+  for (const entry of members(body["entry"], found)) {
+    for (const change of members(entry["changes"], found)) {
+      const value = change["value"];
+      if (isJsonObject(value)) readValue(value, found);
+      else found.misshapen += 1;
+    }
+  }
+  return found;
+}
+
+interface Found {
+  readonly statuses: WhatsappStatus[];
+  readonly messages: IncomingMessage[];
+  ignored: number;
+  misshapen: number;
+}
+
+function readValue(value: JsonObject, found: Found): void {
+  const { statuses, messages } = value;
+  // Changes of other fields (an account's review, a template's) have neither.
+  if (statuses === undefined && messages === undefined) found.ignored += 1;
+  const phoneNumberId = phoneNumberIdOf(value["metadata"]);
+  if (statuses !== undefined) for (const one of members(statuses, found)) readStatus(one, { found, phoneNumberId });
+  if (messages === undefined) return;
+  const names = namesOf(value["contacts"]);
+  for (const message of members(messages, found)) readMessage(message, { found, names, phoneNumberId });
+}
+
+function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Surroundings, "names">): void {
+  const { id, status: word, biz_opaque_callback_data: data } = status;
+  if (!isName(id) || typeof word !== "string") {
+    found.misshapen += 1;
+    return;
+  }
+  const type = STATUSES.find((known) => known === word);
+  if (type === undefined) {
+    found.ignored += 1;
+    return;
+  }
+  const result = type === "failed" ? { error: failureOf(status["errors"]) } : {};
+  const callbackData = typeof data === "string" ? data : null;
+  found.statuses.push({ messageId: id, phoneNumberId, type, result, callbackData });
+}
+
+const STATUSES = ["sent", "delivered", "read", "failed"] as const;
+
+interface Surroundings {
+  readonly found: Found;
+  readonly names: ReadonlyMap<string, string>;
+  readonly phoneNumberId: string | null;
+}
+
+function readMessage(message: JsonObject, { found, names, phoneNumberId }: Surroundings): void {
+  const { id, from, type } = message;
+  if (!isName(id) || !isName(from) || !isName(type)) {
+    found.misshapen += 1;
+    return;
+  }
+  const isKept = JSON.stringify(message).length <= limits.incomingMessageCharsMax;
+  found.messages.push({
+    id,
+    phoneNumberId,
+    from,
+    name: names.get(from) ?? null,
+    type,
+    content: isKept ? message : null,
+  });
+}
+
+/** What writers call themselves, by their numbers. */
+function namesOf(contacts: Json | undefined): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const contact of Array.isArray(contacts) ? contacts : []) {
+    const [waId, profile] = isJsonObject(contact) ? [contact["wa_id"], contact["profile"]] : [];
+    const name = isJsonObject(profile) ? profile["name"] : undefined;
+    if (typeof waId === "string" && typeof name === "string") names.set(waId, name.slice(0, NAME_CHARS_MAX));
+  }
+  return names;
+}
+
+function phoneNumberIdOf(metadata: Json | undefined): string | null {
+  const id = isJsonObject(metadata) ? metadata["phone_number_id"] : undefined;
+  return isName(id) ? id : null;
+}
+
+/** What went wrong, for the tenant. Statuses have the codes of the answers to calls. */
+function failureOf(errors: Json | undefined): string {
+  const [error] = Array.isArray(errors) ? errors : [];
+  if (!isJsonObject(error)) return NO_REASON;
+  const { code, title, message, error_data: data } = error;
+  const details = isJsonObject(data) ? data["details"] : undefined;
+  return chatErrorText(typeof code === "number" ? `error ${code}` : NO_REASON, {
+    message: [title, message].find(isText) ?? "",
+    details: isText(details) ? details : null,
+  });
+}
+
+function isText(value: Json | undefined): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+const NO_REASON = "the provider could not deliver the message";
+const NAME_CHARS_MAX = 256;
+
+/** The objects in a list. What is no list, or is in it and no object, is counted. */
+function members(list: Json | undefined, found: Found): readonly JsonObject[] {
+  if (!Array.isArray(list)) {
+    found.misshapen += 1;
+    return [];
+  }
+  const objects = list.filter(isJsonObject);
+  found.misshapen += list.length - objects.length;
+  return objects;
+}
+
+function isName(value: Json | undefined): value is string {
+  return typeof value === "string" && value !== "" && value.length <= limits.chatMessageIdCharsMax;
+}

@@ -1,0 +1,207 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ConfigurationError } from "../domain/errors.ts";
+import { isLoopback } from "../domain/loopback.ts";
+import { generatedSecret } from "./generated-secret.ts";
+import type { Setting } from "./setting.ts";
+import { SETTINGS } from "./settings.ts";
+
+type ValueOf<S extends Setting<unknown>> =
+  | Exclude<ReturnType<S["parse"]>, undefined>
+  | (S extends { default: string } | { generated: object } ? never : null)
+  | (S extends { generated: { onlyWith: string } } ? null : never);
+
+/** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
+export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
+
+/** So long a token cannot be guessed over a network, however long somebody tries. */
+const PUBLIC_TOKEN_CHARS_MIN = 32;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the configuration from the environment. An empty variable counts as unset. Secrets that are unset are made up
+ * and kept in WAYBILL_HOME, but only once everything else is in order.
+ *
+ * @throws ConfigurationError that names every problem at once.
+ */
+export function loadConfig(environment: Environment): Config {
+  const reader = new SettingsReader(environment);
+  const values: Record<string, unknown> = {};
+  const generated = Object.entries<Setting<unknown>>(SETTINGS).filter(([key, setting]) => {
+    const isGenerated = setting.generated !== undefined && textOf(environment, setting) === null;
+    if (!isGenerated) values[key] = reader.read(setting);
+    return isGenerated;
+  });
+  // Every key of SETTINGS that is not generated got its parsed value above; the checks look at no other.
+  reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
+  if (reader.problems.length === 0) {
+    for (const [key, setting] of generated) {
+      const { onlyWith } = setting.generated ?? {};
+      const isNeeded = onlyWith === undefined || Boolean(values[onlyWith]);
+      values[key] = isNeeded ? reader.readGenerated(setting, String(values["home"])) : null;
+    }
+    // As above; what could not be generated is a problem already, and empty here.
+    reader.problems.push(...weakSecrets(values as Config));
+  }
+  if (reader.problems.length > 0) throw new ConfigurationError(...reader.problems);
+  // By now every key of SETTINGS holds what its own `parse` gave, or null.
+  return deepFreeze(withConsequences(values as Config));
+}
+
+/** The settings as a table in Markdown, for the documentation. */
+export function configTable(): string {
+  const settings = Object.values<Setting<unknown>>(SETTINGS).filter((setting) => setting.planned === undefined);
+  const rows = settings.map((setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${setting.meaning} |`);
+  return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Variables that are set, are in order, and change nothing yet. */
+export function withoutEffect(environment: Environment): readonly string[] {
+  const settings = Object.values<Setting<unknown>>(SETTINGS);
+  return settings.filter((one) => one.planned && textOf(environment, one) !== null).map(({ name }) => name);
+}
+
+/** What works and should be changed: a proxy before us makes a loopback address one that others reach. */
+export function doubtsAbout({ host, publicUrl, roles, operatorToken }: Config): readonly string[] {
+  const publicHost = publicUrl === null ? host : new URL(publicUrl).hostname.replace(/^\[|\]$/g, "");
+  if (isLoopback(publicHost) || !roles.includes("api") || operatorToken.length >= PUBLIC_TOKEN_CHARS_MIN) return [];
+  return [
+    `OPERATOR_TOKEN has ${operatorToken.length} characters, and PUBLIC_URL is an address that others reach: it should ` +
+      `have at least ${PUBLIC_TOKEN_CHARS_MIN}`,
+  ];
+}
+
+/** Reads settings one by one and collects what is wrong with them. */
+class SettingsReader {
+  readonly problems: string[] = [];
+
+  constructor(private readonly environment: Environment) {}
+
+  read(setting: Setting<unknown>): unknown {
+    const given = textOf(this.environment, setting);
+    const text = given ?? setting.default;
+    if (text === null) return null;
+    return this.parse(setting, text, given === null ? "unset" : `${setting.secret ? "set" : shown(text)}`);
+  }
+
+  readGenerated(setting: Setting<unknown>, home: string): unknown {
+    const { generated } = setting;
+    if (generated === undefined) return null;
+    const file = join(home, generated.file);
+    // In this order: who starts beside us writes the secret before the data.
+    if (generated.keepsData && holdsData(home) && !existsSync(file)) {
+      this.problems.push(
+        `${setting.name} is unset and ${file} is gone, but that folder holds data that was written with it; ` +
+          `restore the file, or set ${setting.name} to what it held`,
+      );
+      return null;
+    }
+    try {
+      return this.parse(setting, generatedSecret(file, generated.make), `read from ${file}`);
+    } catch (error) {
+      this.problems.push(
+        `WAYBILL_HOME is ${shown(home)}; it should be a folder whose file ${generated.file} can be written and read ` +
+          `(${error instanceof Error ? error.message : String(error)})`,
+      );
+      return null;
+    }
+  }
+
+  private parse(setting: Setting<unknown>, text: string, holds: string): unknown {
+    const value = setting.parse(text);
+    if (value !== undefined) return value;
+    this.problems.push(`${setting.name} is ${holds}; it should be ${setting.expected}`);
+    return null;
+  }
+}
+
+/** Whether an embedded store that holds what a key has sealed or signed has been created in the folder. */
+function holdsData(home: string): boolean {
+  return ["postgres", "redis"].some((store) => existsSync(join(home, store)));
+}
+
+/** Settings that are right by themselves and wrong together. */
+function contradictions(config: Config): readonly string[] {
+  const problems: string[] = [];
+  if (config.providers === "live" && config.smtpUrl === null) {
+    problems.push("SMTP_URL is unset; with PROVIDERS=live it should be the MTA that mail is submitted to");
+  }
+  if (config.roles.includes("maillog") && config.mailLog === null) {
+    problems.push("MAIL_LOG is unset; with the role maillog it should be the path of the MTA's log");
+  }
+  for (const role of ["api", "dispatcher"] as const) {
+    const { processes } = config;
+    if (processes === null || "total" in processes || processes[role] === 0 || config.roles.includes(role)) continue;
+    problems.push(`PROCESSES names the role ${role}; it should be one of ROLES, which are ${config.roles.join(", ")}`);
+  }
+  if (config.metricsHost !== null && config.metricsPort === null) {
+    problems.push("METRICS_PORT is unset; with METRICS_HOST it should be the port that metrics are served at");
+  }
+  if (config.clickhouseCluster !== null && config.clickhouseUrl === null) {
+    problems.push("CLICKHOUSE_URL is unset; with CLICKHOUSE_CLUSTER it should be the address of one of its servers");
+  }
+  if ((config.whatsappPhoneNumberId === null) !== (config.whatsappAccessToken === null)) {
+    const missing = config.whatsappAccessToken === null ? "WHATSAPP_ACCESS_TOKEN" : "WHATSAPP_PHONE_NUMBER_ID";
+    problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
+  }
+  if ((config.googleServiceAccount === null) !== (config.googleIssuerId === null)) {
+    const missing = config.googleIssuerId === null ? "GOOGLE_ISSUER_ID" : "GOOGLE_SERVICE_ACCOUNT";
+    problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
+  }
+  const apple = Object.entries({
+    APPLE_CERTIFICATE: config.appleCertificate,
+    APPLE_PRIVATE_KEY: config.applePrivateKey,
+    APPLE_PASS_TYPE_ID: config.applePassTypeId,
+    APPLE_TEAM_ID: config.appleTeamId,
+  });
+  const unset = apple.flatMap(([name, value]) => (value === null ? [name] : []));
+  if (unset.length > 0 && unset.length < apple.length) {
+    problems.push(
+      `${unset.join(", ")}: unset; all of ${apple.map(([name]) => name).join(", ")} should be set, or none`,
+    );
+  }
+  return problems;
+}
+
+/** Secrets that are enough where nobody else can connect, and nowhere else. */
+function weakSecrets({ host, roles, operatorToken }: Config): readonly string[] {
+  const chars = operatorToken?.length ?? PUBLIC_TOKEN_CHARS_MIN;
+  if (isLoopback(host) || !roles.includes("api") || chars >= PUBLIC_TOKEN_CHARS_MIN) return [];
+  return [
+    `OPERATOR_TOKEN has ${chars} characters; with HOST=${host}, which others can reach, it should have at least ` +
+      `${PUBLIC_TOKEN_CHARS_MIN} (openssl rand -base64 32), or be left unset: then one is made`,
+  ];
+}
+
+/** What some settings mean for others that are unset. */
+function withConsequences(config: Config): Config {
+  const { outboundAllow, providers, roles, mailLog } = config;
+  return {
+    ...config,
+    roles: mailLog === null || roles.includes("maillog") ? roles : [...roles, "maillog"],
+    outboundAllow: outboundAllow ?? (providers === "sandbox" ? ["127.0.0.0/8", "::1/128"] : []),
+  };
+}
+
+function textOf(environment: Environment, setting: Setting<unknown>): string | null {
+  return environment[setting.name]?.trim() || null;
+}
+
+/** The value as an error may show it: on one line, not too long, without a URL's user and password. */
+function shown(text: string): string {
+  const harmless = text.replace(/\/\/[^/]*@/g, "//…@");
+  return JSON.stringify(harmless.length > 100 ? `${harmless.slice(0, 100)}…` : harmless);
+}
+
+function defaultOf(setting: Setting<unknown>): string {
+  if (setting.generated !== undefined) return `generated, in \`WAYBILL_HOME/${setting.generated.file}\``;
+  return setting.default === null ? (setting.unset ?? "none") : `\`${setting.default}\``;
+}
+
+function deepFreeze<T>(value: T): T {
+  // The bytes of a key cannot be frozen; nobody writes to them.
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}

@@ -1,0 +1,51 @@
+import type { SandboxMailbox, SandboxMessage } from "../report.ts";
+
+/** A message as it arrived. */
+export interface ReceivedMessage {
+  readonly to: string;
+  /** What keeping it costs. */
+  readonly bytes: number;
+  /** Called when somebody looks, not when the message arrives. */
+  show(): SandboxMessage;
+}
+
+/** The latest messages, within a number and a size. */
+export class MessageRing implements SandboxMailbox {
+  /** Oldest first; those before `first` are gone. */
+  private kept: ReceivedMessage[] = [];
+  private first = 0;
+  private bytes = 0;
+
+  constructor(
+    private readonly messagesMax: number,
+    private readonly bytesMax: number,
+  ) {}
+
+  add(message: ReceivedMessage): void {
+    this.kept.push(message);
+    this.bytes += message.bytes;
+    while (this.first < this.kept.length && this.isOverfull()) {
+      this.bytes -= this.kept[this.first]?.bytes ?? 0;
+      this.first += 1;
+    }
+    // Now and then, so that dropping one message does not move all others.
+    if (this.first >= this.messagesMax) {
+      this.kept = this.kept.slice(this.first);
+      this.first = 0;
+    }
+  }
+
+  messages(to: string | null, limit: number): readonly SandboxMessage[] {
+    const wanted = to?.toLowerCase() ?? null;
+    const found: SandboxMessage[] = [];
+    for (let at = this.kept.length - 1; at >= this.first && found.length < limit; at -= 1) {
+      const message = this.kept[at];
+      if (message && (wanted === null || message.to.toLowerCase() === wanted)) found.push(message.show());
+    }
+    return found;
+  }
+
+  private isOverfull(): boolean {
+    return this.kept.length - this.first > this.messagesMax || this.bytes > this.bytesMax;
+  }
+}

@@ -1,0 +1,34 @@
+import type { SuppressionReason } from "./job.ts";
+import type { Fenced, Lease } from "./queue.ts";
+import type { TenantRef } from "./tenant.ts";
+
+/** A recipient that a tenant's messages no longer go to, as the operator sees it. */
+export interface SuppressionRecord {
+  /** Normalised (`normaliseAddress`): addresses are compared without regard to case. */
+  readonly address: string;
+  readonly reason: SuppressionReason;
+  /** ISO 8601 UTC: since when. */
+  readonly created_at: string;
+}
+
+/** An entry of a shard's index. */
+export interface Suppression {
+  readonly tenantId: string;
+  readonly address: string;
+  readonly reason: SuppressionReason;
+}
+
+/** The journal's index of the list, which `pull` looks at. Safe to repeat. */
+export interface SuppressionIndex {
+  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void>;
+  removeSuppression(tenant: TenantRef, address: string): Promise<void>;
+  /**
+   * Fills the index of a shard whose journal never had it. What was put or removed meanwhile stands. `isLast` says that
+   * it is complete now; an index that is complete takes nothing.
+   */
+  loadSuppressions(
+    lease: Lease,
+    entries: readonly Suppression[],
+    isLast: boolean,
+  ): Promise<"loading" | "loaded" | Fenced>;
+}

@@ -1,0 +1,188 @@
+import type { Channel } from "../../domain/channel.ts";
+import type { Clock, Timer } from "../../domain/clock.ts";
+import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { Random } from "../../domain/random.ts";
+import { remember } from "../../domain/remember.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import { FairScheduler } from "./fair-scheduler.ts";
+import { type LanePools, PROMPT_MS, RelayLane, type Slot } from "./relay-lane.ts";
+
+/** Deliveries at one time on relays that are slow, or of which nothing is known yet. */
+const PATIENT_SLOTS = 2_048;
+/** Part of them beyond which a relay that has not answered gets no second one. */
+const UNPROVEN_PART = 1 / 8;
+/** Probes at one time of relays that are away, as a part of those. They wait for nothing else, and nothing for them. */
+const PROBE_SLOTS_PART = 0.5;
+const SWEEP_MS = 1_000;
+/** What is held is looked through with every so many sweeps. */
+const SWEEPS_PER_REVIEW = 5;
+/** Relays of which is remembered whether they are prompt, beside those that are in use. */
+const LANES_MAX = 4_096;
+/** Jobs of which is remembered that their relay was said to be away and answered all the same. */
+const DISPUTED_JOBS_MAX = 10_000;
+const DISPUTES_MAX = 3;
+/** Relays that are listed as away. */
+const AWAY_LISTED_MAX = 20;
+
+/** A relay or provider that is away. */
+export interface AwayRelay {
+  readonly channel: ChannelName;
+  readonly relay: string;
+  /** Whether it is a tenant's own: then only that tenant's jobs wait. */
+  readonly isOwn: boolean;
+  /** For how long. */
+  readonly forMs: number;
+}
+
+export interface ChannelSlotsOptions {
+  readonly channel: Channel;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * A channel's slots in this process, and the relays that they lead to. A delivery holds one of the channel's own slots
+ * only while its relay is prompt: who waits for a relay that is slow, unknown or away takes nothing from the others.
+ *
+ * C1. At most `channel.slots` deliveries are in flight on prompt relays (and where a tenant has no relay), for longer than
+ * `PROMPT_MS` and a sweep only where there is no patient slot. C2. All three pools are shared by the rules of `FairScheduler`.
+ */
+export class ChannelSlots {
+  readonly prompt: FairScheduler;
+  private readonly pools: LanePools;
+  private readonly lanes = new Map<string, RelayLane>();
+  private readonly awayLanes = new Set<RelayLane>();
+  private readonly disputed = new Map<string, { readonly answers: number; readonly times: number }>();
+  private sweeper: Timer | null = null;
+  private sweeps = 0;
+
+  constructor(private readonly options: ChannelSlotsOptions) {
+    const { channel, clock, random } = options;
+    this.prompt = new FairScheduler(channel.slots);
+    const patientSlots = channel.patientSlots ?? PATIENT_SLOTS;
+    this.pools = {
+      prompt: this.prompt,
+      patient: new FairScheduler(patientSlots),
+      unprovenSlots: Math.ceil(patientSlots * UNPROVEN_PART),
+      probes: new FairScheduler(Math.ceil(patientSlots * PROBE_SLOTS_PART)),
+      promptSlots: new Set<Slot>(),
+      clock,
+      random,
+      relayConnections: channel.relayConnections ?? Number.POSITIVE_INFINITY,
+      onOpened: (lane) => this.opened(lane),
+      onClosed: (lane) => this.closed(lane),
+      onStarted: () => this.sweepSoon(),
+    };
+  }
+
+  /** The tenant's way to its relay; null: it has none that could be away or slow as a whole. */
+  laneOf(tenant: Tenant): RelayLane | null {
+    const relay = this.options.channel.relayOf?.(tenant) ?? null;
+    if (relay === null) return null;
+    const known = this.lanes.get(relay.key);
+    if (known !== undefined) return known;
+    if (this.lanes.size >= LANES_MAX) this.forgetIdle();
+    const lane = new RelayLane(relay, this.pools);
+    this.lanes.set(relay.key, lane);
+    return lane;
+  }
+
+  /**
+   * What becomes of a job whose relay was said to be away: it is held until the relay is back; it waits by itself, where
+   * one job's word is not enough; or it counts as an attempt, where the relay has answered others meanwhile, again and again:
+   * then it is about the message, whatever the relay calls it.
+   */
+  placeOfAway(lane: RelayLane, job: QueuedJob): "hold" | "wait" | "count" {
+    if (lane.isAway) return "hold";
+    const known = this.disputed.get(job.jobId);
+    const isContradicted = known !== undefined && lane.answers > known.answers;
+    const times = (known?.times ?? 0) + (isContradicted ? 1 : 0);
+    if (times >= DISPUTES_MAX) return "count";
+    remember(this.disputed, { key: job.jobId, value: { answers: lane.answers, times }, max: DISPUTED_JOBS_MAX });
+    return "wait";
+  }
+
+  /** The relays that are away, those that all tenants share first. */
+  away(): readonly AwayRelay[] {
+    const { clock, channel } = this.options;
+    const listed: AwayRelay[] = [];
+    for (const isOwn of [false, true]) {
+      for (const { relay, awaySinceMs } of this.awayLanes) {
+        if (listed.length === AWAY_LISTED_MAX) return listed;
+        if (relay.isOwn !== isOwn) continue;
+        const forMs = clock.monotonicMs() - (awaySinceMs ?? clock.monotonicMs());
+        listed.push({ channel: channel.name, relay: relay.name, isOwn, forMs });
+      }
+    }
+    return listed;
+  }
+
+  private opened(lane: RelayLane): void {
+    this.awayLanes.add(lane);
+    this.note(lane, lane.relay.isOwn ? "info" : "warn", "a relay is away, its jobs wait");
+    this.sweepSoon();
+  }
+
+  private closed(lane: RelayLane): void {
+    this.awayLanes.delete(lane);
+    this.note(lane, "info", "a relay is back");
+    if (this.awayLanes.size === 0) this.gaugeHeld(0);
+  }
+
+  /** Tenants' own relays are as many as there are tenants, and share a label. */
+  private note({ relay }: RelayLane, level: "warn" | "info", message: string): void {
+    const { telemetry, channel } = this.options;
+    telemetry.log(level, message, { channel: channel.name, relay: relay.name, isOwn: relay.isOwn });
+    const isCounted = (other: RelayLane) =>
+      relay.isOwn ? other.relay.isOwn : !other.relay.isOwn && other.relay.name === relay.name;
+    let open = 0;
+    for (const other of this.awayLanes) if (isCounted(other)) open += 1;
+    telemetry.gauge("relay_open", open, { channel: channel.name, relay: relay.isOwn ? "own" : relay.name });
+  }
+
+  private gaugeHeld(jobs: number): void {
+    this.options.telemetry.gauge("jobs_held", jobs, { channel: this.options.channel.name });
+  }
+
+  private sweepSoon(): void {
+    this.sweeper ??= this.options.clock.setTimer(SWEEP_MS, () => {
+      this.sweeper = null;
+      this.sweep();
+      if (this.pools.promptSlots.size > 0 || this.awayLanes.size > 0) this.sweepSoon();
+    });
+  }
+
+  /** Moves deliveries that last to patient slots, and ends jobs that were held for too long. */
+  private sweep(): void {
+    const slowFromMs = this.options.clock.monotonicMs() - PROMPT_MS;
+    for (const slot of this.pools.promptSlots) {
+      if (slot.startedAtMs > slowFromMs) break;
+      slot.lane.moveToPatience(slot);
+    }
+    if (this.awayLanes.size === 0) return;
+    this.sweeps += 1;
+    const isReview = this.sweeps % SWEEPS_PER_REVIEW === 0;
+    let held = 0;
+    for (const lane of this.awayLanes) {
+      for (const waiter of lane.waiting) {
+        if (isReview) waiter.reviewHeld(lane);
+        held += waiter.waitingJobs;
+      }
+      if (isReview) lane.forgetIfUnused();
+    }
+    this.gaugeHeld(held);
+  }
+
+  /** Looks at a few of the oldest, so that a new relay never costs more than that. */
+  private forgetIdle(): void {
+    let looks = 16;
+    for (const [key, lane] of this.lanes) {
+      this.lanes.delete(key);
+      if (!lane.isIdle) this.lanes.set(key, lane);
+      looks -= 1;
+      if (looks === 0) return;
+    }
+  }
+}

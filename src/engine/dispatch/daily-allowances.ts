@@ -1,0 +1,116 @@
+import type { Clock } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+import { FENCED, type Lease, type Mailbox, type OwnerJournal } from "../../domain/queue.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+export interface DailyAllowancesOptions {
+  readonly journal: OwnerJournal;
+  readonly lease: Lease;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** What a box may send on a day, as its actor knows it. */
+export interface DayAllowance {
+  readonly box: Mailbox;
+  /** UTC day, as `utcDayAt` counts. */
+  readonly day: number;
+  readonly perDay: number;
+}
+
+/** The right to start one delivery. */
+export interface AllowanceUnit {
+  /** Nothing was sent: the unit may be used again, on its own day. */
+  giveBack(): void;
+}
+
+/**
+ * What a shard's boxes may still send today, for those that may not send as they like. The journal counts; here is what
+ * was taken from it in pieces and is not used up.
+ *
+ * D1. A unit is used only after the journal has counted it, and on the day that it was counted for: no day ever sees more
+ *     deliveries than its allowance, whatever dies or moves in between.
+ * D2. What is at hand when the term ends is lost: less is sent that day. A piece is at most a fiftieth of the day's.
+ * D3. One call a box is under way at a time.
+ */
+export class DailyAllowances {
+  private readonly pages = new Map<string, Page>();
+  private day = Number.NaN;
+
+  constructor(private readonly options: DailyAllowancesOptions) {}
+
+  /**
+   * Deliveries of the box that may start now. 0: the day's are used up, or the journal is being asked for more; then
+   * `onMore` is called once when it has answered.
+   */
+  left(allowance: DayAllowance, onMore: () => void): number {
+    const { box, day, perDay } = allowance;
+    if (day !== this.day) this.turnTo(day);
+    const key = `${box.tenantId}/${box.channel}`;
+    const page = this.pages.get(key) ?? { taken: null, held: 0, isAsking: false };
+    this.pages.set(key, page);
+    // The operator may have lowered what was allowed when these were taken.
+    const used = (page.taken ?? 0) - page.held;
+    const left = Math.max(0, Math.min(page.held, perDay - used));
+    if (left === 0 && !page.isAsking && (page.taken === null || page.taken < perDay)) {
+      void this.ask(page, allowance, onMore);
+    }
+    return left;
+  }
+
+  /** Uses one of those that `left` has just found. */
+  take({ tenantId, channel }: Mailbox): AllowanceUnit {
+    const page = this.pages.get(`${tenantId}/${channel}`);
+    if (page === undefined || page.held < 1)
+      throw new Error("broken invariant: a delivery has its unit before it starts");
+    page.held -= 1;
+    // On another day the page is one that nobody reads any more.
+    return { giveBack: () => (page.held += 1) };
+  }
+
+  private turnTo(day: number): void {
+    this.day = day;
+    this.pages.clear();
+  }
+
+  private async ask(page: Page, { box, day, perDay }: DayAllowance, onMore: () => void): Promise<void> {
+    const { journal, lease, clock, telemetry } = this.options;
+    page.isAsking = true;
+    const known = page.taken ?? 0;
+    const wanted = page.taken === null ? 0 : pieceOf(perDay);
+    const end = () => {
+      page.isAsking = false;
+      onMore();
+    };
+    try {
+      const taken = await journal.allow(lease, { box, day, allowance: perDay, known, wanted });
+      // The term is over; whoever pulls or settles finds out.
+      if (taken === FENCED) return;
+      if (page.taken !== null) page.held += taken - known;
+      page.taken = taken;
+    } catch (error) {
+      const expected = isOutage(error);
+      telemetry.count("journal_calls_failed", { call: "allow" });
+      telemetry.log(expected ? "warn" : "error", "taking of a day's allowance failed and is repeated", {
+        error: String(error),
+      });
+      clock.setTimer(limits.journalRetryMs, end);
+      return;
+    }
+    end();
+  }
+}
+
+/** A box's day. */
+interface Page {
+  /** What is counted for the day, as the journal said last; null before it has said it. */
+  taken: number | null;
+  /** Counted by this term and not used. */
+  held: number;
+  isAsking: boolean;
+}
+
+function pieceOf(perDay: number): number {
+  return Math.min(limits.allowancePieceMax, Math.ceil(perDay / 50));
+}

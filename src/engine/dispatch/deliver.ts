@@ -1,0 +1,110 @@
+import type { Channel } from "../../domain/channel.ts";
+import type { Clock, Timer } from "../../domain/clock.ts";
+import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+
+export interface DeliverPorts {
+  readonly channels: ReadonlyMap<ChannelName, Channel>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** A delivery under way. */
+interface UnderWay {
+  readonly aborter: AbortController;
+  /** The message goes to its relay now. */
+  onHandOver(): void;
+}
+
+const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
+
+/** One delivery: always ends, always in an outcome, at most `deliveryTimeoutMs` and the grace after its abort later. */
+export async function deliver(
+  ports: DeliverPorts,
+  job: QueuedJob,
+  tenant: Tenant | null,
+  { aborter, onHandOver }: UnderWay,
+): Promise<Outcome> {
+  const { channels, clock, telemetry } = ports;
+  if (tenant === null) return { kind: "failed", error: "the tenant no longer exists" };
+  const channel = channels.get(job.channel);
+  if (channel === undefined) return { kind: "failed", error: `the channel ${job.channel} is not available` };
+
+  if (job.stored === undefined) onHandOver();
+  const startedAtMs = clock.monotonicMs();
+  const outcome = await endOf(ports, job, aborter, {
+    call: () => channel.deliver(job, tenant, aborter.signal, onHandOver),
+    brokenOff: { kind: "retry", why: "the delivery broke off" },
+  });
+  telemetry.count("deliveries", { channel: job.channel, outcome: outcome.kind });
+  telemetry.time("delivery_seconds", (clock.monotonicMs() - startedAtMs) / 1000, { channel: job.channel });
+  return outcome;
+}
+
+/** Looks at a job's content before its delivery. Null: it may be delivered. Always ends, like `deliver`. */
+export async function screen(
+  ports: DeliverPorts,
+  job: QueuedJob,
+  tenant: Tenant | null,
+  aborter: AbortController,
+): Promise<Outcome | null> {
+  const channel = ports.channels.get(job.channel);
+  if (tenant === null || channel?.screen === undefined) return null;
+  const look = channel.screen.bind(channel);
+  const brokenOff = { kind: "retry", why: "the content could not be looked at", isUncounted: true } as const;
+  return endOf(ports, job, aborter, { call: () => look(job, tenant, aborter.signal), brokenOff });
+}
+
+/** A channel's answer, or what stands for it where the channel breaks off or does not answer in time. */
+async function endOf<T>(
+  { clock, telemetry }: DeliverPorts,
+  job: QueuedJob,
+  aborter: AbortController,
+  { call, brokenOff }: { readonly call: () => Promise<T>; readonly brokenOff: Outcome },
+): Promise<T | Outcome> {
+  const cutOff = new CutOff(clock, aborter);
+  try {
+    const end = await Promise.race([call(), cutOff.passed]);
+    return cutOff.isLate ? asSilence(end) : end;
+  } catch (error) {
+    telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
+    return brokenOff;
+  } finally {
+    cutOff.cancel();
+  }
+}
+
+/** What was broken off at its deadline was not answered, however its channel words it. */
+function asSilence<T>(end: T | Outcome): T | Outcome {
+  const isRetry = typeof end === "object" && end !== null && "kind" in end && end.kind === "retry";
+  return isRetry && !end.isUncounted ? { ...end, isSilence: true } : end;
+}
+
+/** Aborts a delivery at its deadline, and stops waiting for it some time after its abort, whoever aborted it. */
+class CutOff {
+  readonly passed: Promise<Outcome>;
+  /** Whether the deadline has passed. */
+  isLate = false;
+  private readonly deadline: Timer;
+  private grace: Timer | null = null;
+
+  constructor(clock: Clock, aborter: AbortController) {
+    this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => {
+      this.isLate = !aborter.signal.aborted;
+      aborter.abort();
+    });
+    this.passed = new Promise((resolve) => {
+      aborter.signal.onabort = () => {
+        this.grace = clock.setTimer(limits.abortGraceMs, () => resolve(UNANSWERED));
+      };
+    });
+  }
+
+  cancel(): void {
+    this.deadline.cancel();
+    this.grace?.cancel();
+  }
+}

@@ -1,0 +1,241 @@
+import type { Channel } from "../../domain/channel.ts";
+import type { Clock, Timer } from "../../domain/clock.ts";
+import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { OwnerJournal, Settlement } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { LeaseTerm } from "../leases/lease-term.ts";
+import type { ChannelSlots } from "./channel-slots.ts";
+import type { AllowanceUnit } from "./daily-allowances.ts";
+import { deliver, screen } from "./deliver.ts";
+import { giveBack } from "./give-back.ts";
+import { gaveUpHeld, heldUntilMs, waitAlone } from "./held-jobs.ts";
+import { verdictOf } from "./relay-breaker.ts";
+import type { Slot } from "./relay-lane.ts";
+import { settlementOf } from "./settlement.ts";
+import { Settler } from "./settler.ts";
+
+export interface DeliveriesPorts {
+  readonly journal: OwnerJournal;
+  readonly channels: ReadonlyMap<ChannelName, Channel>;
+  readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/** A delivery as its actor starts it. */
+export interface Started {
+  readonly job: QueuedJob;
+  readonly tenant: Tenant | null;
+  /** What it takes of the day's allowance; null: its tenant may send as it likes, or it is not sent at all. */
+  readonly unit: AllowanceUnit | null;
+  /** Null: it leads to no relay that could be away or slow as a whole. */
+  readonly slot: Slot | null;
+}
+
+/** Who started a delivery, and hears of its end. */
+export interface Starter {
+  /** It is over; its slot is free. */
+  delivered(slot: Slot | null): void;
+  /** The relay is away: the job waits again, before the others; behind them, where it was a probe. */
+  hold(job: QueuedJob, wasProbe: boolean): void;
+}
+
+export interface DeliveryEvents {
+  /** What the shard's time is, by the owner's reckoning. */
+  shardTimeMs(): number | null;
+  /** The outcomes are on disk. */
+  onLanded(settlements: readonly Settlement[]): void;
+  /** The lease is somebody else's. */
+  onFenced(): void;
+}
+
+type Away = Extract<Outcome, { kind: "away" }>;
+
+/**
+ * The deliveries of one lease term, from their start until their outcomes are on disk.
+ *
+ * V1. What is in flight when the term closes is lent: its job leaves its tenant's queue, so that the next owner (which may
+ *     be this process) passes over it, and comes back by itself if nothing more is heard. The lease can then be released;
+ *     the outcomes follow under the old lease's name.
+ * V2. No provider call begins once the jobs are lent. V3. No job is written down as failed before its channel has given
+ *     back what accepting it took, and that happens only while nobody else can have the job.
+ */
+export class Deliveries {
+  private readonly inFlight = new Map<QueuedJob, AbortController>();
+  private readonly settler: Settler;
+  private readonly lentSettler: Settler;
+  /** Aborts when what is in flight is to end, whether it is done or not. */
+  private readonly ended = new AbortController();
+  private isLent = false;
+  private lentUntilMs = 0;
+  private loanEnd: Timer | null = null;
+  /** Resolves when the lends are on disk, or never will be. */
+  private lending: Promise<void> = Promise.resolve();
+  private hasLent = false;
+  private allEnded: (() => void)[] = [];
+
+  constructor(
+    private readonly ports: DeliveriesPorts,
+    private readonly term: LeaseTerm,
+    { onLanded, onFenced, shardTimeMs }: DeliveryEvents,
+  ) {
+    const { journal, clock, telemetry } = ports;
+    const { lease } = term;
+    const send = (settlements: readonly Settlement[]) => journal.settle(lease, settlements, shardTimeMs());
+    this.settler = new Settler({ send, clock, telemetry, onLanded, onFenced });
+    this.lentSettler = new Settler({
+      send: async (settlements) => {
+        await this.lending;
+        await journal.settleLent(lease, settlements, shardTimeMs());
+        return "settled";
+      },
+      clock,
+      telemetry,
+      onLanded: () => {},
+      onFenced: () => {},
+    });
+  }
+
+  /** Never rejects: `deliver` always ends in an outcome. */
+  async start(starter: Starter, started: Started): Promise<void> {
+    const { job, tenant, slot } = started;
+    if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
+    if (job.isReported) return this.submit(retryNow(job, "running"));
+    const aborter = new AbortController();
+    this.inFlight.set(job, aborter);
+    const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
+    if (refused === null) await this.deliverAndSettle(starter, started, aborter);
+    else {
+      started.unit?.giveBack();
+      if (refused.kind === "away") this.submit(retryNow(job, "pending", limits.retryBaseMs));
+      else await this.settle(job, refused, false);
+    }
+    this.leave(job);
+    starter.delivered(slot);
+  }
+
+  /** Ends a job that its relay has held up for too long. */
+  async giveUp(settlement: Settlement): Promise<void> {
+    const { job } = settlement;
+    this.inFlight.set(job, new AbortController());
+    await this.settleFailure(settlement);
+    this.leave(job);
+  }
+
+  /** Lends all that is in flight. Resolves when that, and all outcomes so far, are on disk, or never will be. */
+  lend(forMs: number): Promise<void> {
+    if (this.isLent) return this.lending;
+    this.isLent = true;
+    const { clock } = this.ports;
+    this.lentUntilMs = clock.monotonicMs() + forMs - limits.leaseMarginMs;
+    // From then on the jobs are somebody else's: what waits to give back for one of them must end.
+    this.loanEnd = clock.setTimer(forMs, () => this.ended.abort());
+    for (const job of this.inFlight.keys()) this.settler.submit({ kind: "lend", job, forMs });
+    this.lending = this.settler.idle().then(() => {
+      this.hasLent = !this.settler.isAbandoned;
+    });
+    return this.lending;
+  }
+
+  /** Ends what is in flight at the providers; the outcomes are still settled. */
+  abort(): void {
+    this.ended.abort();
+    for (const aborter of this.inFlight.values()) aborter.abort();
+  }
+
+  /** Ends everything at once: nothing more is waited for or written. */
+  abandon(): void {
+    this.abort();
+    this.settler.abandon();
+    this.lentSettler.abandon();
+    this.inFlight.clear();
+    this.noteAllEnded();
+  }
+
+  /** Resolves when nothing is in flight and all outcomes are on disk. */
+  async over(): Promise<void> {
+    if (this.inFlight.size > 0) await new Promise<void>((resolve) => this.allEnded.push(resolve));
+    await this.settler.idle();
+    await this.lentSettler.idle();
+    this.loanEnd?.cancel();
+  }
+
+  private leave(job: QueuedJob): void {
+    this.inFlight.delete(job);
+    this.noteAllEnded();
+  }
+
+  private noteAllEnded(): void {
+    if (this.inFlight.size === 0 && this.allEnded.length > 0) for (const resolve of this.allEnded.splice(0)) resolve();
+  }
+
+  private async deliverAndSettle(starter: Starter, started: Started, aborter: AbortController): Promise<void> {
+    const { job, tenant, unit, slot } = started;
+    if (job.needsScreening) {
+      // Looking at the content took its time.
+      if (this.isLent || !this.term.isSurelyHeld()) {
+        unit?.giveBack();
+        return this.submit(retryNow(job, "pending"));
+      }
+      this.settler.submit({ kind: "start", job });
+    }
+    const onHandOver = () => slot?.lane.handOver(slot);
+    const outcome = await deliver(this.ports, job, tenant, { aborter, onHandOver });
+    slot?.lane.judge(slot, verdictOf(outcome, aborter.signal.aborted), job);
+    const isUnsent = outcome.kind === "away" || (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent));
+    if (isUnsent) unit?.giveBack();
+    if (outcome.kind === "away") await this.putAside(starter, started, outcome);
+    else await this.settle(job, outcome);
+  }
+
+  /** The relay is away: that says nothing about the message. */
+  private async putAside(starter: Starter, { job, tenant, slot }: Started, { why }: Away): Promise<void> {
+    const { slots, random, clock } = this.ports;
+    if (this.isLent) return this.submit(retryNow(job, "running", limits.retryBaseMs));
+    const lane = slot?.lane ?? null;
+    if (lane !== null) lane.awayWhy = why;
+    const place = lane === null ? "wait" : slots.get(job.channel)?.placeOfAway(lane, job);
+    if (place === "hold") return starter.hold(job, slot?.kind === "probe");
+    if (place === "count") return this.settle(job, { kind: "retry", why, isUnsent: true });
+    const holdMs = tenant === null || lane !== null ? Number.POSITIVE_INFINITY : tenant.plan.holdMs;
+    if (clock.nowMs() >= heldUntilMs(job, holdMs)) return this.settleFailure(gaveUpHeld(job, why, holdMs));
+    this.submit(waitAlone(job, random));
+  }
+
+  private async settle(job: QueuedJob, outcome: Exclude<Outcome, Away>, wasStarted = true): Promise<void> {
+    const { clock, random } = this.ports;
+    const settlement = settlementOf({ job, outcome, wasStarted }, clock, random);
+    if (settlement.kind === "final" && settlement.status === "failed") await this.settleFailure(settlement);
+    else this.submit(settlement);
+  }
+
+  private async settleFailure(settlement: Settlement): Promise<void> {
+    const { job } = settlement;
+    const giving = { ended: this.ended.signal, isSurelyHeld: () => this.isSurelyOurs() };
+    if (await giveBack(this.ports, job, giving)) this.submit(settlement);
+    // Its next owner does both, at once and not when the lent job comes back by itself.
+    else if (this.isLent) this.submit(retryNow(job, "running"));
+  }
+
+  private isSurelyOurs(): boolean {
+    if (!this.isLent) return this.term.isSurelyHeld();
+    return this.hasLent && this.ports.clock.monotonicMs() < this.lentUntilMs;
+  }
+
+  private submit(settlement: Settlement): void {
+    (this.isLent ? this.lentSettler : this.settler).submit(settlement);
+  }
+}
+
+/**
+ * A wait of no length that costs no attempt. Where a report waits with the job, the journal makes a success of it; where
+ * it forgot the report, it is a retry.
+ */
+function retryNow(job: QueuedJob, status: "running" | "pending", delayMs = 0): Settlement {
+  return { kind: "retry", job, delayMs, status, isUncounted: true };
+}

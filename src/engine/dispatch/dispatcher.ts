@@ -1,0 +1,128 @@
+import type { Channel } from "../../domain/channel.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { ChannelName } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { OwnerJournal } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { TenantDirectory } from "../../domain/tenant.ts";
+import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
+import { Backlog } from "./backlog.ts";
+import { type AwayRelay, ChannelSlots } from "./channel-slots.ts";
+import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
+import { ShardOwner } from "./shard-owner.ts";
+import { TenantLookups } from "./tenant-lookups.ts";
+
+/** Beyond its time-out a lent delivery is not waited for: its job goes back to its queue. */
+const LEND_GRACE_MS = 4_000;
+
+export interface DispatcherOptions {
+  readonly journal: OwnerJournal;
+  readonly directory: TenantDirectory;
+  readonly channels: readonly Channel[];
+  readonly suppressions: SuppressionFiller;
+  /** Names this process among all dispatchers; another one at every start. */
+  readonly owner: string;
+  readonly shards: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/** A process's share in delivering: holds its shards, and shares each channel's slots between their tenants. */
+export class Dispatcher {
+  private readonly owners = new Map<number, ShardOwner>();
+  /** Owners whose shard was handed over, while what they lent is in flight. */
+  private readonly ending = new Map<ShardOwner, Promise<void>>();
+  private readonly channels: ReadonlyMap<ChannelName, Channel>;
+  private readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
+  private readonly backlog: Backlog;
+  private readonly lookups: TenantLookups;
+  private readonly keeper: ShardKeeper;
+  private unsubscribe: (() => void) | null = null;
+  private isStopping = false;
+  private stopped: Promise<void> | null = null;
+
+  constructor(private readonly options: DispatcherOptions) {
+    const { journal, directory, channels, owner, shards, clock, random, telemetry } = options;
+    this.channels = new Map(channels.map((channel) => [channel.name, channel]));
+    this.slots = new Map(
+      channels.map((channel) => [channel.name, new ChannelSlots({ channel, clock, random, telemetry })]),
+    );
+    this.backlog = new Backlog(clock);
+    this.lookups = new TenantLookups(directory);
+    this.keeper = new ShardKeeper({
+      leases: journal,
+      role: "dispatcher",
+      owner,
+      shards,
+      clock,
+      telemetry,
+      onTerm: (term) => this.ownShard(term),
+    });
+  }
+
+  start(): void {
+    if (this.unsubscribe !== null) return;
+    this.unsubscribe = this.options.journal.onMail((shard) => this.owners.get(shard)?.wake());
+    this.keeper.start();
+  }
+
+  /**
+   * Starts nothing new, lends what is in flight and hands the shards over at once; then lets deliveries end. Those that take
+   * too long are aborted and tried again by the next owner. Resolves within `limits.drainMs` and a moment; safe to repeat.
+   */
+  stop(): Promise<void> {
+    // First: draining lends at once, for as long as a stop leaves.
+    this.isStopping = true;
+    this.stopped ??= this.drain();
+    return this.stopped;
+  }
+
+  /** The relays and providers that are away, as this process sees it: a bounded number of each channel. */
+  away(): readonly AwayRelay[] {
+    return Array.from(this.slots.values(), (slots) => slots.away()).flat();
+  }
+
+  /** Bytes of payloads that this process holds. */
+  get backlogBytes(): number {
+    return this.backlog.bytes;
+  }
+
+  private async drain(): Promise<void> {
+    const { clock } = this.options;
+    const abort = clock.setTimer(limits.drainAbortMs, () => this.forEachOwner((owner) => owner.abortDeliveries()));
+    const abandon = clock.setTimer(limits.drainMs, () => this.forEachOwner((owner) => owner.abandon()));
+    await this.keeper.stop();
+    await Promise.all(this.ending.values());
+    abort.cancel();
+    abandon.cancel();
+    this.unsubscribe?.();
+  }
+
+  private forEachOwner(act: (owner: ShardOwner) => void): void {
+    for (const owner of this.owners.values()) act(owner);
+    for (const owner of this.ending.keys()) act(owner);
+  }
+
+  private async ownShard(term: LeaseTerm): Promise<void> {
+    const { journal, suppressions, clock, random, telemetry } = this.options;
+    if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
+    const { channels, slots, backlog, lookups } = this;
+    const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
+    const owner = new ShardOwner(
+      { journal, channels, slots, clock, random, telemetry, lookups, backlog, lendMs },
+      term,
+    );
+    this.owners.set(term.shard, owner);
+    try {
+      await owner.run();
+    } finally {
+      this.owners.delete(term.shard);
+      this.ending.set(
+        owner,
+        owner.over().then(() => void this.ending.delete(owner)),
+      );
+    }
+  }
+}

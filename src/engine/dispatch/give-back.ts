@@ -1,0 +1,47 @@
+import type { Channel } from "../../domain/channel.ts";
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+export interface GiveBackPorts {
+  readonly channels: ReadonlyMap<ChannelName, Channel>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** For how long a job's failure may be prepared: `ended` aborts when the deliveries of the term are to end. */
+export interface GivingTerm {
+  readonly ended: AbortSignal;
+  /** Whether nobody else may work on the job. Where that is in doubt for a while, giving back waits. */
+  isSurelyHeld(): boolean;
+}
+
+/**
+ * Has the job's channel give back what accepting the job took, again and again until it has. False: the term ended first,
+ * and the job must not be written down as failed, so that its next owner does both. Never rejects.
+ */
+export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, job: QueuedJob, term: GivingTerm) {
+  const channel = channels.get(job.channel);
+  if (channel?.giveBack === undefined) return true;
+  const ended = whenAborted(term.ended);
+  for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, limits.giveBackRetryMsMax)) {
+    try {
+      if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
+    } catch (error) {
+      telemetry.count("give_backs_failed", { channel: job.channel });
+      const level = isOutage(error) ? "warn" : "error";
+      telemetry.log(level, "giving back failed and is repeated", { job: job.jobId, error: String(error) });
+    }
+    await sleep(clock, waitMs, term.ended);
+  }
+  return false;
+}
+
+function whenAborted(signal: AbortSignal): Promise<false> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(false);
+    signal.addEventListener("abort", () => resolve(false), { once: true });
+  });
+}

@@ -1,0 +1,39 @@
+import { jobTimeMs } from "../../domain/ids.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import type { Settlement } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import { givenUp } from "./settlement.ts";
+
+const HOUR_MS = 60 * 60_000;
+/** A relay has been away for so long before a job is given up for it: a short outage must not end old jobs. */
+const OUTAGE_MS_MIN = HOUR_MS;
+const FIRST_WAIT_MS = 1_000;
+const WAIT_MS_MAX = 30_000;
+
+/** How long a relay must have been away before jobs that are older than `holdMs` are given up. */
+export function outageMsMin(holdMs: number): number {
+  return Math.min(holdMs, OUTAGE_MS_MIN);
+}
+
+/** When the job has been held for long enough (unix ms). */
+export function heldUntilMs(job: QueuedJob, holdMs: number): number {
+  return jobTimeMs(job.jobId) + holdMs;
+}
+
+export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlement {
+  return givenUp(job, `${why}: gave up after ${lengthOf(holdMs)}`);
+}
+
+/** A job waits by itself where its relay was said to be away and others may still be answered: no attempt is counted. */
+export function waitAlone(job: QueuedJob, random: Random): Settlement {
+  const longestMs = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** Math.min(job.waits ?? 0, 10));
+  const delayMs = Math.round(longestMs * (1 + random.next() / 4));
+  return { kind: "retry", job, delayMs, status: "running", isUncounted: true };
+}
+
+function lengthOf(ms: number): string {
+  const [count, unit] =
+    ms >= HOUR_MS ? [ms / HOUR_MS, "hour"] : ms >= 60_000 ? [ms / 60_000, "minute"] : [ms / 1_000, "second"];
+  const rounded = Math.round(count * 10) / 10;
+  return `${rounded} ${unit}${rounded === 1 ? "" : "s"}`;
+}

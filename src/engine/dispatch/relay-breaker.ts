@@ -1,0 +1,128 @@
+import type { QueuedJob } from "../../domain/job.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Random } from "../../domain/random.ts";
+
+/** Strikes without an answer in between that open a breaker. */
+const STRIKES_MAX = 3;
+/** So many silences open it even where they concern one recipient domain alone. */
+const SILENT_JOBS_MAX = 8;
+/** Jobs and domains that are remembered as having struck. */
+const STRUCK_MAX = 64;
+const FIRST_WAIT_MS = 1_000;
+const WAIT_MS_MAX = 30_000;
+
+/** What a delivery says about its relay. */
+export type Verdict =
+  /** It spoke about the message, whatever it said. */
+  | "answer"
+  /** It is away as a whole. */
+  | "away"
+  /** It stopped answering in the middle of the message. */
+  | "silence"
+  /** The delivery never came to it, or was broken off from here. */
+  | "nothing";
+
+/** `wasBrokenOff`: this process ended the delivery, not its relay and not its deadline. */
+export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
+  if (outcome.kind === "away") return "away";
+  if (outcome.kind !== "retry") return "answer";
+  if (outcome.isUncounted || (wasBrokenOff && !outcome.isSilence)) return "nothing";
+  return outcome.isSilence ? "silence" : "answer";
+}
+
+/**
+ * What is known of one relay's being away. Closed: deliveries go on. Open: it struck three times without an answer in
+ * between; its jobs wait. Half-open: after a second, doubled to at most thirty, exactly one delivery may probe it.
+ *
+ * B1. Silence counts once for each job and each recipient domain until something answers: one message that makes its
+ *     relay hang, or one recipient whose mail does, holds up nobody else's. B2. Any answer closes the breaker.
+ */
+export class RelayBreaker {
+  private state: "closed" | "open" | "half-open" = "closed";
+  private strikes = 0;
+  private waitMs = FIRST_WAIT_MS;
+  private isProbing = false;
+  private hasBeenAway = false;
+  private readonly struckJobs = new Set<string>();
+  private readonly struckDomains = new Set<string>();
+
+  get isClosed(): boolean {
+    return this.state === "closed";
+  }
+
+  get isStruck(): boolean {
+    return this.strikes > 0;
+  }
+
+  get mayProbe(): boolean {
+    return this.state === "half-open" && !this.isProbing;
+  }
+
+  /** Whether the job may have been the reason for a silence, so that another one makes the better probe. */
+  hasStruck(job: QueuedJob): boolean {
+    return this.struckJobs.has(job.jobId) || this.struckDomains.has(domainOf(job));
+  }
+
+  /** Whether it was opened by messages that got no answer, and never by the relay as a whole. */
+  get isOnlySilent(): boolean {
+    return this.state === "open" && !this.hasBeenAway;
+  }
+
+  halfOpen(): void {
+    if (this.state === "open") this.state = "half-open";
+  }
+
+  beginProbe(): void {
+    this.isProbing = true;
+  }
+
+  /** The probe is over, whatever it said: without a verdict the breaker waits as long again. */
+  endProbe(): void {
+    this.isProbing = false;
+    if (this.state === "half-open") this.state = "open";
+  }
+
+  /** Takes note of a delivery's end. Whether the breaker has opened or closed by it. */
+  judge(verdict: Verdict, job: QueuedJob, isProbe: boolean): "opened" | "closed" | null {
+    if (verdict === "answer") return this.forget();
+    if (verdict === "nothing" || (verdict === "silence" && !this.isNewSilence(job))) return null;
+    if (verdict === "away") this.hasBeenAway = true;
+    this.strikes += 1;
+    if (isProbe) this.waitMs = Math.min(2 * this.waitMs, WAIT_MS_MAX);
+    if (this.state !== "closed") return null;
+    if (this.strikes < STRIKES_MAX && this.struckJobs.size < SILENT_JOBS_MAX) return null;
+    this.state = "open";
+    return "opened";
+  }
+
+  /** Nothing is held against the relay any more. */
+  forget(): "closed" | null {
+    const wasClosed = this.isClosed;
+    this.state = "closed";
+    this.strikes = 0;
+    this.waitMs = FIRST_WAIT_MS;
+    this.hasBeenAway = false;
+    this.struckJobs.clear();
+    this.struckDomains.clear();
+    return wasClosed ? null : "closed";
+  }
+
+  /** How long to wait until the next probe: jittered, so that relays that failed together are not probed together. */
+  untilProbeMs(random: Random): number {
+    return Math.ceil(this.waitMs * (0.75 + random.next() / 4));
+  }
+
+  private isNewSilence(job: QueuedJob): boolean {
+    const domain = domainOf(job);
+    const isNewDomain = !this.struckDomains.has(domain);
+    const isNewJob = !this.struckJobs.has(job.jobId);
+    if (this.struckJobs.size < STRUCK_MAX) this.struckJobs.add(job.jobId);
+    if (this.struckDomains.size < STRUCK_MAX) this.struckDomains.add(domain);
+    return isNewJob && (isNewDomain || this.struckJobs.size >= SILENT_JOBS_MAX);
+  }
+}
+
+/** Behind the last `@`; the whole recipient where there is none. */
+function domainOf({ recipient }: QueuedJob): string {
+  return recipient.slice(recipient.lastIndexOf("@") + 1);
+}

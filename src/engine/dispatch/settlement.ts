@@ -1,0 +1,60 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Settlement } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import { decideRetry } from "./retry-policy.ts";
+
+export interface Attempted {
+  readonly job: QueuedJob;
+  /** Where the relay is away there is nothing to write down: the job is held. */
+  readonly outcome: Exclude<Outcome, { kind: "away" }>;
+  /** Whether a delivery was started, and not only the content looked at. */
+  readonly wasStarted: boolean;
+}
+
+/** What the journal is to write down for an attempt. */
+export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clock, random: Random): Settlement {
+  switch (outcome.kind) {
+    case "delivered": {
+      const { result, providerRef } = outcome;
+      const sent = { kind: "final", job, status: "success", result, event: { type: "sent", result: {} } } as const;
+      return providerRef !== undefined && REPORTS_NAME_REFERENCE[job.channel] ? { ...sent, providerRef } : sent;
+    }
+    case "failed": {
+      const { error, detail } = outcome;
+      return {
+        kind: "final",
+        job,
+        status: "failed",
+        result: { error, ...detail },
+        event: { type: "failed", result: { error } },
+      };
+    }
+    case "suppressed": {
+      const result = { reason: outcome.reason };
+      return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result } };
+    }
+    case "retry": {
+      const { isUncounted } = outcome;
+      const decision = decideRetry(job, outcome, clock, random);
+      if (decision.kind === "wait") {
+        const status = wasStarted ? "running" : "pending";
+        return { kind: "retry", job, delayMs: decision.delayMs, status, ...(isUncounted && { isUncounted }) };
+      }
+      return givenUp(job, decision.error);
+    }
+  }
+}
+
+/** The end of a job whose tries never got a clear answer. */
+export function givenUp(job: QueuedJob, error: string): Settlement {
+  const event = { type: "failed", result: { error } } as const;
+  return { kind: "final", job, status: "failed", result: { error }, event, isGivenUp: true };
+}
+
+/** The MTA's log and bounces name the job itself; wallet passes are not reported on. */
+const REPORTS_NAME_REFERENCE = { email: false, whatsapp: true, wallet: false } as const satisfies Record<
+  ChannelName,
+  boolean
+>;

@@ -1,0 +1,264 @@
+import { sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+import { FENCED, type Mailbox, type MailboxPull, type PullResult } from "../../domain/queue.ts";
+import type { LeaseTerm } from "../leases/lease-term.ts";
+import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
+import { DailyAllowances } from "./daily-allowances.ts";
+import { Deliveries, type DeliveriesPorts } from "./deliveries.ts";
+import { ShardTime } from "./shard-time.ts";
+import { TenantActor } from "./tenant-actor.ts";
+import type { TenantLookups } from "./tenant-lookups.ts";
+import { Wakeup } from "./wakeup.ts";
+
+export interface ShardOwnerPorts extends DeliveriesPorts {
+  readonly lookups: TenantLookups;
+  /** What waits in the whole process. */
+  readonly backlog: Backlog;
+  /** For how long a delivery in flight may be lent when the term closes. */
+  lendMs(): number;
+}
+
+/**
+ * The owner of a shard for one lease term: pulls its tenants' queued jobs, lets their actors deliver them, and writes down
+ * what became of them. Everything that it knows dies with the term.
+ *
+ * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced). While that is in doubt nothing
+ *     starts and nothing is broken off.
+ * O2. `run` ends as soon as the shard can be handed over: what is in flight is lent by then, and goes on behind it until
+ *     `over` resolves. So this process may own the shard anew meanwhile: a lent job is in nobody's queue.
+ * O3. The journal is asked to name every queue with jobs at the start, after a pull whose answer got lost, and from time
+ *     to time: such a pull may also take effect late, and then the queues that it named are known to nobody.
+ */
+export class ShardOwner {
+  private readonly actors = new Map<string, TenantActor>();
+  private readonly hungry = new Set<TenantActor>();
+  private readonly allowances: DailyAllowances;
+  private readonly deliveries: Deliveries;
+  private readonly wakeup: Wakeup;
+  private readonly time: ShardTime;
+  private isLost = false;
+  private isInDoubt = false;
+  /** Whether the last pull got no answer. */
+  private isSuspect = false;
+
+  constructor(
+    private readonly ports: ShardOwnerPorts,
+    private readonly term: LeaseTerm,
+  ) {
+    const { journal, clock, telemetry } = ports;
+    this.wakeup = new Wakeup(clock);
+    this.time = new ShardTime(clock);
+    this.allowances = new DailyAllowances({ journal, lease: term.lease, clock, telemetry });
+    this.deliveries = new Deliveries(ports, term, {
+      shardTimeMs: () => this.time.nowMs(),
+      onLanded: (settlements) => {
+        for (const { kind, job } of settlements) if (kind !== "start") this.actor(job)?.settled(job);
+      },
+      onFenced: () => this.lose(),
+    });
+    term.lost.addEventListener("abort", () => this.lose(), { once: true });
+    term.closing.addEventListener("abort", () => this.close(), { once: true });
+  }
+
+  /** The journal says that the shard has queued jobs. */
+  wake(): void {
+    this.wakeup.notify();
+  }
+
+  /** Ends when the shard can be handed over. */
+  async run(): Promise<void> {
+    await this.pullUntilOver();
+    this.close();
+    // What was broken off because of a loss may still be on its way to a provider: not before it has ended may this process
+    // compete for the shard again.
+    if (this.isLost) await this.deliveries.over();
+    else await this.deliveries.lend(this.ports.lendMs());
+  }
+
+  /** Resolves when nothing of the term is in flight any more, and all is written down. */
+  over(): Promise<void> {
+    return this.deliveries.over();
+  }
+
+  /** Ends what is in flight at the providers; the outcomes are still settled. */
+  abortDeliveries(): void {
+    this.deliveries.abort();
+  }
+
+  /** Ends the term's work at once: nothing more is waited for or written. */
+  abandon(): void {
+    this.lose();
+    this.deliveries.abandon();
+  }
+
+  private get isOver(): boolean {
+    return this.isLost || this.term.closing.aborted;
+  }
+
+  private lose(): void {
+    this.isLost = true;
+    this.wakeup.notify();
+    this.deliveries.abort();
+  }
+
+  /** Starts nothing more, and lends what is in flight at once: no pull under way holds that up. */
+  private close(): void {
+    for (const actor of this.actors.values()) actor.close();
+    this.actors.clear();
+    this.hungry.clear();
+    if (!this.isLost) void this.deliveries.lend(this.ports.lendMs());
+    this.wakeup.notify();
+  }
+
+  /** Ends when the term closes or the lease turns out to be lost. */
+  private async pullUntilOver(): Promise<void> {
+    const { clock } = this.ports;
+    let surveyDueMs = clock.monotonicMs();
+    let retryMs = 50;
+    while (!this.isOver) {
+      const begunMs = clock.monotonicMs();
+      const survey = begunMs >= surveyDueMs;
+      let result: PullResult | typeof FENCED | null;
+      try {
+        result = await this.pull(survey);
+      } catch (error) {
+        this.reportFailedPull(error);
+        surveyDueMs = begunMs;
+        await sleep(clock, retryMs, this.term.closing);
+        retryMs = Math.min(2 * retryMs, limits.journalRetryMs);
+        continue;
+      }
+      if (result === null || this.isOver) return;
+      if (result === FENCED) return this.lose();
+      if (survey) surveyDueMs = begunMs + limits.surveyMs;
+      retryMs = 50;
+      this.apply(result);
+      if (!result.more && this.hungry.size === 0) {
+        await this.wakeup.sleep(Math.min(result.nextDueMs ?? limits.idlePollMs, limits.idlePollMs));
+      }
+    }
+  }
+
+  /** Null: the term is over. */
+  private async pull(survey: boolean): Promise<PullResult | typeof FENCED | null> {
+    const { journal, backlog } = this.ports;
+    const isReading = this.hungry.size > 0;
+    const place = isReading ? await backlog.beginPull(this.term.closing, this.isSuspect) : undefined;
+    if (place === null) return null;
+    const boxes = this.beginPulls();
+    try {
+      const shardTimeMs = this.time.nowMs();
+      const result = await journal.pull(this.term.lease, { boxes, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
+      this.isSuspect = false;
+      if (result !== FENCED) this.time.heard(result.shardTimeMs);
+      return result;
+    } catch (error) {
+      this.isSuspect = isOutage(error);
+      for (const { box } of boxes) this.actor(box)?.failPull();
+      for (const { box } of boxes) this.look(this.actor(box));
+      throw error;
+    } finally {
+      place?.end();
+    }
+  }
+
+  private reportFailedPull(error: unknown): void {
+    const { telemetry } = this.ports;
+    const expected = isOutage(error);
+    telemetry.count("journal_calls_failed", { call: "pull" });
+    telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
+  }
+
+  private beginPulls(): MailboxPull[] {
+    const pulls: MailboxPull[] = [];
+    for (const actor of this.hungry) {
+      if (pulls.length === limits.pullBoxesMax) break;
+      this.hungry.delete(actor);
+      const pull = actor.beginPull();
+      if (pull !== null) pulls.push(pull);
+    }
+    return pulls;
+  }
+
+  private apply(result: PullResult): void {
+    const { boxes } = result;
+    // Those for which the call had no room are the first in the next one.
+    for (const { box, jobs, more } of boxes) if (jobs.length === 0) this.endPull(box, jobs, more);
+    for (const { box, jobs, more } of boxes) if (jobs.length > 0) this.endPull(box, jobs, more);
+    if (result.ready.length === 0) return;
+    // A queue that was read in this very call needs no further look for having been named in it.
+    const read = new Set(boxes.map(({ box }) => keyOf(box)));
+    for (const box of result.ready) {
+      if (read.has(keyOf(box))) continue;
+      const actor = this.actor(box) ?? this.createActor(box);
+      actor?.hasMail();
+      this.look(actor);
+    }
+  }
+
+  private endPull(box: Mailbox, jobs: PullResult["boxes"][number]["jobs"], more: boolean): void {
+    const actor = this.actor(box);
+    actor?.endPull(jobs, more);
+    this.look(actor);
+  }
+
+  private actor(box: Mailbox): TenantActor | undefined {
+    return this.actors.get(keyOf(box));
+  }
+
+  /** Nobody for a channel that this process does not serve: its jobs stay in their queue. */
+  private createActor(box: Mailbox): TenantActor | undefined {
+    const { lookups, clock, backlog, channels } = this.ports;
+    const slots = this.ports.slots.get(box.channel);
+    const channel = channels.get(box.channel);
+    if (slots === undefined || channel === undefined) return undefined;
+    const actor = new TenantActor({
+      box,
+      lookups,
+      slots,
+      backlog,
+      allowances: this.allowances,
+      clock,
+      mayDeliver: () => this.mayDeliver(),
+      paceMs: (tenant) => channel.paceMs?.(tenant) ?? 0,
+      start: (started) => void this.deliveries.start(actor, started),
+      giveUp: (settlement) => void this.deliveries.giveUp(settlement),
+      onChange: (changed) => {
+        this.look(changed);
+        if (this.hungry.size > 0) this.wakeup.notify();
+      },
+    });
+    this.actors.set(keyOf(box), actor);
+    return actor;
+  }
+
+  private mayDeliver(): boolean {
+    if (this.isOver) return false;
+    if (this.term.isSurelyHeld()) return true;
+    if (!this.isInDoubt) void this.goOnAfterDoubt();
+    return false;
+  }
+
+  private async goOnAfterDoubt(): Promise<void> {
+    this.isInDoubt = true;
+    const isHeld = await this.term.whenSurelyHeld();
+    this.isInDoubt = false;
+    if (isHeld) for (const actor of this.actors.values()) actor.contend();
+  }
+
+  /** Puts the actor where its state says that it belongs. */
+  private look(actor: TenantActor | undefined): void {
+    if (actor === undefined || this.isOver) return;
+    if (actor.isHungry) this.hungry.add(actor);
+    else if (actor.isIdle) {
+      this.actors.delete(keyOf(actor.box));
+      actor.close();
+    }
+  }
+}
+
+/** A job names its box, too. */
+function keyOf({ tenantId, channel }: Mailbox): string {
+  return `${tenantId}/${channel}`;
+}

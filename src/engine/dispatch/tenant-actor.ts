@@ -1,0 +1,356 @@
+import type { Clock, Timer } from "../../domain/clock.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Mailbox, MailboxPull, Settlement } from "../../domain/queue.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/warm-up.ts";
+import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
+import type { ChannelSlots } from "./channel-slots.ts";
+import type { DailyAllowances, DayAllowance } from "./daily-allowances.ts";
+import type { Started, Starter } from "./deliveries.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
+import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
+import { Pacer } from "./pacer.ts";
+import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
+import type { Asker, TenantLookups } from "./tenant-lookups.ts";
+
+/** Longest wait between two tries of looking a tenant up in a registry that does not answer. */
+const LOOK_UP_RETRY_MS_MAX = 5_000;
+
+export interface TenantActorOptions {
+  readonly box: Mailbox;
+  readonly lookups: TenantLookups;
+  readonly slots: ChannelSlots;
+  readonly backlog: Backlog;
+  readonly allowances: DailyAllowances;
+  readonly clock: Clock;
+  /** Whether a delivery may start: the lease is surely held and the term is not closing. */
+  mayDeliver(): boolean;
+  /** Milliseconds until the tenant's sender may be used again, as its channel has it (`Channel.paceMs`). */
+  paceMs(tenant: Tenant): number;
+  /** Delivers and settles the job, and gives the unit of the day's allowance back where nothing was sent. */
+  start(started: Started): void;
+  /** Ends a job that waits here without a delivery. */
+  giveUp(settlement: Settlement): void;
+  /** The actor may have become hungry or idle. */
+  onChange(actor: TenantActor): void;
+}
+
+/**
+ * A tenant with queued jobs on a channel: its waiting jobs, its window of deliveries and its pace, for as long as it has
+ * something to do in one lease term. A tenant's channels have an actor each, so that none waits for another.
+ *
+ * T1. `open` jobs are waiting, being delivered or being settled; each stays in the tenant's queue until it is settled.
+ * T2. Entries are read in order and once: behind `lastRead` while jobs are open, from the start when none are.
+ * T3. At most `tenantWindowMax` deliveries are in flight, and no faster than the plan and the provider say.
+ * T4. No more is read than today's allowance leaves to start: what is over stays queued, pending, for days if need be.
+ * T5. It waits for its turn in one place: at the channel's prompt slots, or in its relay's lane.
+ * T6. The process's backlog counts the payloads of the open jobs, from their pull until they are settled.
+ */
+export class TenantActor implements Waiter, Starter, Asker {
+  /** On the channel's prompt slots. */
+  inFlight = 0;
+  /** On all slots. */
+  delivering = 0;
+  private waiting: QueuedJob[] = [];
+  private openBytes = 0;
+  private open = 0;
+  private lastRead: string | null = null;
+  private boxMayHaveMore = true;
+  private isPulling = false;
+  private readonly pacer = new Pacer();
+  private isLoading = false;
+  private failedLoads = 0;
+  /** The tenant that has just been loaded, while the actor takes note of it. */
+  private loaded: Tenant | null | undefined = undefined;
+  private isClosed = false;
+  private alarm: Timer | null = null;
+  /** The tenant as the next delivery will see it, and its day; set by `nextCost` for `startNext`. */
+  private tenant: Tenant | null = null;
+  private allowance: DayAllowance | null = null;
+  /** The way to the relay of the tenant as it was seen last. */
+  private lane: RelayLane | null = null;
+  private laneTenant: Tenant | null = null;
+  private place: FairScheduler | RelayLane | null = null;
+  /** When the first of the waiting jobs has been held for long enough (unix ms); null: to be found out. */
+  private heldUntilMs: number | null = null;
+
+  constructor(private readonly options: TenantActorOptions) {}
+
+  get box(): Mailbox {
+    return this.options.box;
+  }
+
+  get next(): QueuedJob | undefined {
+    return this.waiting[0];
+  }
+
+  get waitingJobs(): number {
+    return this.waiting.length;
+  }
+
+  get isHungry(): boolean {
+    return this.room() > 0 && (this.open === 0 || this.bytesRoom() > 0);
+  }
+
+  /** Nothing open, nothing to read, and no past delivery that the pace still remembers. */
+  get isIdle(): boolean {
+    if (this.open > 0 || this.boxMayHaveMore || this.isPulling) return false;
+    return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
+  }
+
+  /** The journal says that the box has entries that nobody has read. */
+  hasMail(): void {
+    this.boxMayHaveMore = true;
+  }
+
+  /** What to ask the box for: a single entry where the process holds as much as it may. Null: nothing now. */
+  beginPull(): MailboxPull | null {
+    const room = this.room();
+    const bytesMax = Math.min(PULL_BYTES_MAX, Math.floor(this.bytesRoom()));
+    if (room <= 0 || (bytesMax <= 0 && this.open > 0)) return null;
+    this.isPulling = true;
+    const after = this.open > 0 ? this.lastRead : null;
+    return { box: this.box, after, entriesMax: bytesMax > 0 ? room : 1, bytesMax: Math.max(1, bytesMax) };
+  }
+
+  endPull(jobs: readonly QueuedJob[], more: boolean): void {
+    this.isPulling = false;
+    this.boxMayHaveMore = more;
+    this.open += jobs.length;
+    for (const job of jobs) {
+      this.lastRead = job.entryId;
+      this.addBytes(job.payload.length);
+      if (job.suppressed !== null || job.isReported) {
+        this.options.start({ job, tenant: null, unit: null, slot: null });
+      } else {
+        this.waiting.push(job);
+        this.heldUntilMs = null;
+      }
+    }
+    this.contend();
+  }
+
+  /** The call got no answer: what it read stays unread. */
+  failPull(): void {
+    this.isPulling = false;
+  }
+
+  delivered(slot: Slot | null): void {
+    this.delivering -= 1;
+    if (slot === null) {
+      this.inFlight -= 1;
+      this.options.slots.prompt.release();
+    } else slot.lane.end(slot);
+    this.contend();
+  }
+
+  hold(job: QueuedJob, wasProbe: boolean): void {
+    // Not settled and not lent, it stays in its queue for the next owner.
+    if (this.isClosed) return;
+    const place = wasProbe ? -1 : this.waiting.findIndex((other) => isReadBefore(job, other));
+    this.waiting.splice(place === -1 ? this.waiting.length : place, 0, job);
+    this.heldUntilMs = null;
+  }
+
+  /** A job's outcome is on disk. */
+  settled(job: QueuedJob): void {
+    this.open -= 1;
+    this.addBytes(-job.payload.length);
+    if (this.open === 0 && !this.boxMayHaveMore) this.wakeWhenPaceIsForgotten();
+    this.options.onChange(this);
+  }
+
+  /** The term is over for what has not started. */
+  close(): void {
+    this.isClosed = true;
+    this.alarm?.cancel();
+    this.alarm = null;
+    this.waiting = [];
+    this.addBytes(-this.openBytes);
+    this.options.lookups.forget(this);
+    this.place?.withdraw(this);
+    this.place = null;
+  }
+
+  contend(): void {
+    if (this.waiting.length === 0 || this.isClosed) return;
+    // Whether it is still the right place is looked at when its turn comes.
+    if (this.place === this.options.slots.prompt) return this.place.contend(this);
+    const tenant = this.lookUp();
+    if (tenant === undefined) return;
+    this.moveTo(this.placeOf(tenant));
+  }
+
+  prefer(isBetter: (job: QueuedJob) => boolean): void {
+    const first = this.waiting[0];
+    if (first === undefined || isBetter(first)) return;
+    const at = this.waiting.findIndex(isBetter);
+    if (at > 0) this.waiting.unshift(...this.waiting.splice(at, 1));
+  }
+
+  reviewHeld(lane: RelayLane): void {
+    const { clock, giveUp } = this.options;
+    const tenant = this.lookUp() ?? null;
+    if (tenant === null || lane.awaySinceMs === null || !this.options.mayDeliver()) return;
+    // The tenant may have another relay by now.
+    const place = this.placeOf(tenant);
+    if (place !== lane) return this.moveTo(place);
+    const { holdMs } = tenant.plan;
+    this.heldUntilMs ??= Math.min(...this.waiting.map((job) => heldUntilMs(job, holdMs)));
+    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;
+    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));
+    this.waiting = this.waiting.filter((job) => !spent.includes(job));
+    this.heldUntilMs = null;
+    for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs));
+    // There is room for those behind them.
+    this.options.onChange(this);
+  }
+
+  nextCost(): number | null {
+    const job = this.waiting[0];
+    if (job === undefined || this.delivering >= limits.tenantWindowMax || !this.options.mayDeliver()) return null;
+    const tenant = this.lookUp();
+    if (tenant === undefined) return null;
+    // Its relay has become prompt, or is so no more, or the tenant has another one now.
+    const place = this.placeOf(tenant);
+    if (place !== this.place) {
+      this.moveTo(place);
+      return null;
+    }
+    const allowance = this.allowanceOf(tenant);
+    if (this.mayStart(allowance) === 0) return null;
+    // The plan's pace first: asking the channel keeps a turn for the tenant, which it should then be able to use.
+    const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
+    const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
+    if (waitMs > 0) {
+      this.contendIn(waitMs);
+      return null;
+    }
+    this.tenant = tenant;
+    this.allowance = allowance;
+    return deliveryCost(job);
+  }
+
+  startNext(): void {
+    const job = this.waiting.shift();
+    if (job === undefined) return;
+    this.delivering += 1;
+    const slot = this.lane === null ? null : this.lane.begin(this, this.place !== this.lane);
+    if (slot === null) this.inFlight += 1;
+    this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
+    const unit = this.allowance && this.options.allowances.take(this.box);
+    this.options.start({ job, tenant: this.tenant, unit, slot });
+    if (this.isHungry) this.options.onChange(this);
+  }
+
+  tenantLoaded(tenant: Tenant | null): void {
+    this.isLoading = false;
+    this.failedLoads = 0;
+    this.loaded = tenant;
+    this.lookAgain();
+    this.loaded = undefined;
+  }
+
+  tenantAway(): void {
+    // The registry is away: jobs wait in their queue, this costs them no attempt.
+    this.isLoading = false;
+    this.contendIn(Math.min(limits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
+    this.failedLoads = Math.min(this.failedLoads + 1, 10);
+  }
+
+  private addBytes(bytes: number): void {
+    this.openBytes += bytes;
+    this.options.backlog.add(bytes);
+  }
+
+  private bytesRoom(): number {
+    return this.options.backlog.roomFor(this.openBytes);
+  }
+
+  private moveTo(place: FairScheduler | RelayLane): void {
+    if (place !== this.place) this.place?.withdraw(this);
+    this.place = place;
+    place.contend(this);
+  }
+
+  /** Where the tenant's jobs wait for their turn. */
+  private placeOf(tenant: Tenant | null): FairScheduler | RelayLane {
+    const { slots } = this.options;
+    if (tenant !== this.laneTenant) {
+      this.lane = tenant === null ? null : slots.laneOf(tenant);
+      this.laneTenant = tenant;
+    }
+    return this.lane === null || this.lane.takesPromptly(this) ? slots.prompt : this.lane;
+  }
+
+  /** The tenant (null: it is gone), or undefined while it is being looked up; the actor contends again after that. */
+  private lookUp(): Tenant | null | undefined {
+    if (this.loaded !== undefined) return this.loaded;
+    if (this.isLoading) return undefined;
+    const found = this.options.lookups.find(this.box.tenantId, this);
+    if (found === undefined) this.isLoading = true;
+    return found;
+  }
+
+  private contendIn(delayMs: number): void {
+    this.alarm?.cancel();
+    this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => {
+      this.alarm = null;
+      this.lookAgain();
+    });
+  }
+
+  /** What the actor waited for may have come: its tenant, its turn, or another day. */
+  private lookAgain(): void {
+    if (this.isClosed) return;
+    this.contend();
+    this.options.onChange(this);
+  }
+
+  /** How many entries may be read now. */
+  private room(): number {
+    if (!this.boxMayHaveMore || this.isPulling || this.waiting.length >= limits.refillEntries) return 0;
+    const openRoom = limits.boxOpenMax - this.open;
+    const tenant = openRoom > 0 ? this.lookUp() : undefined;
+    if (tenant === undefined) return 0;
+    const startRoom = this.mayStart(this.allowanceOf(tenant)) - this.waiting.length;
+    return Math.min(limits.pullEntriesPerBoxMax, openRoom, startRoom);
+  }
+
+  private allowanceOf(tenant: Tenant | null): DayAllowance | null {
+    const day = utcDayAt(this.options.clock.nowMs());
+    const perDay = tenant === null ? null : dailyAllowance(tenant, this.box.channel, day);
+    return perDay === null ? null : { box: this.box, day, perDay };
+  }
+
+  /** Deliveries that the day leaves to start, also of those that wait here. 0 also while that is being found out. */
+  private mayStart(allowance: DayAllowance | null): number {
+    if (allowance === null) return Number.POSITIVE_INFINITY;
+    const left = this.options.allowances.left(allowance, () => this.lookAgain());
+    const untilTomorrowMs = untilNextUtcDayMs(this.options.clock.nowMs());
+    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, limits.allowanceLookMs));
+    return left;
+  }
+
+  private wakeWhenPaceIsForgotten(): void {
+    const waitMs = this.pacer.settledInMs(this.options.clock.monotonicMs());
+    if (waitMs === 0) return;
+    this.alarm?.cancel();
+    this.alarm = this.options.clock.setTimer(Math.ceil(waitMs), () => this.options.onChange(this));
+  }
+}
+
+/** Entry ids are `<n>-<m>`, and rise. */
+function isReadBefore({ entryId: a }: QueuedJob, { entryId: b }: QueuedJob): boolean {
+  return a.length === b.length ? a < b : a.length < b.length;
+}
+
+function paceOf(tenant: Tenant | null): number | null {
+  return tenant === null ? null : tenant.plan.deliveriesPerSecond;
+}
+
+/** A turn's worth of work is counted in pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
+function deliveryCost(job: QueuedJob): number {
+  return 1 + Math.floor(job.payload.length / 16_384);
+}

@@ -1,0 +1,54 @@
+import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
+
+/** Tenants that the process's actors load at one time. */
+const LOADS_MAX = 256;
+
+/** Who waits for a tenant: told once, with the tenant (null: it is gone), or that it could not be loaded. */
+export interface Asker {
+  tenantLoaded(tenant: Tenant | null): void;
+  tenantAway(): void;
+}
+
+/** Loads tenants for the process's actors, a few at a time: thousands with jobs must not ask the registry at once. */
+export class TenantLookups {
+  private loads = 0;
+  /** In the order in which they asked. */
+  private readonly waiting = new Map<Asker, string>();
+
+  constructor(private readonly directory: TenantDirectory) {}
+
+  /** The tenant, null where it is gone, or undefined: then the asker is told. */
+  find(tenantId: string, asker: Asker): Tenant | null | undefined {
+    if (this.loads >= LOADS_MAX) {
+      const known = this.directory.byIdNow?.(tenantId);
+      if (known === undefined) this.waiting.set(asker, tenantId);
+      return known;
+    }
+    const found = this.directory.byId(tenantId);
+    if (!(found instanceof Promise)) return found;
+    this.loads += 1;
+    found.then(
+      (tenant) => this.loaded(() => asker.tenantLoaded(tenant)),
+      () => this.loaded(() => asker.tenantAway()),
+    );
+    return undefined;
+  }
+
+  /** The asker does not wait any more. */
+  forget(asker: Asker): void {
+    this.waiting.delete(asker);
+  }
+
+  private loaded(tell: () => void): void {
+    this.loads -= 1;
+    tell();
+    while (this.loads < LOADS_MAX) {
+      const next = this.waiting.entries().next();
+      if (next.done) return;
+      const [asker, tenantId] = next.value;
+      this.waiting.delete(asker);
+      const found = this.find(tenantId, asker);
+      if (found !== undefined) asker.tenantLoaded(found);
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+import type { LeaseRole, LeaseState, Leases } from "../../domain/queue.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import { KeptTerm, type LeaseTerm } from "./lease-term.ts";
+import { SignsOfLife } from "./signs-of-life.ts";
+
+export type { LeaseTerm } from "./lease-term.ts";
+
+/** A release that gets no answer is repeated so often: without it the next owner has to wait for a whole term. */
+const RELEASE_TRIES_MAX = 3;
+
+export interface ShardKeeperOptions {
+  readonly leases: Leases;
+  readonly role: LeaseRole;
+  /** Names this process among all that play the role; another one at every start. */
+  readonly owner: string;
+  /** How many shards there are. */
+  readonly shards: number;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Does a term's work. Resolves when the shard may be handed over: when it was closed or lost, and all is written. */
+  onTerm(term: LeaseTerm): Promise<void>;
+}
+
+/**
+ * Keeps this process's fair share of the shards of a role: counts the living members, acquires free shards up to
+ * ceil(shards / members), gives up what is above, renews what it holds.
+ *
+ * Invariants:
+ * K1. A lease is surely held for its length less a margin, counted on the monotonic clock from when its last successful
+ *     renewal was sent. After that it is in doubt: nothing begins, nothing is broken off, renewing goes on.
+ * K2. A term is lost when a renewal is refused: another owner has been granted the lease. It never comes back.
+ * K3. A lease of another process is taken only after it was seen unchanged for its whole length, by looks that were all
+ *     answered (`SignsOfLife`), and only if it still is so. So whoever takes it over does so after K1 has ended for its
+ *     owner, and a silence of the store, however long, takes no lease from anybody.
+ * K4. A shard has at most one term here; a closing one is renewed until its work is over, and released at once then.
+ * K5. No call that goes unanswered stops the others: each has a deadline. A lease whose acquisition got no answer
+ *     belongs to nobody, and is watched like a dead owner's.
+ * K6. A process that stops leaves the count before anything else, so that the others take what it releases.
+ */
+export class ShardKeeper {
+  private readonly terms = new Map<number, { readonly term: KeptTerm; readonly over: Promise<void> }>();
+  private readonly otherLeases = new SignsOfLife<number, LeaseState>(isSameLease);
+  private readonly otherMembers = new SignsOfLife<string, number>((a, b) => a === b);
+  /** Until when a shard is left to others whose work ended here without having been asked to: errors must not spin. */
+  private readonly restingUntilMs = new Map<number, number>();
+  private readonly stopping = new AbortController();
+  private nudge = new AbortController();
+  private isBeating = false;
+  private competing: Promise<void> | null = null;
+  private stopped: Promise<void> | null = null;
+  private members = 1;
+
+  constructor(private readonly options: ShardKeeperOptions) {}
+
+  /** Begins to compete. Once only. */
+  start(): void {
+    if (this.stopping.signal.aborted) return;
+    this.competing ??= this.compete();
+  }
+
+  /** Leaves the count, closes every term, waits until their work is over and releases the leases. Safe to repeat. */
+  stop(): Promise<void> {
+    this.stopped ??= this.shutDown();
+    return this.stopped;
+  }
+
+  private async shutDown(): Promise<void> {
+    const { leases, role, owner } = this.options;
+    this.stopping.abort();
+    this.nudge.abort();
+    const resign = () => this.ask("resign", () => leases.resign(role, owner));
+    // A heartbeat that is on its way could enter the process once more.
+    const isBeating = this.isBeating;
+    const resigned = this.competing === null ? null : resign();
+    this.closeTerms(0);
+    await this.competing;
+    if (isBeating) await resign();
+    await Promise.all(Array.from(this.terms.values(), ({ over }) => over));
+    await resigned;
+  }
+
+  /** Ends with `stopping`. */
+  private async compete(): Promise<void> {
+    const { leases, role, shards, clock } = this.options;
+    const unsubscribe = leases.onRelease((released) => {
+      if (released === role) this.nudge.abort();
+    });
+    while (!this.stopping.signal.aborted) {
+      const begunMs = clock.monotonicMs();
+      this.nudge = new AbortController();
+      const [, states] = await Promise.all([this.countMembers(), this.ask("look", () => leases.leases(role, shards))]);
+      if (this.stopping.signal.aborted) break;
+      this.watch(states ?? [], begunMs);
+      const share = Math.ceil(shards / this.members);
+      this.closeTerms(share);
+      await this.acquireUpTo(share, states ?? []);
+      if (this.stopping.signal.aborted) break;
+      await sleep(clock, Math.max(0, begunMs + limits.leaseCompeteMs - clock.monotonicMs()), this.nudge.signal);
+    }
+    unsubscribe();
+  }
+
+  /** Says that this process lives, and finds out how many do. */
+  private async countMembers(): Promise<void> {
+    const { leases, role, owner, clock } = this.options;
+    const askedAtMs = clock.monotonicMs();
+    this.isBeating = true;
+    const beats = await this.ask("heartbeat", () => leases.heartbeat(role, owner));
+    this.isBeating = false;
+    if (beats === null) return;
+    const look = { askedAtMs, heardAtMs: clock.monotonicMs() };
+    for (const member of this.otherMembers.keys()) if (!beats.has(member)) this.otherMembers.gone(member);
+    let living = 1;
+    for (const [member, count] of beats) {
+      if (member === owner) continue;
+      this.otherMembers.seen(member, count, look);
+      if (!this.otherMembers.isSilent(member)) living += 1;
+      else void this.ask("resign", () => leases.resign(role, member, count));
+    }
+    this.members = living;
+  }
+
+  private watch(states: readonly (LeaseState | null | undefined)[], askedAtMs: number): void {
+    const look = { askedAtMs, heardAtMs: this.options.clock.monotonicMs() };
+    for (const [shard, state] of states.entries()) {
+      if (state === null || this.terms.has(shard)) this.otherLeases.gone(shard);
+      else if (state !== undefined) this.otherLeases.seen(shard, state, look);
+    }
+  }
+
+  /** Closes all terms but `kept` of those that are not closing yet. The youngest go first: they have done the least. */
+  private closeTerms(kept: number): void {
+    const open = this.openTerms();
+    for (const term of open.slice(kept)) term.close();
+  }
+
+  private openTerms(): readonly KeptTerm[] {
+    return Array.from(this.terms.values(), ({ term }) => term).filter((term) => !term.closing.aborted);
+  }
+
+  private async acquireUpTo(share: number, states: readonly (LeaseState | null | undefined)[]): Promise<void> {
+    const nowMs = this.options.clock.monotonicMs();
+    const free: { readonly shard: number; readonly seen: LeaseState | null }[] = [];
+    for (const [shard, seen] of states.entries()) {
+      if (seen === undefined || this.terms.has(shard) || nowMs < (this.restingUntilMs.get(shard) ?? 0)) continue;
+      if (seen === null || this.otherLeases.isSilent(shard)) free.push({ shard, seen });
+    }
+    while (free.length > 0 && !this.stopping.signal.aborted) {
+      const missing = share - this.openTerms().length;
+      if (missing <= 0) return;
+      await Promise.all(free.splice(0, missing).map(({ shard, seen }) => this.acquire(shard, seen)));
+    }
+  }
+
+  private async acquire(shard: number, seen: LeaseState | null): Promise<void> {
+    const { leases, role, owner, clock } = this.options;
+    const sentAtMs = clock.monotonicMs();
+    const lease = await this.ask("acquire", () => leases.acquire(shard, role, owner, seen));
+    if (lease === null) return;
+    const term = new KeptTerm(lease, clock, sentAtMs);
+    if (this.stopping.signal.aborted) term.close();
+    this.terms.set(shard, { term, over: this.runTerm(term) });
+    this.gaugeHeld();
+  }
+
+  private async runTerm(term: KeptTerm): Promise<void> {
+    const { telemetry, role, clock, onTerm } = this.options;
+    const renewing = this.renewUntilOver(term);
+    try {
+      // The first await lets `acquire` enter the term before its work begins.
+      await Promise.resolve();
+      await onTerm(term);
+    } catch (error) {
+      telemetry.count("lease_terms_failed", { role });
+      telemetry.log("error", "a shard's work ended with an error", { role, shard: term.shard, error: String(error) });
+    }
+    const wasAsked = term.closing.aborted && !term.lost.aborted;
+    term.finish();
+    await renewing;
+    if (term.lost.aborted) {
+      telemetry.count("leases_lost", { role });
+      telemetry.log("warn", "lost the lease of a shard", { role, shard: term.shard });
+    } else await this.release(term);
+    // What was handed over may come back at once: who got it can leave within the second.
+    if (!wasAsked) this.restingUntilMs.set(term.shard, clock.monotonicMs() + limits.leaseCompeteMs);
+    this.terms.delete(term.shard);
+    this.gaugeHeld();
+  }
+
+  private async release(term: KeptTerm): Promise<void> {
+    const release = () => this.options.leases.release(term.lease).then(() => true);
+    for (let tries = 1; !(await this.ask("release", release)); tries += 1) {
+      if (tries === RELEASE_TRIES_MAX || !term.isSurelyHeld()) return;
+    }
+  }
+
+  /** Ends when the term's work is over or its lease is lost. */
+  private async renewUntilOver(term: KeptTerm): Promise<void> {
+    const { leases, clock, telemetry, role } = this.options;
+    let waitMs: number = limits.leaseRenewMs;
+    while (true) {
+      await sleep(clock, waitMs, term.finished);
+      if (term.finished.aborted || term.lost.aborted) return;
+      const sentAtMs = clock.monotonicMs();
+      const held = await this.ask("renew", () => leases.renew(term.lease), term.finished);
+      if (held === false) return term.lose();
+      if (held) {
+        if (!term.isSurelyHeld()) telemetry.count("leases_in_doubt", { role });
+        term.extend(sentAtMs);
+      }
+      waitMs = held ? Math.max(0, sentAtMs + limits.leaseRenewMs - clock.monotonicMs()) : limits.leaseCompeteMs / 2;
+    }
+  }
+
+  /** The call's answer, or null where it failed, gave none in time, or `signal` aborted. */
+  private async ask<T>(name: string, call: () => Promise<T>, signal?: AbortSignal): Promise<T | null> {
+    const { clock, telemetry, role } = this.options;
+    const settled = new AbortController();
+    const giveUp = () => settled.abort();
+    signal?.addEventListener("abort", giveUp, { once: true });
+    const deadline = sleep(clock, limits.leaseCompeteMs, settled.signal).then(() => null);
+    const answer = (async () => call())().catch((error: unknown) => {
+      const expected = isOutage(error);
+      telemetry.count("lease_calls_failed", { role, call: name });
+      telemetry.log(expected ? "debug" : "error", "a lease call failed", { role, call: name, error: String(error) });
+      return null;
+    });
+    try {
+      return await Promise.race([answer, deadline]);
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+      giveUp();
+    }
+  }
+
+  private gaugeHeld(): void {
+    this.options.telemetry.gauge("shards_held", this.terms.size, { role: this.options.role });
+  }
+}
+
+function isSameLease(a: LeaseState, b: LeaseState): boolean {
+  return a.token === b.token && a.renewals === b.renewals;
+}

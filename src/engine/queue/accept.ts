@@ -1,0 +1,190 @@
+import type { Clock } from "../../domain/clock.ts";
+import { sleep } from "../../domain/clock.ts";
+import { TransportError, UnavailableError } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+import type { AcceptResult, NewJob, QueueQuota, RateState } from "../../domain/queue.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+import acceptLua from "./accept.lua" with { type: "text" };
+import { encodeEntry } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import type { Replicas } from "./replicas.ts";
+import { Script, type ScriptArgument } from "./script.ts";
+import { ShardCommits } from "./shard-commits.ts";
+
+const script = new Script(acceptLua, "refuse");
+const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
+/** No bound, in the place of one. */
+const NONE = -1;
+
+/** A request that is counted, and the job that it queues, if any. */
+interface Entrant {
+  readonly tenant: TenantRef;
+  /** Null: the request was counted before. */
+  readonly requestsPerMinute: number | null;
+  readonly job: NewJob | null;
+}
+
+export type Admission = AcceptResult | { readonly kind: "admitted"; readonly rate: RateState };
+
+/** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
+export class Acceptor {
+  private readonly commits: ShardCommits<Entrant, Admission>;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly clock: Clock,
+    shardsPerCall: "all" | "one",
+    private readonly replicas: Replicas | null = null,
+  ) {
+    this.commits = new ShardCommits(shardsPerCall, {
+      clock,
+      itemsMax: limits.acceptBatchJobsMax,
+      bytesMax: limits.acceptBatchBytesMax,
+      bytesOf: (entrant) => entrant.job?.payload.length ?? 0,
+      send: (entrants) => this.send(entrants),
+    });
+  }
+
+  submit(entrant: Entrant): Promise<Admission> {
+    return this.commits.submit(entrant.tenant.shard, entrant);
+  }
+
+  private async send(entrants: readonly Entrant[]): Promise<Admission[]> {
+    const shards = byShardAndTenant(entrants);
+    const reply = await this.callUntilAnswered(shards);
+    const inOrder = shards.flatMap(({ tenants }) => tenants.flatMap((tenant) => tenant.entrants));
+    const answers = new Map(inOrder.map((entrant, i) => [entrant, decodeAnswer(reply[i] ?? "", entrant)]));
+    return entrants.flatMap((entrant) => answers.get(entrant) ?? []);
+  }
+
+  /**
+   * A call whose effect is unknown is repeated for a while: a repeat recognises the jobs that are there. Once it is unknown
+   * it stays so, whatever a repeat is told: what may be queued must never be taken for what is not.
+   */
+  private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
+    const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
+    const keys = shards.map((group) => shardPrefix(group.shard));
+    const args = encodeCall(shards);
+    let unknown: TransportError | null = null;
+    for (let tries = 0; ; tries += 1) {
+      args[0] = tries === 0 ? 0 : 1;
+      try {
+        // The script answers a text an item.
+        const reply = (await script.run(this.connection, keys, args)) as string[];
+        await this.replicas?.haveWrites(keys[0] ?? "");
+        return reply;
+      } catch (error) {
+        const canRepeat = error instanceof TransportError || (error instanceof UnavailableError && !isFull(error));
+        if (error instanceof TransportError) unknown = error;
+        if (!canRepeat || this.clock.monotonicMs() >= giveUpAt) throw unknown ?? error;
+      }
+      await sleep(this.clock, 50);
+    }
+  }
+}
+
+interface ShardEntrants {
+  readonly shard: number;
+  readonly tenants: TenantEntrants[];
+}
+
+interface TenantEntrants {
+  readonly tenantId: string;
+  readonly requestsPerMinute: number | null;
+  readonly quota: QueueQuota | undefined;
+  readonly entrants: Entrant[];
+}
+
+/** One group a tenant, as a rule: its bounds change with its plan. Its order stays, apart from what was counted before. */
+function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[] {
+  const shards = new Map<number, ShardEntrants>();
+  const latest = new Map<string, TenantEntrants>();
+  for (const entrant of entrants) {
+    const { tenantId, shard: number } = entrant.tenant;
+    const { requestsPerMinute, job } = entrant;
+    const key = requestsPerMinute === null ? `${tenantId} counted` : tenantId;
+    const known = latest.get(key);
+    if (known !== undefined && known.requestsPerMinute === requestsPerMinute && fits(known.quota, job)) {
+      known.entrants.push(entrant);
+      continue;
+    }
+    const tenant = { tenantId, requestsPerMinute, quota: job?.quota, entrants: [entrant] };
+    latest.set(key, tenant);
+    const shard = shards.get(number);
+    if (shard === undefined) shards.set(number, { shard: number, tenants: [tenant] });
+    else shard.tenants.push(tenant);
+  }
+  return [...shards.values()];
+}
+
+function fits(quota: QueueQuota | undefined, job: NewJob | null): boolean {
+  return job === null || (quota?.jobs === job.quota?.jobs && quota?.bytes === job.quota?.bytes);
+}
+
+/** Out of memory does not pass within a request's time; loading and failing over may. */
+function isFull(error: UnavailableError): boolean {
+  return error.cause instanceof Error && /^(OOM|MISCONF)\b/.test(error.cause.message);
+}
+
+/** The arguments of a first try; a repeat differs in the first of them. */
+function encodeCall(shards: readonly ShardEntrants[]): ScriptArgument[] {
+  const args: ScriptArgument[] = [0, firstJobOf(shards), limits.jobKeptMs];
+  args.push(RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs);
+  for (const { shard, tenants } of shards) {
+    args.push(shard, tenants.length);
+    for (const { tenantId, requestsPerMinute, quota, entrants } of tenants) {
+      args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE);
+      args.push(quota?.jobs ?? NONE, quota?.bytes ?? NONE, entrants.length);
+      for (const { job } of entrants) {
+        if (job === null) args.push("", "");
+        else args.push(encodeEntry(job), encodeIdempotency(job.idempotency));
+      }
+    }
+  }
+  return args;
+}
+
+/** Names the call: job ids are used once. "" where it only counts, which a late try may do once more. */
+function firstJobOf(shards: readonly ShardEntrants[]): string {
+  for (const { tenants } of shards) {
+    for (const { entrants } of tenants) {
+      for (const { job } of entrants) if (job !== null) return job.jobId;
+    }
+  }
+  return "";
+}
+
+const COUNTED_BEFORE = -1;
+const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
+
+function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
+  return idempotency === null ? "" : `${idempotency.fingerprint} ${idempotency.key}`;
+}
+
+/** A letter, the requests that remain, and what the letter calls for, as accept.lua describes it. */
+function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admission {
+  const space = answer.indexOf(" ");
+  const remaining = Number(space === -1 ? answer.slice(1) : answer.slice(1, space));
+  const detail = space === -1 ? "" : answer.slice(space + 1);
+  const rate =
+    requestsPerMinute === null
+      ? UNCOUNTED
+      : { limit: requestsPerMinute, remaining, resetSeconds: limits.rateWindowMs / 1000 };
+  switch (answer.charAt(0)) {
+    case "a":
+      return { kind: "accepted", jobId: job?.jobId ?? "", rate };
+    case "r":
+      return { kind: "replayed", jobId: detail, rate };
+    case "c":
+      return { kind: "conflict", rate };
+    case "n":
+      return { kind: "admitted", rate };
+    case "l":
+      return { kind: "limited", rate: { ...rate, resetSeconds: Number(detail) } };
+    case "q":
+      return { kind: "queue_full", what: detail === "bytes" ? "bytes" : "jobs", rate };
+    default:
+      throw new Error(`accept.lua answered ${answer}`);
+  }
+}

@@ -1,0 +1,216 @@
+import type { DeliveryEvent, EventType } from "../../domain/event.ts";
+import type { LedgerRow } from "../../domain/event-store.ts";
+import type {
+  ChannelName,
+  FinalStatus,
+  JobRecord,
+  JobStatus,
+  QueuedJob,
+  StoredPayload,
+  SuppressionReason,
+} from "../../domain/job.ts";
+import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import type { Mailbox, NewJob } from "../../domain/queue.ts";
+
+/** How jobs are written in Redis. One letter a word: a record of a queued job is about forty bytes. */
+export const CHANNEL_LETTER = { email: "e", whatsapp: "w", wallet: "p" } as const satisfies Record<ChannelName, string>;
+export const STATUS_LETTER = {
+  pending: "p",
+  running: "r",
+  success: "s",
+  failed: "f",
+  suppressed: "x",
+} as const satisfies Record<JobStatus, string>;
+export const EVENT_LETTER = {
+  sent: "s",
+  delivered: "d",
+  read: "r",
+  opened: "o",
+  clicked: "c",
+  bounced: "b",
+  complained: "m",
+  failed: "f",
+  suppressed: "x",
+} as const satisfies Record<EventType, string>;
+
+const channelOf = byLetter(CHANNEL_LETTER);
+const eventTypeOf = byLetter(EVENT_LETTER);
+const statusOf = byLetter(STATUS_LETTER);
+/** Pending although its entry was pulled: what is suppressed or refused before its delivery was never running. */
+export const HELD_PENDING = "q";
+const SCREENING = "q";
+/** Begins the line of a report that waits for the job's end: nobody is told of it before that. */
+const KEPT = "!";
+/** In the place of a suppression's reason: a report says that the provider has it. */
+const REPORTED = "!";
+
+/** JSON text, or nothing for the empty object that most results are. */
+export function encodeResult(result: JsonObject): string {
+  const text = JSON.stringify(result);
+  return text === "{}" ? "" : text;
+}
+
+function decodeResult(text: string): JsonObject {
+  if (text === "") return {};
+  const value: unknown = JSON.parse(text);
+  if (!isJsonObject(value)) throw new Error("a stored result is not an object");
+  return value;
+}
+
+/** The record's text, as `prelude.lua` describes it. */
+export function encodeRecord(record: JobRecord): string {
+  const head = `${record.tenantId} ${CHANNEL_LETTER[record.channel]}${STATUS_LETTER[record.status]}${record.attempts}`;
+  const lines = record.events.map((event) => {
+    const result = encodeResult(event.result);
+    return `${EVENT_LETTER[event.type]}${event.eventId}${result === "" ? "" : ` ${result}`}`;
+  });
+  const result = record.result === null ? "" : encodeResult(record.result);
+  return [head, ...lines, ...(result === "" ? [] : [`=${result}`])].join("\n");
+}
+
+/** `cursorOf` gives the last entry that was pulled from the tenant's box of a channel, "" for none. */
+export function decodeRecord(jobId: string, text: string, cursorOf: (channel: ChannelName) => string): JobRecord {
+  const [head = "", ...lines] = text.split("\n");
+  const [tenantId = "", state = "", entryId = ""] = head.split(" ");
+  const events: DeliveryEvent[] = [];
+  let result: JsonObject | null = null;
+  for (const line of lines) {
+    if (line.startsWith("=")) result = decodeResult(line.slice(1));
+    else if (!line.startsWith(KEPT)) events.push(decodeEvent(line));
+  }
+  const channel = channelOf(state.charAt(0));
+  const status = decodeStatus(state.charAt(1), entryId, cursorOf(channel));
+  return {
+    jobId,
+    tenantId,
+    channel,
+    status,
+    attempts: Number.parseInt(state.slice(2), 10),
+    result: isFinal(status) ? (result ?? {}) : null,
+    events,
+  };
+}
+
+function decodeStatus(letter: string, entryId: string, cursor: string): JobStatus {
+  if (letter === HELD_PENDING) return "pending";
+  const status = statusOf(letter);
+  return status === "pending" && cursor !== "" && compareEntryIds(entryId, cursor) <= 0 ? "running" : status;
+}
+
+function decodeEvent(line: string): DeliveryEvent {
+  const space = line.indexOf(" ");
+  const end = space === -1 ? line.length : space;
+  return {
+    eventId: Number(line.slice(1, end)),
+    type: eventTypeOf(line.charAt(0)),
+    result: space === -1 ? {} : decodeResult(line.slice(space + 1)),
+  };
+}
+
+/** Stream ids are `<ms>-<sequence>`, ordered by number. */
+function compareEntryIds(a: string, b: string): number {
+  const [aMs = "0", aSeq = "0"] = a.split("-");
+  const [bMs = "0", bSeq = "0"] = b.split("-");
+  return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);
+}
+
+/** A box's name: "<tenant>/<channel>". */
+export function encodeBox({ tenantId, channel }: Mailbox): string {
+  return `${tenantId}/${CHANNEL_LETTER[channel]}`;
+}
+
+export function decodeBox(box: string): Mailbox {
+  return { tenantId: box.slice(0, -2), channel: channelOf(box.slice(-1)) };
+}
+
+/** The box entry of a new job. */
+export function encodeEntry(job: NewJob): string {
+  const { jobId, channel, recipient, needsScreening, template, stored, payload } = job;
+  const head = `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}`;
+  if (template === undefined && stored === undefined) return `${head}\n${payload}`;
+  const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
+  return `${head}${named}${stored === undefined ? "" : `\t${stored.sha256} ${stored.bytes}`}\n${payload}`;
+}
+
+/**
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`, the "q"
+ * where it is screened, the template as JSON text, "" for none, and the digest and size of a payload that waits elsewhere;
+ * `mark` the reason for which its recipient is suppressed, "!" where the job is reported,
+ * or "".
+ */
+export function decodeEntry(tenantId: string, entryId: string, entry: string, mark: string): QueuedJob {
+  const end = entry.indexOf("\n");
+  const space = entry.indexOf(" ", 38);
+  const plus = entry.slice(38, space).indexOf("+");
+  const [recipient = "", template = "", stored] = entry.slice(space + 1, end).split("\t");
+  return {
+    jobId: entry.slice(0, 36),
+    tenantId,
+    channel: channelOf(entry.charAt(37)),
+    entryId,
+    attempts: Number.parseInt(entry.slice(38, space), 10),
+    ...(plus !== -1 && { waits: Number.parseInt(entry.slice(38 + plus + 1, space), 10) }),
+    recipient,
+    suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
+    ...(mark === REPORTED && { isReported: true }),
+    ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
+    ...(template !== "" && { template: decodeTemplate(template) }),
+    payload: entry.slice(end + 1),
+    ...(stored !== undefined && { stored: decodeStored(stored) }),
+  };
+}
+
+/** Of JSON text, which is the name itself in quotes unless something in it is escaped. */
+function decodeTemplate(text: string): string {
+  return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
+}
+
+function decodeStored(text: string): StoredPayload {
+  const [sha256 = "", bytes = ""] = text.split(" ");
+  return { sha256, bytes: Number(bytes) };
+}
+
+function suppressionReason(text: string): SuppressionReason {
+  return SUPPRESSION_REASONS.find((reason) => reason === text) ?? "manual";
+}
+
+/**
+ * A line of the outbox: `[tenant, job, channel, event id, type, result]`, then of the job that it ended status, attempts and
+ * result, and its template where it has one.
+ */
+type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, string?];
+
+export function decodeRow(line: string): LedgerRow {
+  // Written by settle.lua and observe.lua in exactly this form.
+  const fields = JSON.parse(line) as OutboxLine;
+  const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, template] = fields;
+  return {
+    tenantId,
+    jobId,
+    channel: channelOf(channel),
+    eventId,
+    type: eventTypeOf(type),
+    result,
+    finished:
+      status === undefined
+        ? null
+        : { status: finalStatus(status), attempts, result: jobResult, ...(template !== undefined && { template }) },
+  };
+}
+
+function finalStatus(letter: string): FinalStatus {
+  const status = statusOf(letter);
+  if (!isFinal(status)) throw new Error(`the outbox names a job that ended as ${status}`);
+  return status;
+}
+
+function byLetter<K extends string>(letters: Readonly<Record<K, string>>): (letter: string) => K {
+  // The keys of a literal table are exactly its type's.
+  const words = new Map((Object.keys(letters) as K[]).map((word) => [letters[word], word]));
+  return (letter) => {
+    const word = words.get(letter);
+    if (word === undefined) throw new Error(`unknown letter "${letter}" in the journal`);
+    return word;
+  };
+}

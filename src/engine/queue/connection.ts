@@ -1,0 +1,99 @@
+import { Cluster, Redis } from "ioredis";
+import type { Clock } from "../../domain/clock.ts";
+import { TransportError, UnavailableError } from "../../domain/errors.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+/** Where Redis is: one server by URL or unix socket, or the seeds of a cluster. */
+export type RedisAddress =
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "socket"; readonly path: string }
+  | { readonly kind: "cluster"; readonly urls: readonly string[] };
+
+export type RedisConnection = Redis | Cluster;
+
+/**
+ * How long a command waits for its reply, a reconnect included, before its effect counts as unknown; and how long a
+ * connection may be silent with a command under way before it is replaced.
+ */
+const COMMAND_TIMEOUT_MS = 5_000;
+/** An idle connection is asked this often whether it is still there: otherwise the next command would find out. */
+const PING_MS = 1_000;
+
+/** Opens connections to one Redis and tells of it once when it is away, however many of them notice. */
+export class RedisConnector {
+  private readonly away = new Set<RedisConnection>();
+
+  constructor(
+    private readonly address: RedisAddress,
+    private readonly clock: Clock,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  /**
+   * Opens a connection that reconnects by itself. A command that was under way when the connection broke is not sent
+   * again behind our back: it rejects, because only its caller knows how to repeat it safely. A connection whose other
+   * end has gone without a word is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
+   */
+  connect(): RedisConnection {
+    const connection = open(this.address);
+    connection.on("error", (error: Error) => {
+      if (this.away.size === 0) this.telemetry.log("warn", "redis cannot be reached", { error: error.message });
+      this.away.add(connection);
+    });
+    connection.on("ready", () => {
+      if (this.away.delete(connection) && this.away.size === 0) this.telemetry.log("info", "redis is back");
+    });
+    this.watch(connection);
+    return connection;
+  }
+
+  /** The silence itself is noticed by `socketTimeout`, which counts from a command that is under way. */
+  private watch(connection: RedisConnection): void {
+    const ping = () => {
+      if (connection.status === "end") return;
+      const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
+      for (const node of nodes) if (node.status === "ready") node.ping().catch(() => {});
+      this.clock.setTimer(PING_MS, ping);
+    };
+    this.clock.setTimer(PING_MS, ping);
+  }
+}
+
+const OPTIONS = {
+  autoResendUnfulfilledCommands: false,
+  // Without this the commands that were under way when the connection broke are answered by their timeout only.
+  maxRetriesPerRequest: 0,
+  commandTimeout: COMMAND_TIMEOUT_MS,
+  socketTimeout: COMMAND_TIMEOUT_MS,
+  connectTimeout: COMMAND_TIMEOUT_MS,
+} as const;
+
+const reconnectDelayMs = (times: number) => Math.min(50 * times, 500);
+
+function open(address: RedisAddress): RedisConnection {
+  switch (address.kind) {
+    case "url":
+      return new Redis(address.url, { ...OPTIONS, retryStrategy: reconnectDelayMs });
+    case "socket":
+      return new Redis({ ...OPTIONS, path: address.path, retryStrategy: reconnectDelayMs });
+    case "cluster":
+      return new Cluster([...address.urls], {
+        redisOptions: OPTIONS,
+        clusterRetryStrategy: reconnectDelayMs,
+        // A cluster's own queue has no deadline: while no node answers, commands are refused, and their callers repeat.
+        enableOfflineQueue: false,
+      });
+  }
+}
+
+/** Replies that say: the command was refused before it did anything. */
+const REFUSALS = /^(OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/;
+
+/** What a rejected command means to the engine. Anything but a refusal or a broken connection is a mistake of ours. */
+export function redisFailure(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error("redis failed", { cause: error });
+  if (error.name === "ReplyError") {
+    return REFUSALS.test(error.message) ? new UnavailableError("the journal refuses writes", { cause: error }) : error;
+  }
+  return new TransportError("the journal did not answer", { cause: error });
+}

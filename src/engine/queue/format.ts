@@ -1,0 +1,119 @@
+import { Cluster, type Redis } from "ioredis";
+import { ConfigurationError } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
+import { META_KEY } from "./keys.ts";
+import migrateLua from "./migrate.lua" with { type: "text" };
+import { Script } from "./script.ts";
+
+/**
+ * How the queue is written. A process that does not know the format of a queue does not touch it: it would read less than
+ * there is, and write what others cannot read. 1 had no marker; its leases expired, its records left by the bucket, and
+ * payloads of failed jobs stayed. 2 kept tenants' loads and rate windows in two hashes.
+ */
+export const QUEUE_FORMAT = 3;
+
+/** What is done about a queue of an older format: `refuse` leaves it alone, because other processes may be using it. */
+export type FormatMode = "migrate" | "refuse";
+
+const script = new Script(migrateLua, "run");
+const FORMAT = "format";
+
+/** Why a queue of another format is left alone. */
+export function foreignFormat(format: number): ConfigurationError {
+  const remedy =
+    format < QUEUE_FORMAT
+      ? "Stop all processes of the former release and run npm start -- migrate."
+      : "Start a release that reads it.";
+  return new ConfigurationError(
+    `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. ${remedy}`,
+  );
+}
+
+/** What all processes of a queue must agree on. */
+export class Meta {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  read(): Promise<Record<string, string>> {
+    return this.connection.hgetall(META_KEY).catch(fail);
+  }
+
+  /** Writes a field down if nobody has before; answers what it is then. */
+  async claim(field: string, value: string): Promise<string> {
+    await this.connection.hsetnx(META_KEY, field, value).catch(fail);
+    return (await this.connection.hget(META_KEY, field).catch(fail)) ?? value;
+  }
+
+  async set(field: string, value: string): Promise<void> {
+    await this.connection.hset(META_KEY, field, value).catch(fail);
+  }
+
+  /** What the queue is written in; an empty one will be written in this release's format. */
+  async format(): Promise<number> {
+    return Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
+  }
+
+  /**
+   * Makes sure that the queue has the format that this release writes: a new queue gets it, an older one is migrated where
+   * `mode` says so. Rejects with `ConfigurationError` where it must not be touched. Before any other call.
+   */
+  async openFormat(mode: FormatMode): Promise<void> {
+    const format = await this.format();
+    if (format === QUEUE_FORMAT) {
+      await this.claim(FORMAT, String(QUEUE_FORMAT));
+      return;
+    }
+    if (format > QUEUE_FORMAT || mode === "refuse") throw foreignFormat(format);
+    await this.migrate(format);
+  }
+
+  /** An empty queue gets this release's format. */
+  private async formatOfUnmarked(): Promise<number> {
+    for await (const keys of this.keys()) if (keys.length > 0) return 1;
+    return QUEUE_FORMAT;
+  }
+
+  /** In pieces, each safe to repeat: what is interrupted begins anew. The marker comes last. */
+  private async migrate(from: number): Promise<void> {
+    this.telemetry.log("info", "bringing the queue into this release's format", { from, to: QUEUE_FORMAT });
+    const args = [from, limits.leaveTogetherMax];
+    const prefixes = new Set<string>();
+    for await (const keys of this.keys()) {
+      for (const key of keys) {
+        const prefix = key.slice(0, key.indexOf("}") + 1);
+        if (!prefixes.has(prefix)) await script.run(this.connection, [prefix], args);
+        prefixes.add(prefix);
+        if (from > 1) continue;
+        const name = key.slice(prefix.length);
+        if (/^:(failed|repeated):/.test(name)) await this.connection.unlink(key).catch(fail);
+        if (name.startsWith(":jobs:")) await script.run(this.connection, [prefix, key], args);
+      }
+    }
+    if (from === 1) {
+      for (const role of ["dispatcher", "recorder"]) await this.connection.unlink(`wb:{members}:${role}`).catch(fail);
+    }
+    await this.connection.hset(META_KEY, FORMAT, QUEUE_FORMAT).catch(fail);
+    this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
+  }
+
+  /** All keys of all shards, some at a time. */
+  private async *keys(): AsyncGenerator<readonly string[]> {
+    const nodes: readonly Redis[] =
+      this.connection instanceof Cluster ? this.connection.nodes("master") : [this.connection];
+    for (const node of nodes) {
+      for (let cursor = "0", begun = false; cursor !== "0" || !begun; begun = true) {
+        const [next, keys] = await node.scan(cursor, "MATCH", "wb:{s*", "COUNT", 1000).catch(fail);
+        cursor = next;
+        yield keys;
+      }
+    }
+  }
+}
+
+function fail(error: unknown): never {
+  throw redisFailure(error);
+}

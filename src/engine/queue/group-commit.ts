@@ -1,0 +1,85 @@
+import type { Clock } from "../../domain/clock.ts";
+import { UnavailableError } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+
+export interface GroupCommitOptions<Item, Answer> {
+  readonly clock: Clock;
+  readonly itemsMax: number;
+  readonly bytesMax: number;
+  bytesOf(item: Item): number;
+  /** Calls under way at a time, one unless it says more: then the store works on one while the caller works on another. */
+  readonly inFlightMax?: number;
+  /** Answers in the order of the items. */
+  send(items: readonly Item[]): Promise<readonly Answer[]>;
+}
+
+/**
+ * Collects what callers ask for while a call to the store is under way, and sends it as one call when that one is back:
+ * a lone request goes out at once, a hundred at a time share one script call and one fsync.
+ *
+ * G1. One call is under way at a time, or as many as `inFlightMax` says. G2. Items go out in the order they came. G3. Each item is answered once. G4. No
+ * more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: what is refused for
+ * that has had no effect.
+ */
+export class GroupCommit<Item, Answer> {
+  private queue: Waiting<Item, Answer>[] = [];
+  private running = 0;
+
+  constructor(private readonly options: GroupCommitOptions<Item, Answer>) {}
+
+  submit(item: Item): Promise<Answer> {
+    if (this.queue.length >= limits.commitQueueMax) {
+      return Promise.reject(new UnavailableError("too much waits for the journal"));
+    }
+    return new Promise((resolve, reject) => {
+      this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
+      if (this.running < (this.options.inFlightMax ?? 1)) void this.run();
+    });
+  }
+
+  private async run(): Promise<void> {
+    this.running += 1;
+    while (this.queue.length > 0) {
+      const batch = this.take();
+      if (batch.length === 0) continue;
+      try {
+        const answers = await this.options.send(batch.map((waiting) => waiting.item));
+        batch.forEach((waiting, i) => {
+          const answer = answers[i];
+          if (answer === undefined) waiting.reject(new Error("the store answered fewer items than it was asked"));
+          else waiting.resolve(answer);
+        });
+      } catch (error) {
+        for (const waiting of batch) waiting.reject(error);
+      }
+    }
+    this.running -= 1;
+  }
+
+  private take(): Waiting<Item, Answer>[] {
+    this.refuseOverdue();
+    let count = 0;
+    let bytes = 0;
+    for (const waiting of this.queue) {
+      bytes += this.options.bytesOf(waiting.item);
+      if (count > 0 && (count === this.options.itemsMax || bytes > this.options.bytesMax)) break;
+      count += 1;
+    }
+    return this.queue.splice(0, count);
+  }
+
+  private refuseOverdue(): void {
+    const oldestMs = this.options.clock.monotonicMs() - limits.commitWaitMs;
+    const overdue = this.queue.findIndex((waiting) => waiting.sinceMs >= oldestMs);
+    if (overdue === 0) return;
+    const refused = this.queue.splice(0, overdue === -1 ? this.queue.length : overdue);
+    for (const waiting of refused) waiting.reject(new UnavailableError("the journal has not answered for too long"));
+  }
+}
+
+interface Waiting<Item, Answer> {
+  readonly item: Item;
+  readonly sinceMs: number;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}

@@ -1,0 +1,43 @@
+import type { LeaseRole } from "../../domain/queue.ts";
+
+/**
+ * Key names. Everything of a shard carries its hash tag, so that one script touches one slot of a Redis Cluster. The
+ * scripts build the same names from the shard's prefix; `prelude.lua` lists them.
+ */
+export function shardPrefix(shard: number): string {
+  return `wb:{s${String(shard).padStart(2, "0")}}`;
+}
+
+/** The shard that a script names by its prefix. */
+export function shardOfPrefix(prefix: string): number {
+  return Number(/\{s(\d+)\}$/.exec(prefix)?.[1]);
+}
+
+/**
+ * Job records share a hash: the first eleven digits of a UUIDv7 are its time in steps of 16 ms, so the jobs that were
+ * accepted together lie together and are written with one command. Small hashes are stored compactly: a record costs
+ * about 60 bytes, a key of its own would cost 180.
+ */
+export function jobBucket(jobId: string): string {
+  return jobId.slice(0, 8) + jobId.slice(9, 12);
+}
+
+/** The rest of the job id: the record's field in its bucket. */
+export function jobField(jobId: string): string {
+  return jobId.slice(12);
+}
+
+/** Shard 7's mail is announced here as "7". */
+export const MAIL_CHANNEL = "wb:mail";
+/** A tenant's id, or "" for all. */
+export const CHANGED_CHANNEL = "wb:changed";
+
+/** "<role> <shard>" of a lease that was released. */
+export const RELEASED_CHANNEL = "wb:released";
+
+export function beatsKey(role: LeaseRole): string {
+  return `wb:{members}:${role}:beats`;
+}
+
+/** What all processes must agree on (format.ts). */
+export const META_KEY = "wb:{meta}";

@@ -1,0 +1,73 @@
+import type { Clock } from "../../domain/clock.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Observation, ObserveResult } from "../../domain/queue.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+import { EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import observeLua from "./observe.lua" with { type: "text" };
+import { Script, type ScriptArgument } from "./script.ts";
+import { ShardCommits } from "./shard-commits.ts";
+import { byShard } from "./shard-groups.ts";
+
+const script = new Script(observeLua, "run");
+
+interface Sighting {
+  readonly tenant: TenantRef;
+  readonly observation: Observation;
+}
+
+/** The fourth verb: adds what a provider, the MTA or a reader's click says later, in batches like accept's. */
+export class Observer {
+  private readonly commits: ShardCommits<Sighting, ObserveResult>;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    clock: Clock,
+    shardsPerCall: "all" | "one",
+  ) {
+    this.commits = new ShardCommits(shardsPerCall, {
+      clock,
+      itemsMax: limits.acceptBatchJobsMax,
+      bytesMax: limits.acceptBatchBytesMax,
+      bytesOf: () => 0,
+      send: (sightings) => this.send(sightings),
+    });
+  }
+
+  submit(sighting: Sighting): Promise<ObserveResult> {
+    return this.commits.submit(sighting.tenant.shard, sighting);
+  }
+
+  private async send(sightings: readonly Sighting[]): Promise<ObserveResult[]> {
+    const answers = new Array<ObserveResult>(sightings.length);
+    const shards = byShard(sightings, (sighting) => sighting.tenant.shard);
+    const args: ScriptArgument[] = [];
+    for (const { items } of shards) {
+      args.push(items.length);
+      for (const sighting of items) args.push(...encodeSighting(sighting));
+    }
+    const keys = shards.map((group) => shardPrefix(group.shard));
+    // The script answers one word an item.
+    const reply = (await script.run(this.connection, keys, args)) as ObserveResult[];
+    shards
+      .flatMap((group) => group.indexes)
+      .forEach((index, i) => {
+        answers[index] = reply[i] ?? "unknown";
+      });
+    return answers;
+  }
+}
+
+function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
+  const { jobId, type, result, suppress, known } = observation;
+  return [
+    tenant.tenantId,
+    jobId,
+    EVENT_LETTER[type],
+    encodeResult(result),
+    suppress?.recipient ?? "",
+    suppress?.reason ?? "",
+    known === null ? "" : encodeRecord(known),
+  ];
+}

@@ -1,0 +1,119 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import {
+  FENCED,
+  type Fenced,
+  type Lease,
+  type Mailbox,
+  type PullRequest,
+  type PullResult,
+} from "../../domain/queue.ts";
+import { decodeBox, decodeEntry, encodeBox } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import pullLua from "./pull.lua" with { type: "text" };
+import type { Quarantine, Unreadable } from "./quarantine.ts";
+import { Script, type ScriptArgument } from "./script.ts";
+import { ShardCalls } from "./shard-calls.ts";
+
+const script = new Script(pullLua, "run");
+
+/** More, ms until the next retry, ready boxes, a flat list a box (more, then entry id, entry, suppression), time, quarantined. */
+type PullReply = [number, number, string[], [number, ...string[]][], number, string[]];
+
+interface PullCall {
+  readonly lease: Lease;
+  readonly request: PullRequest;
+}
+
+/** The second verb: the owners' next jobs, those of all shards that ask at one time in one call. */
+export class Puller {
+  private readonly calls: ShardCalls<PullCall, PullReply | null>;
+  /** The call in which each shard got jobs last. */
+  private readonly served = new Map<number, number>();
+  private calledTimes = 0;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly quarantine: Quarantine,
+    clock: Clock,
+    shardsPerCall: "all" | "one",
+  ) {
+    this.calls = new ShardCalls({
+      clock,
+      shardsPerCall,
+      callsMax: limits.pullShardsMax,
+      // The script keeps to the bytes of the call, however many shards share them.
+      sizeMax: limits.pullShardsMax,
+      sizeOf: () => 1,
+      send: (calls, isRepeat) => this.send(calls, isRepeat),
+    });
+  }
+
+  async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    const reply = await this.calls.submit(lease.shard, { lease, request });
+    if (reply === null) return FENCED;
+    const [more, nextDueMs, ready, lists, shardTimeMs, said] = reply;
+    this.quarantine.tell(lease.shard, said);
+    const boxes = [];
+    for (const [i, { box }] of request.boxes.entries()) {
+      const [boxMore = 0, ...cells] = lists[i] ?? [0];
+      const { jobs, unreadable } = decodeJobs(box, cells);
+      for (const each of unreadable) await this.quarantine.put(lease.shard, each);
+      boxes.push({ box, jobs, more: boxMore === 1 });
+    }
+    return {
+      more: more === 1,
+      nextDueMs: nextDueMs === -1 ? null : nextDueMs,
+      ready: ready.map(decodeBox),
+      boxes,
+      shardTimeMs,
+    };
+  }
+
+  /** Null: fenced. */
+  private async send(calls: readonly PullCall[], isRepeat: boolean): Promise<(PullReply | null)[]> {
+    // Where one call has no room for all, those that got nothing are the first in the next.
+    const servedIn = ({ lease }: PullCall) => this.served.get(lease.shard) ?? 0;
+    const inTurn = calls.map((call, at) => ({ call, at })).toSorted((a, b) => servedIn(a.call) - servedIn(b.call));
+    const keys = inTurn.map(({ call }) => shardPrefix(call.lease.shard));
+    const bytesMax = Math.max(...calls.map(({ request }) => request.bytesMax));
+    const args: ScriptArgument[] = [limits.shardTimeSlackMs, limits.pullDueMax, limits.pullReadyMax, bytesMax];
+    for (const { call } of inTurn) encodeRequest(call.lease, call.request, isRepeat, args);
+    // The script answers in this form.
+    const replies = (await script.run(this.connection, keys, args)) as (PullReply | null)[];
+    this.calledTimes += 1;
+    const answers = new Array<PullReply | null>(calls.length).fill(null);
+    for (const [i, { call, at }] of inTurn.entries()) {
+      const reply = replies[i] ?? null;
+      answers[at] = reply;
+      if (reply?.[3].some((cells) => cells.length > 1)) this.served.set(call.lease.shard, this.calledTimes);
+    }
+    return answers;
+  }
+}
+
+/** What a reply holds of a box: entry id, entry and suppression of each job. */
+function decodeJobs(box: Mailbox, cells: readonly string[]) {
+  const jobs: QueuedJob[] = [];
+  const unreadable: Unreadable[] = [];
+  for (let at = 0; at + 2 < cells.length; at += 3) {
+    const [id = "", text = ""] = [cells[at], cells[at + 1]];
+    try {
+      jobs.push(decodeEntry(box.tenantId, id, text, cells[at + 2] ?? ""));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      unreadable.push({ at: ["entry", encodeBox(box), id], why, text });
+    }
+  }
+  return { jobs, unreadable };
+}
+
+/** Adds to `args`, which all shards of a call share. A repeat names every box: those that the first try named are lost. */
+function encodeRequest(lease: Lease, request: PullRequest, isRepeat: boolean, args: ScriptArgument[]): void {
+  const { boxes, survey, shardTimeMs } = request;
+  const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
+  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, boxes.length);
+  for (const pull of boxes) args.push(encodeBox(pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
+}

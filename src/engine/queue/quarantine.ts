@@ -1,0 +1,43 @@
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import quarantineLua from "./quarantine.lua" with { type: "text" };
+import { Script } from "./script.ts";
+
+const script = new Script(quarantineLua, "run");
+
+/** What cannot be read, and where it was: an entry of a box, which it leaves, or a row of a batch. */
+export interface Unreadable {
+  readonly at: readonly ["entry", box: string, id: string] | readonly ["row", batch: string];
+  readonly why: string;
+  readonly text: string;
+}
+
+/**
+ * Puts away what cannot be read, so that one text stops no shard: it is kept (`P:quarantine`), counted, and told of once.
+ */
+export class Quarantine {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  async put(shard: number, { at, why, text }: Unreadable): Promise<void> {
+    await script.run(this.connection, [shardPrefix(shard)], [why, text, ...at]);
+    const [what, ...where] = at;
+    this.tell(shard, [what, where.join(" ")]);
+  }
+
+  /** Of what a script has put away: what and where, in turn. */
+  tell(shard: number, said: readonly string[]): void {
+    for (let at = 0; at + 1 < said.length; at += 2) {
+      const what = said[at] ?? "";
+      this.telemetry.count("quarantined", { what });
+      this.telemetry.log("error", "what the queue holds here cannot be read, and was put into quarantine", {
+        shard,
+        what,
+        where: said[at + 1] ?? "",
+      });
+    }
+  }
+}

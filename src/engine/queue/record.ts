@@ -1,0 +1,115 @@
+import type { LedgerRow } from "../../domain/event-store.ts";
+import { limits } from "../../domain/limits.ts";
+import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../domain/queue.ts";
+import { decodeRow } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardOfPrefix, shardPrefix } from "./keys.ts";
+import type { Quarantine, Unreadable } from "./quarantine.ts";
+import recordLua from "./record.lua" with { type: "text" };
+import { Script, type ScriptArgument } from "./script.ts";
+
+const script = new Script(recordLua, "run");
+
+/** A shard's prefix, first and last entry, and the rows of each entry, a line a row. */
+type PieceReply = [string, string, string, string[]];
+/** Its group ("" none), how it is known, and its pieces. */
+type BatchReply = [string, 0 | 1 | 2, PieceReply[]];
+/** Who is fenced, batches, who has more, and what was put into quarantine: a prefix, what and where in turn. */
+type RecordReply = [string[], BatchReply[], string[], string[]];
+
+const STATES = ["frozen", "found", "recorded"] as const;
+
+/** The fifth verb: the outboxes' next batch, and the end of the one before. */
+export class RecordCalls {
+  /** Rows that are in quarantine already, by shard: a piece that is handed out again holds them again. */
+  private readonly unreadable = new Map<number, Set<string>>();
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly quarantine: Quarantine,
+  ) {}
+
+  async record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    const keys = turns.map(({ lease }) => shardPrefix(lease.shard));
+    // The script answers in this form.
+    const reply = (await script.run(this.connection, keys, encodeCall(turns))) as RecordReply;
+    const [fenced, replies, more, said] = reply;
+    for (let at = 0; at + 2 < said.length; at += 3) {
+      this.quarantine.tell(shardOfPrefix(said[at] ?? ""), said.slice(at + 1, at + 3));
+    }
+    const batches: RecordBatch[] = [];
+    for (const one of replies) batches.push(await this.batchOf(one));
+    return { fenced: fenced.map(shardOfPrefix), batches, more: more.map(shardOfPrefix) };
+  }
+
+  private async batchOf([group, known, replies]: BatchReply): Promise<RecordBatch> {
+    const pieces: RecordPiece[] = [];
+    for (const [prefix, first, last, texts] of replies) {
+      const shard = shardOfPrefix(prefix);
+      const token = `s${shard}:${first}/${last}`;
+      const { rows, unreadable } = decodeRows(texts, token);
+      for (const each of unreadable) await this.putAway(shard, each);
+      if (unreadable.length === 0) this.unreadable.delete(shard);
+      pieces.push({ shard, token, batch: group === "" ? token : group, rows });
+    }
+    const isEmpty = pieces.every(({ rows }) => rows.length === 0);
+    return { token: pieces[0]?.batch ?? group, pieces, state: isEmpty ? "recorded" : STATES[known] };
+  }
+
+  /** Once. */
+  private async putAway(shard: number, row: Unreadable): Promise<void> {
+    const known = this.unreadable.get(shard) ?? new Set();
+    this.unreadable.set(shard, known);
+    const name = `${row.at.join(" ")} ${row.text}`;
+    if (known.has(name)) return;
+    await this.quarantine.put(shard, row);
+    known.add(name);
+  }
+}
+
+function decodeRows(texts: readonly string[], token: string) {
+  const rows: LedgerRow[] = [];
+  const unreadable: Unreadable[] = [];
+  for (const text of texts) {
+    for (const line of text.split("\n")) {
+      try {
+        rows.push(decodeRow(line));
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        unreadable.push({ at: ["row", token], why, text: line });
+      }
+    }
+  }
+  return { rows, unreadable };
+}
+
+function encodeCall(turns: readonly RecordTurn[]): ScriptArgument[] {
+  return [
+    limits.recordRowsMax,
+    limits.recordEntriesMax,
+    limits.recordBytesMax,
+    limits.jobKeptMs,
+    limits.leaveJobsMin,
+    limits.recordPiecesMax,
+    ...turns.flatMap(encodeTurn),
+  ];
+}
+
+function encodeTurn({ lease, takes, refused, done }: RecordTurn): ScriptArgument[] {
+  const [, first = "", last = ""] = done === null ? [] : done.token.split(/[:/]/);
+  const group = done === null || done.batch === done.token ? "" : done.batch;
+  const rows = done?.rows ?? [];
+  const texts = endedTogether(rows);
+  const lastEvent = rows.reduce((latest, { eventId }) => Math.max(latest, eventId), 0);
+  return [lease.token, takes ? 1 : 0, refused ?? "", first, last, group, lastEvent, texts.length, ...texts];
+}
+
+/** The jobs that ended, some to a text. */
+function endedTogether(rows: readonly LedgerRow[]): string[] {
+  const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
+  const texts = [];
+  for (let at = 0; at < ended.length; at += limits.leaveTogetherMax) {
+    texts.push(ended.slice(at, at + limits.leaveTogetherMax).join(" "));
+  }
+  return texts;
+}

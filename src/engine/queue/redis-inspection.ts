@@ -1,0 +1,126 @@
+import { Cluster, type Redis } from "ioredis";
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { ConfigurationError, UnavailableError } from "../../domain/errors.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import { Meta } from "./format.ts";
+
+/** What one Redis server says about itself. Null: it does not say. */
+export interface RedisFacts {
+  /** `host:port`, or the path of its socket. */
+  readonly place: string;
+  readonly version: string | null;
+  readonly isCluster: boolean;
+  readonly isReplica: boolean;
+  readonly hasAppendOnlyFile: boolean | null;
+  readonly evictionPolicy: string | null;
+  /** Null also where the command CONFIG is forbidden. */
+  readonly appendFsync: string | null;
+  readonly replicas: number;
+}
+
+export interface RedisInspectionOptions {
+  readonly address: RedisAddress;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** How long the first answer is waited for. */
+  readonly withinMs: number;
+}
+
+/** A short look at Redis before anything works on it: what kind of server it is, and whose queue it holds. */
+export class RedisInspection {
+  /** What the queue there says about itself. */
+  readonly meta: Meta;
+
+  private constructor(
+    private readonly connection: RedisConnection,
+    telemetry: Telemetry,
+  ) {
+    this.meta = new Meta(connection, telemetry);
+  }
+
+  /** Rejects with `UnavailableError` where nothing answers. */
+  static async open({ address, clock, telemetry, withinMs }: RedisInspectionOptions): Promise<RedisInspection> {
+    const connection = new RedisConnector(address, clock, telemetry).connect();
+    let lastError = "";
+    connection.on("error", (error: Error & { readonly lastNodeError?: Error }) => {
+      lastError = (error.lastNodeError ?? error).message;
+    });
+    const giveUpAtMs = clock.monotonicMs() + withinMs;
+    while (connection.status !== "ready") {
+      if (clock.monotonicMs() > giveUpAtMs || isNoCluster(lastError)) {
+        connection.disconnect();
+        throw isNoCluster(lastError) ? NO_CLUSTER : notAnswered(lastError);
+      }
+      await sleep(clock, 20);
+    }
+    return new RedisInspection(connection, telemetry);
+  }
+
+  /** The server; in a cluster each master. */
+  async servers(): Promise<readonly RedisFacts[]> {
+    const { connection } = this;
+    const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
+    try {
+      return await Promise.all(nodes.map(factsOf));
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  close(): Promise<void> {
+    this.connection.disconnect();
+    return Promise.resolve();
+  }
+}
+
+const NO_CLUSTER = new ConfigurationError(
+  "REDIS_URL names several servers, and they are no Redis Cluster: name the one server, or nodes of a cluster.",
+);
+
+function isNoCluster(message: string): boolean {
+  return message.includes("cluster support disabled");
+}
+
+function notAnswered(lastError: string): UnavailableError {
+  return new UnavailableError(
+    `no Redis answers at the address in REDIS_URL${lastError === "" ? "" : ` (${lastError})`}`,
+  );
+}
+
+async function factsOf(node: Redis): Promise<RedisFacts> {
+  // One call for each section: servers before 7 take a single name.
+  const sections = ["server", "persistence", "memory", "replication", "cluster"] as const;
+  const texts = await Promise.all(sections.map((section) => node.info(section)));
+  const info = new Map(
+    texts
+      .join("\n")
+      .split(/\r?\n/)
+      .map((line) => pairOf(line)),
+  );
+  return {
+    place: placeOf(node),
+    version: info.get("redis_version") ?? null,
+    isCluster: info.get("cluster_enabled") === "1",
+    isReplica: info.get("role") === "slave",
+    hasAppendOnlyFile: info.has("aof_enabled") ? info.get("aof_enabled") === "1" : null,
+    evictionPolicy: info.get("maxmemory_policy") ?? null,
+    appendFsync: await appendFsyncOf(node),
+    replicas: Number(info.get("connected_slaves") ?? 0),
+  };
+}
+
+/** Hosted servers often forbid CONFIG. */
+async function appendFsyncOf(node: Redis): Promise<string | null> {
+  const reply: unknown = await node.config("GET", "appendfsync").catch(() => null);
+  return Array.isArray(reply) && typeof reply[1] === "string" ? reply[1] : null;
+}
+
+export function placeOf({ options }: Redis): string {
+  return options.path ?? `${options.host ?? "localhost"}:${options.port ?? 6379}`;
+}
+
+function pairOf(line: string): [string, string] {
+  const colon = line.indexOf(":");
+  return colon === -1 ? [line, ""] : [line.slice(0, colon), line.slice(colon + 1)];
+}

@@ -1,0 +1,66 @@
+import { Cluster, type Redis } from "ioredis";
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { PartsAwayError } from "../../domain/report.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
+
+/** Within the time that a probe has, so that the others' answers are not lost with the one that is late. */
+const NODE_TIMEOUT_MS = 1_500;
+const NAME = "redis";
+
+/**
+ * Rejects while Redis does not answer. In a cluster each master is asked: with one away, its share of the tenants can
+ * do nothing while the others work.
+ */
+export async function probeRedis(connection: RedisConnection, clock: Clock): Promise<void> {
+  if (connection instanceof Cluster) return probeCluster(connection, clock);
+  await connection.ping().catch((error: unknown) => Promise.reject(redisFailure(error)));
+}
+
+async function probeCluster(cluster: Cluster, clock: Clock): Promise<void> {
+  const nodes = new Map(cluster.nodes("all").map((node) => [`${node.options.host}:${node.options.port}`, node]));
+  const masters = await mastersOf([...nodes.values()], clock);
+  const checked = await Promise.all(
+    masters.map(async (place) => {
+      const node = nodes.get(place);
+      return node !== undefined && (await answers(node, clock)) ? [] : [`${NAME} ${place}`];
+    }),
+  );
+  const away = checked.flat();
+  if (away.length > 0) throw new PartsAwayError(away, "a master of the cluster does not answer");
+  if (masters.length === 0) throw new Error("no node of the cluster says who its masters are");
+}
+
+async function answers(node: Redis, clock: Clock): Promise<boolean> {
+  return (
+    (await within(
+      clock,
+      node.ping().then(() => true),
+    )) ?? false
+  );
+}
+
+/** `host:port` of each master that owns slots, as the first node that answers knows them. */
+async function mastersOf(nodes: readonly Redis[], clock: Clock): Promise<readonly string[]> {
+  const asked = nodes.map(async (node) => {
+    const reply = await within(clock, node.cluster("SLOTS") as Promise<unknown>);
+    if (!Array.isArray(reply)) throw new Error("no answer");
+    return reply.map((range) => masterOfRange(range, node.options.host ?? ""));
+  });
+  return [...new Set(await Promise.any(asked).catch(() => []))];
+}
+
+/** A range of slots: first, last, then its nodes as [host, port, …], the master first; no host: that of who tells. */
+function masterOfRange(range: unknown, teller: string): string {
+  const [host, port] = Array.isArray(range) && Array.isArray(range[2]) ? range[2] : [];
+  return `${typeof host === "string" && host !== "" ? host : teller}:${String(port)}`;
+}
+
+async function within<T>(clock: Clock, asked: Promise<T>): Promise<T | null> {
+  const answered = new AbortController();
+  const late = sleep(clock, NODE_TIMEOUT_MS, answered.signal).then(() => null);
+  try {
+    return await Promise.race([asked.catch(() => null), late]);
+  } finally {
+    answered.abort();
+  }
+}

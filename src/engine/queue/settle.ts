@@ -1,0 +1,115 @@
+import type { Clock } from "../../domain/clock.ts";
+import { limits } from "../../domain/limits.ts";
+import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
+import { EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
+import type { Quarantine } from "./quarantine.ts";
+import { Script, type ScriptArgument } from "./script.ts";
+import settleLua from "./settle.lua" with { type: "text" };
+import { ShardCalls } from "./shard-calls.ts";
+
+const script = new Script(settleLua, "run");
+
+interface SettleCall {
+  readonly lease: Lease;
+  readonly settlements: readonly Settlement[];
+  /** Under a lease that is held, or by which the jobs were lent. */
+  readonly as: "held" | "lent";
+  /** By the owner's reckoning. */
+  readonly shardTimeMs: number | null;
+}
+
+/** How many were new, and what is in quarantine; null: fenced. */
+type SettleReply = [number, string[]] | null;
+
+/** The third verb: what became of the jobs, of all shards that have outcomes at one time in one call. */
+export class SettleCalls {
+  private readonly calls: ShardCalls<SettleCall, SettleReply>;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly quarantine: Quarantine,
+    clock: Clock,
+    shardsPerCall: "all" | "one",
+  ) {
+    this.calls = new ShardCalls({
+      clock,
+      shardsPerCall,
+      callsMax: limits.settleBatchMax,
+      sizeMax: limits.settleCallMax,
+      sizeOf: ({ settlements }) => settlements.length,
+      send: (calls) => this.send(calls),
+    });
+  }
+
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null,
+  ): Promise<"settled" | Fenced> {
+    const isLanded = await this.call({ lease, settlements, as: "held", shardTimeMs });
+    return isLanded ? "settled" : FENCED;
+  }
+
+  /** Of jobs that were lent under the lease, whoever holds it by now. */
+  async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
+    const ended = settlements.filter(({ kind }) => kind === "final" || kind === "retry");
+    if (ended.length > 0) await this.call({ lease, settlements: ended, as: "lent", shardTimeMs });
+  }
+
+  /** False: fenced. */
+  private async call(call: SettleCall): Promise<boolean> {
+    const reply = await this.calls.submit(call.lease.shard, call);
+    if (reply === null) return false;
+    this.quarantine.tell(call.lease.shard, reply[1]);
+    return true;
+  }
+
+  private async send(calls: readonly SettleCall[]): Promise<SettleReply[]> {
+    const args: ScriptArgument[] = [];
+    for (const { lease, settlements, as, shardTimeMs } of calls) {
+      const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
+      args.push(lease.token, as === "lent" ? 1 : 0, reckoned, settlements.length);
+      for (const settlement of settlements) encodeSettlement(settlement, args);
+    }
+    const keys = calls.map(({ lease }) => shardPrefix(lease.shard));
+    // The script answers in this form.
+    return (await script.run(this.connection, keys, args)) as SettleReply[];
+  }
+}
+
+/** Adds to `args`, which all settlements of a call share. */
+function encodeSettlement(settlement: Settlement, args: ScriptArgument[]): void {
+  const { job } = settlement;
+  const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
+  const [letters, detail, result] = encodeOutcome(settlement);
+  const template = job.template === undefined ? "" : JSON.stringify(job.template);
+  const texts = detail === "" && result === "" && template === "" ? "" : `${detail}\n${result}\n${template}`;
+  args.push(encodeBox(job), job.jobId, job.entryId, `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`, texts);
+}
+
+/** Letters for status, what is special and event type; event result (a retry or loan: ms until it is due), job result. */
+function encodeOutcome(settlement: Settlement): readonly [letters: string, detail: string, result: string] {
+  switch (settlement.kind) {
+    case "final": {
+      const { status, event, result, isGivenUp } = settlement;
+      const letters = STATUS_LETTER[status] + (isGivenUp ? GIVEN_UP : NONE) + EVENT_LETTER[event.type];
+      return [letters, encodeResult(event.result), encodeResult(result)];
+    }
+    case "retry": {
+      const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
+      return [status + (settlement.isUncounted ? UNCOUNTED : NONE) + NONE, `${Math.ceil(settlement.delayMs)}`, ""];
+    }
+    case "lend":
+      return [LENT + NONE + NONE, `${Math.ceil(settlement.forMs)}`, ""];
+    case "start":
+      return [START + NONE + NONE, "", ""];
+  }
+}
+
+const START = "g";
+const LENT = "l";
+const UNCOUNTED = "w";
+const GIVEN_UP = "u";
+const NONE = "-";

@@ -1,0 +1,130 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import { eventTimeMs } from "../../domain/event.ts";
+import {
+  type LedgerRow,
+  type LedgerWriter,
+  RowsRefusedError,
+  type WriteAttempt,
+  type WriteOutcome,
+} from "../../domain/event-store.ts";
+import { limits } from "../../domain/limits.ts";
+import type { RecordBatch, RecordPiece } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { ShardProgress } from "./shard-progress.ts";
+
+/** A piece of a batch, and the shard that it is of. */
+export interface Share {
+  readonly progress: ShardProgress;
+  readonly piece: RecordPiece;
+}
+
+export interface BatchWriterOptions {
+  readonly ledger: LedgerWriter;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** Called for a shard that is to end, and whose piece is not waited for any longer. */
+  onLetGo(progress: ShardProgress): void;
+}
+
+/** So often a batch must be refused before it is taken apart: a server that is being upgraded may refuse once. */
+const REFUSALS_MAX = 3;
+
+/** The wait before the next try. Half of it is chance, so that those who failed together do not come back together. */
+export function backOffMs(failures: number, random: Random): number {
+  return Math.min(limits.recordRetryMs * 2 ** failures, limits.recordRetryMsMax) * (0.5 + random.next() / 2);
+}
+
+/** Writes batches until the ledger has them, for as long as a shard of them is held. */
+export class BatchWriter {
+  constructor(private readonly options: BatchWriterOptions) {}
+
+  /** Tells each share's progress what became of it: nothing where its term ends before. */
+  async write(batch: RecordBatch, shares: readonly Share[]): Promise<void> {
+    if (batch.state === "recorded") {
+      for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: true, setAside: 0 });
+      return;
+    }
+    const { ledger, clock, telemetry } = this.options;
+    const rows = batch.pieces.flatMap((piece) => piece.rows);
+    let attempt = attemptAt(batch, shares);
+    let held = await this.stillHeld(shares);
+    for (let failures = 0, refusals = 0; held.length > 0; failures += 1) {
+      for (const share of held) this.gaugeLag(share);
+      const begunMs = clock.monotonicMs();
+      try {
+        const outcome = (await ledger.write(batch.token, rows, attempt)) ?? NOTHING_SPECIAL;
+        telemetry.time("ledger_write_seconds", (clock.monotonicMs() - begunMs) / 1000);
+        if (failures > 0) telemetry.log("info", "the ledger takes batches again", { token: batch.token });
+        this.noteRecorded(batch, rows, outcome);
+        for (const { progress, piece } of held) progress.recorded(piece, outcome);
+        return;
+      } catch (error) {
+        this.noteFailure(error, { token: batch.token, rows: rows.length, failures: failures + 1 });
+        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;
+      }
+      if (refusals >= REFUSALS_MAX && batch.pieces.length > 1) {
+        for (const { progress } of held) progress.wasRefused(batch.token);
+        return;
+      }
+      attempt = refusals >= REFUSALS_MAX ? "apart" : "again";
+      await this.pause(backOffMs(failures, this.options.random), held);
+      held = await this.stillHeld(held);
+    }
+  }
+
+  /**
+   * The shares whose terms are not to end, once the lease of one of them is surely held. Where all are in doubt it waits:
+   * the store may only be silent, and then nobody else has them.
+   */
+  private async stillHeld(shares: readonly Share[]): Promise<readonly Share[]> {
+    for (let held = shares; ; ) {
+      for (const { progress } of held) if (progress.term.closing.aborted) this.options.onLetGo(progress);
+      held = held.filter(({ progress }) => !progress.term.closing.aborted);
+      if (held.length === 0 || held.some(({ progress }) => progress.term.isSurelyHeld())) return held;
+      await Promise.race(held.map(({ progress }) => progress.term.whenSurelyHeld()));
+    }
+  }
+
+  /** Cut short when a term is to end. */
+  private pause(delayMs: number, shares: readonly Share[]): Promise<void> {
+    return sleep(this.options.clock, delayMs, AbortSignal.any(shares.map(({ progress }) => progress.term.closing)));
+  }
+
+  private noteRecorded({ token }: RecordBatch, rows: readonly LedgerRow[], { setAside }: WriteOutcome): void {
+    const { telemetry } = this.options;
+    telemetry.count("ledger_batches_recorded");
+    telemetry.count("ledger_rows_recorded", {}, rows.length - setAside);
+    telemetry.gauge("ledger_up", 1);
+    if (setAside === 0) return;
+    telemetry.count("quarantined", { what: "row" }, setAside);
+    const fields = { token, rows: setAside };
+    telemetry.log("error", "the ledger refused rows, which were set aside in its table refused_rows", fields);
+  }
+
+  private noteFailure(error: unknown, fields: { token: string; rows: number; failures: number }): void {
+    const { telemetry } = this.options;
+    telemetry.count("ledger_writes_failed");
+    telemetry.gauge("ledger_up", 0);
+    // Whatever the reason, nothing but a repeat can bring the rows in; one that is not a lost call needs a person.
+    const level = isOutage(error) ? (fields.failures === 1 ? "warn" : "debug") : "error";
+    telemetry.log(level, "the ledger did not take a batch", { ...fields, error: String(error) });
+  }
+
+  /** How old the oldest event is that waits; a shard's event ids rise, so it is the piece's first. */
+  private gaugeLag({ progress, piece }: Share): void {
+    const { clock, telemetry } = this.options;
+    const oldest = piece.rows[0];
+    const lagMs = oldest === undefined ? 0 : Math.max(0, clock.nowMs() - eventTimeMs(oldest.eventId));
+    telemetry.gauge("recorder_lag_seconds", lagMs / 1000, { shard: String(progress.shard) });
+  }
+}
+
+const NOTHING_SPECIAL: WriteOutcome = { wereThere: false, setAside: 0 };
+
+function attemptAt({ state }: RecordBatch, shares: readonly Share[]): WriteAttempt {
+  const isNew = state === "frozen" && shares.every(({ progress, piece }) => progress.attemptAt(piece) === "new");
+  return isNew ? "new" : "again";
+}

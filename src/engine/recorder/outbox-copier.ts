@@ -1,0 +1,202 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import type { LedgerWriter } from "../../domain/event-store.ts";
+import { limits } from "../../domain/limits.ts";
+import type { RecordAnswer, RecordBatch, RecorderJournal } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { LeaseTerm } from "../leases/shard-keeper.ts";
+import { BatchWriter, backOffMs, type Share } from "./batch-writer.ts";
+import { ShardProgress } from "./shard-progress.ts";
+
+export interface OutboxCopierOptions {
+  readonly journal: RecorderJournal;
+  readonly ledger: LedgerWriter;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Copies the outboxes of some shards into the ledger, what they hold together with one insert: an insert costs much,
+ * whatever it holds, and a row little.
+ *
+ * Invariants:
+ * R1. A piece is taken from its outbox only after the ledger has confirmed its batch: written first, marked as done after.
+ * R2. A shard's pieces are written one after the other, in the order of the outbox; a batch that fails is repeated,
+ *     unchanged and under its token, before anything behind its pieces is written. So events become visible in order.
+ * R3. No write begins without the lease of a piece surely held. One that was begun may end late: its token is that of a
+ *     frozen batch, and whoever owns one of its pieces next writes the same batch, or hears that the ledger has it.
+ * R4. All that is known of a shard's progress lives in one `ShardProgress` per term.
+ * R5. A batch is new to the ledger only where that is certain for each piece. What an earlier call froze may have been
+ *     written by anybody, at any time; so may the first piece of a term, the next where a part of that one was there, and
+ *     one whose events are not beyond the last that this term has written, as after the loss of a Redis that had confirmed
+ *     more than its replica got. Such a batch, and one whose write failed, is written as one that may be there.
+ * R6. A batch that is refused again and again is taken apart, first into its pieces, and a piece into rows: what is at fault
+ *     is set aside, or holds up its own shard alone. An outage is no refusal.
+ * R7. A batch that fails holds up its own shards, no other.
+ */
+export class OutboxCopier {
+  /** Whose turn was longest ago comes first: what one call hands out is bounded. */
+  private readonly shards = new Map<number, ShardProgress>();
+  private readonly writer: BatchWriter;
+  private isRunning = false;
+  private dueMs = 0;
+  /** After a call that failed. */
+  private notBeforeMs = 0;
+  private failures = 0;
+  private nudge = new AbortController();
+
+  constructor(private readonly options: OutboxCopierOptions) {
+    this.writer = new BatchWriter({ ...options, onLetGo: (progress) => this.free(progress) });
+  }
+
+  /** Resolves when the shard may be handed over: its term is to end, and what was being written of it has come to an end. */
+  async copy(term: LeaseTerm): Promise<void> {
+    const progress = new ShardProgress(term);
+    this.shards.set(term.shard, progress);
+    const onClosing = () => this.nudge.abort();
+    term.closing.addEventListener("abort", onClosing, { once: true });
+    if (!this.isRunning) void this.run();
+    else this.nudge.abort();
+    try {
+      await progress.ended;
+    } finally {
+      term.closing.removeEventListener("abort", onClosing);
+      this.gaugeLag(progress.shard);
+    }
+  }
+
+  /** Ends with the last term. */
+  private async run(): Promise<void> {
+    const { clock, random } = this.options;
+    this.isRunning = true;
+    // Spreads the inserts of several processes over the time between two.
+    this.dueMs = clock.monotonicMs() + random.next() * limits.recordLingerMs;
+    while (this.shards.size > 0) {
+      try {
+        if (this.isDue()) await this.turn();
+        else await this.untilNudged();
+      } catch (error) {
+        this.failAll([...this.shards.values()], error);
+      }
+    }
+    this.isRunning = false;
+  }
+
+  private isDue(): boolean {
+    const nowMs = this.options.clock.monotonicMs();
+    const shards = [...this.shards.values()];
+    if (shards.some(({ isClosing }) => isClosing)) return true;
+    if (nowMs < this.notBeforeMs) return false;
+    return shards.some(({ isReady, hasMore }) => isReady && (hasMore || nowMs >= this.dueMs));
+  }
+
+  private async untilNudged(): Promise<void> {
+    const { clock } = this.options;
+    this.nudge = new AbortController();
+    const leftMs = Math.max(this.dueMs, this.notBeforeMs) - clock.monotonicMs();
+    // Where all are busy or in doubt, it looks again: doubt ends without a word.
+    await sleep(clock, leftMs > 0 ? leftMs : limits.recordLingerMs, this.nudge.signal);
+  }
+
+  private async turn(): Promise<void> {
+    const begunMs = this.options.clock.monotonicMs();
+    const shards = [...this.shards.values()];
+    const closing = shards.filter(({ isClosing }) => isClosing);
+    // The last pieces are in the ledger: without this the next owners would write them once more, in vain.
+    const last = closing.filter(({ done, term }) => done !== null && term.isSurelyHeld());
+    const isInTime = begunMs >= this.notBeforeMs;
+    const ready = isInTime ? shards.filter(({ isReady }) => isReady) : [];
+    if (ready.length > 0) this.dueMs = begunMs + limits.recordLingerMs;
+    if (ready.length + last.length > 0) await this.ask(ready, last);
+    // Once only: a journal that does not answer must not hold up the end.
+    for (const progress of closing) this.end(progress);
+  }
+
+  private async ask(ready: readonly ShardProgress[], last: readonly ShardProgress[]): Promise<void> {
+    const { journal } = this.options;
+    const all = [...last, ...ready];
+    const turnOf = (progress: ShardProgress) => progress.turn(ready.includes(progress));
+    try {
+      this.take(await journal.record(all.map(turnOf)), all);
+      this.failures = 0;
+    } catch (error) {
+      if (isOutage(error)) return this.noteJournalFailure(error);
+      if (all.length === 1) return this.failAll(all, error);
+      // One of them has something that the journal cannot make out: the others go on.
+      const only = (of: readonly ShardProgress[], one: ShardProgress) => of.filter((progress) => progress === one);
+      for (const progress of all) await this.ask(only(ready, progress), only(last, progress));
+    }
+  }
+
+  private take(answer: RecordAnswer, asked: readonly ShardProgress[]): void {
+    for (const progress of asked) progress.turned();
+    for (const progress of asked) if (answer.fenced.includes(progress.shard)) this.end(progress);
+    for (const shard of answer.more) {
+      const progress = this.shards.get(shard);
+      if (progress !== undefined) progress.hasMore = true;
+    }
+    const idle = new Set(asked);
+    for (const batch of answer.batches) {
+      const shares = this.sharesOf(batch, asked);
+      for (const { progress } of shares) {
+        idle.delete(progress);
+        progress.isBusy = true;
+        // Behind all others.
+        if (this.shards.delete(progress.shard)) this.shards.set(progress.shard, progress);
+      }
+      void this.write(batch, shares);
+    }
+    for (const { shard } of idle) this.gaugeLag(shard);
+  }
+
+  /** What of the batch is of the shards that were asked for. */
+  private sharesOf(batch: RecordBatch, asked: readonly ShardProgress[]): Share[] {
+    return batch.pieces.flatMap((piece) => {
+      const progress = asked.find(({ shard }) => shard === piece.shard);
+      return progress === undefined ? [] : [{ progress, piece }];
+    });
+  }
+
+  private async write(batch: RecordBatch, shares: readonly Share[]): Promise<void> {
+    try {
+      await this.writer.write(batch, shares);
+    } catch (error) {
+      this.failAll(
+        shares.map(({ progress }) => progress),
+        error,
+      );
+    }
+    for (const { progress } of shares) this.free(progress);
+  }
+
+  private free(progress: ShardProgress): void {
+    progress.isBusy = false;
+    this.nudge.abort();
+  }
+
+  private end(progress: ShardProgress): void {
+    if (this.shards.get(progress.shard) === progress) this.shards.delete(progress.shard);
+    progress.end();
+  }
+
+  private failAll(all: readonly ShardProgress[], error: unknown): void {
+    for (const progress of all) {
+      progress.fail(error);
+      this.end(progress);
+    }
+  }
+
+  private noteJournalFailure(error: unknown): void {
+    const { telemetry, clock, random } = this.options;
+    telemetry.count("recorder_journal_calls_failed");
+    telemetry.log("debug", "the journal did not hand out a batch", { error: String(error) });
+    this.notBeforeMs = clock.monotonicMs() + backOffMs(this.failures, random);
+    this.failures += 1;
+  }
+
+  private gaugeLag(shard: number): void {
+    this.options.telemetry.gauge("recorder_lag_seconds", 0, { shard: String(shard) });
+  }
+}

@@ -1,0 +1,74 @@
+import type { WriteAttempt, WriteOutcome } from "../../domain/event-store.ts";
+import type { RecordPiece, RecordTurn } from "../../domain/queue.ts";
+import type { LeaseTerm } from "../leases/shard-keeper.ts";
+
+/** All that a recorder knows of one term of a shard. */
+export class ShardProgress {
+  /** Whether a batch with a piece of it is being written. */
+  isBusy = false;
+  /** Whether its outbox holds more than was handed out. */
+  hasMore = false;
+  /** What the ledger has and the journal has not heard of. */
+  done: RecordPiece | null = null;
+  private refused: string | null = null;
+  /** Whether the next piece may be in the ledger already. */
+  private mayBeThere = true;
+  private lastEventId = -1;
+  private readonly over = Promise.withResolvers<void>();
+
+  constructor(readonly term: LeaseTerm) {}
+
+  get shard(): number {
+    return this.term.shard;
+  }
+
+  /** Resolves when the shard may be handed over. */
+  get ended(): Promise<void> {
+    return this.over.promise;
+  }
+
+  /** Whether it waits for its next piece, and may have it. */
+  get isReady(): boolean {
+    return !this.isBusy && !this.term.closing.aborted && this.term.isSurelyHeld();
+  }
+
+  /** Whether it is to end, and nothing of it is under way. */
+  get isClosing(): boolean {
+    return !this.isBusy && this.term.closing.aborted;
+  }
+
+  turn(takes: boolean): RecordTurn {
+    return { lease: this.term.lease, done: this.done, refused: this.refused, takes };
+  }
+
+  /** The journal has carried out the turn. */
+  turned(): void {
+    this.done = null;
+    this.refused = null;
+    this.hasMore = false;
+  }
+
+  attemptAt({ rows }: RecordPiece): WriteAttempt {
+    const isBeyond = rows.every(({ eventId }) => eventId > this.lastEventId);
+    return this.mayBeThere || !isBeyond ? "again" : "new";
+  }
+
+  recorded(piece: RecordPiece, outcome: WriteOutcome): void {
+    this.mayBeThere = outcome.wereThere;
+    for (const { eventId } of piece.rows) this.lastEventId = Math.max(this.lastEventId, eventId);
+    this.done = piece;
+  }
+
+  /** The ledger refuses the batch that its piece is in. */
+  wasRefused(batch: string): void {
+    this.refused = batch;
+  }
+
+  end(): void {
+    this.over.resolve();
+  }
+
+  fail(error: unknown): void {
+    this.over.reject(error);
+  }
+}

@@ -1,0 +1,57 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import { limits } from "../../domain/limits.ts";
+import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
+import type { ObserveResult } from "../../domain/queue.ts";
+import type { DeliveryReport } from "../../domain/report.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+export interface DeliveryReportsPorts extends ObserveReportPorts {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Takes what an MTA or a provider says about a message, and adds it to its job's history.
+ *
+ * D1. A report is repeated until the queue has it, or `stop`. D2. None waits: one that overtakes our own note of the
+ * hand-over is kept with its job, and one of a job that waits for another try ends it, since whoever reports on a message
+ * has it.
+ */
+export class DeliveryReports {
+  private readonly stopping = new AbortController();
+  private readonly underWay = new Set<Promise<unknown>>();
+
+  constructor(private readonly ports: DeliveryReportsPorts) {}
+
+  /** Never rejects. Resolves when the report is in the queue or is known to belong to no job. */
+  async take(report: DeliveryReport): Promise<void> {
+    const taking = this.recordUntilKnown(report);
+    this.underWay.add(taking);
+    const result = await taking;
+    this.underWay.delete(taking);
+    this.ports.telemetry.count("delivery_reports", { type: report.type, result });
+  }
+
+  /** Takes no more time for what could not be recorded yet. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(this.underWay);
+  }
+
+  private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
+    const { clock, telemetry } = this.ports;
+    for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+      try {
+        return await observeReport(this.ports, report);
+      } catch (error) {
+        const expected = isOutage(error);
+        telemetry.log(expected ? "warn" : "error", "a report was not recorded and is repeated", {
+          error: String(error),
+        });
+      }
+      if (this.stopping.signal.aborted) return "given up";
+      await sleep(clock, waitMs, this.stopping.signal);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { limits } from "../../domain/limits.ts";
+import type { DeliveryReport } from "../../domain/report.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+/** A reader's doing: a message was opened, or a link in it clicked. */
+export interface Engagement {
+  readonly type: "opened" | "clicked";
+  readonly tenantId: string;
+  readonly jobId: string;
+  /** Where the click led; null for an open. */
+  readonly url: string | null;
+}
+
+export interface EngagementsPorts {
+  /** Records the report, and repeats it until it is recorded. */
+  readonly reports: { take(report: DeliveryReport): Promise<void> };
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Records opens and clicks behind the answers that they are found out by: a reader waits for nothing.
+ *
+ * E1. At most `engagementsPendingMax` are remembered; what comes beyond is counted, and dropped.
+ * E2. The same thing that is done again while it is being recorded is not recorded twice at a time.
+ */
+export class Engagements {
+  private readonly pending = new Set<string>();
+
+  constructor(private readonly ports: EngagementsPorts) {}
+
+  /** Returns at once. */
+  note({ type, tenantId, jobId, url }: Engagement): void {
+    const { reports, telemetry } = this.ports;
+    const name = `${type} ${tenantId} ${jobId} ${url ?? ""}`;
+    if (this.pending.has(name)) return;
+    if (this.pending.size >= limits.engagementsPendingMax) return telemetry.count("engagements_dropped", { type });
+    this.pending.add(name);
+    const result = url === null ? {} : { url };
+    // Never rejects.
+    void reports
+      .take({ tenantId, jobId, type, result, suppressRecipient: null })
+      .then(() => void this.pending.delete(name));
+  }
+}

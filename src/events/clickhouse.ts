@@ -1,0 +1,158 @@
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { finished } from "node:stream/promises";
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { Clock } from "../domain/clock.ts";
+import { TransportError, UnavailableError } from "../domain/errors.ts";
+import { RowsRefusedError } from "../domain/event-store.ts";
+import { limits } from "../domain/limits.ts";
+
+export interface ClickHouseOptions {
+  readonly client: ClickHouseClient;
+  readonly clock: Clock;
+  /** How long any statement may take before its caller hears that there is no answer; inserts and reads have less. */
+  readonly timeoutMs: number;
+}
+
+/** Values by the names that they have in a statement. */
+export type QueryParams = Readonly<Record<string, string | number>>;
+
+/**
+ * Statements with a deadline, the same over HTTP and inside this process. Whatever a statement needs stands in its
+ * text, settings too: the in-process engine would keep any that come beside it.
+ */
+export class ClickHouse {
+  constructor(private readonly options: ClickHouseOptions) {}
+
+  /** Runs a statement that returns nothing. Rejects with `TransportError`. */
+  async command(sql: string): Promise<void> {
+    await this.answer(
+      this.options.timeoutMs,
+      (signal) => this.options.client.command({ query: sql, abort_signal: signal }),
+      (cause) => new TransportError(`clickhouse did not confirm a statement: ${String(cause)}`, { cause }),
+    );
+  }
+
+  /**
+   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `RowsRefusedError` where the server says that the data
+   * is wrong, and with `TransportError` in all other cases: a part of the rows may be stored, and the caller's token makes
+   * the repeat safe.
+   */
+  async insert(sql: string, body: string): Promise<void> {
+    await this.answer(
+      Math.min(this.options.timeoutMs, limits.ledgerInsertTimeoutMs),
+      async (signal) => {
+        const values = Readable.from([Buffer.from(body)], { objectMode: false });
+        const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
+        // An answer that is not read to its end keeps its connection from being used again.
+        stream.resume();
+        await finished(stream);
+      },
+      (cause) => {
+        if (isAboutData(cause)) return new RowsRefusedError(`clickhouse refused rows: ${String(cause)}`, { cause });
+        return new TransportError(`clickhouse did not confirm an insert: ${String(cause)}`, { cause });
+      },
+    );
+  }
+
+  /**
+   * The rows of a SELECT, an array of column values each. `params` are bound to its `{name:Type}`. Rejects with
+   * `UnavailableError`.
+   */
+  rows(sql: string, params: QueryParams = {}): Promise<readonly (readonly unknown[])[]> {
+    return this.answer(
+      Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
+      async (signal) => {
+        // One JSON document, not a line a row: an answer that breaks off then never passes for a short one.
+        const result = await this.options.client.query({
+          query: sql,
+          query_params: { ...params },
+          format: "JSONCompact",
+          abort_signal: signal,
+        });
+        const { data } = await result.json<readonly unknown[]>();
+        return data;
+      },
+      notAnswered,
+    );
+  }
+
+  /** The whole answer of a statement that names its own format, as it came. Rejects with `UnavailableError`. */
+  bytes(sql: string): Promise<Buffer> {
+    return this.answer(
+      Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
+      async (signal) => {
+        const { stream } = await this.options.client.exec({ query: sql, abort_signal: signal });
+        return buffer(stream);
+      },
+      notAnswered,
+    );
+  }
+
+  /**
+   * The same in chunks, as they come, each within the deadline of a statement. Throws `UnavailableError`. Ending the
+   * iteration, and `signal`, break the answer off.
+   */
+  async *stream(sql: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { timeoutMs } = this.options;
+    const begin = async (deadline: AbortSignal) => {
+      const abort_signal = AbortSignal.any([signal, deadline]);
+      return (await this.options.client.exec({ query: sql, abort_signal })).stream;
+    };
+    const stream = await this.answer(timeoutMs, begin, notAnswered);
+    const giveUp = () => stream.destroy(new Error("given up"));
+    signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      const chunks = stream[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value } = await this.answer(timeoutMs, () => chunks.next(), notAnswered);
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+      stream.destroy();
+    }
+  }
+
+  /** The call's answer. A call that ignores its signal is left behind at the deadline. */
+  private async answer<T>(
+    timeoutMs: number,
+    call: (signal: AbortSignal) => Promise<T>,
+    failure: (cause: unknown) => Error,
+  ): Promise<T> {
+    const caller = new AbortController();
+    return new Promise<T>((resolve, reject) => {
+      const timer = this.options.clock.setTimer(timeoutMs, () => {
+        reject(failure(new Error(`no answer in ${timeoutMs} ms`)));
+        caller.abort();
+      });
+      (async () => call(caller.signal))().then(
+        (value) => {
+          timer.cancel();
+          resolve(value);
+        },
+        (cause: unknown) => {
+          timer.cancel();
+          reject(failure(cause));
+        },
+      );
+    });
+  }
+}
+
+/**
+ * What ClickHouse calls data that it cannot take: text that does not parse as its column's type, words that an enum does
+ * not have, numbers out of range, broken constraints. Everything else is about the server or the table.
+ */
+const DATA_ERRORS: ReadonlySet<string> = new Set(
+  [6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 130, 131, 321, 349, 376, 407, 469, 691].map(String),
+);
+
+function isAboutData(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && DATA_ERRORS.has(String(cause.code));
+}
+
+function notAnswered(cause: unknown): UnavailableError {
+  return new UnavailableError(`clickhouse did not answer: ${String(cause)}`, { cause });
+}

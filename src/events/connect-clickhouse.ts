@@ -1,0 +1,52 @@
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import { limits } from "../domain/limits.ts";
+
+export interface ClickHouseAddress {
+  /** `http://…` or `https://…`, without credentials. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+/** A ClickHouse server behind the official client. */
+export interface ClickHouseServer {
+  readonly writer: ClickHouseClient;
+  readonly reader: ClickHouseClient;
+  readonly exporter: ClickHouseClient;
+  close(): Promise<void>;
+}
+
+/** Beyond every deadline of ours, so that it is never the client that gives up first. */
+const REQUEST_TIMEOUT_MS = 120_000;
+const WRITER_SOCKETS_MAX = 16;
+const READER_SOCKETS_MAX = 16;
+
+/** Makes the clients; connects at the first statement. Readers do not wait behind inserts: each has its own sockets. */
+export function connectClickHouse(address: ClickHouseAddress): ClickHouseServer {
+  const writer = connect(address, WRITER_SOCKETS_MAX);
+  const reader = connect(address, READER_SOCKETS_MAX);
+  const exporter = connect(address, limits.exportsMax + 1);
+  return {
+    writer,
+    reader,
+    exporter,
+    async close() {
+      await Promise.all([writer.close(), reader.close(), exporter.close()]);
+    },
+  };
+}
+
+function connect({ url, user, password }: ClickHouseAddress, socketsMax: number): ClickHouseClient {
+  return createClient({
+    url,
+    username: user,
+    password,
+    application: "waybill",
+    request_timeout: REQUEST_TIMEOUT_MS,
+    max_open_connections: socketsMax,
+    // A socket that the server has closed meanwhile fails the statement on it; servers wait 3 s or longer.
+    keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
+    // Failures are told by whoever made the call, with what it means to them.
+    log: { level: ClickHouseLogLevel.OFF },
+  });
+}

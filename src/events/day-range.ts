@@ -1,0 +1,38 @@
+import { ApiError } from "../domain/errors.ts";
+import { firstEventIdAt } from "../domain/event.ts";
+
+/** UTC days, both inclusive, as unix milliseconds at which the first and the last begin. */
+export interface DayRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** `?from&to` of a query. Throws an `ApiError` 400 that names the parameter. */
+export function readDayRange({ from, to }: { readonly from?: string; readonly to?: string }): DayRange {
+  const fromMs = parseDay("from", from);
+  const toMs = parseDay("to", to);
+  if (toMs < fromMs) throw new ApiError(400, "to must not be before from");
+  return { fromMs, toMs };
+}
+
+/** The ids of the range's events: [fromEventId, toEventId). */
+export function eventIdsOf({ fromMs, toMs }: DayRange): { readonly fromEventId: number; readonly toEventId: number } {
+  return { fromEventId: eventIdAt(fromMs), toEventId: eventIdAt(toMs + DAY_MS) };
+}
+
+/** Ids begin at 1 and are exact up to 2^53: days beyond either end are cut there. */
+function eventIdAt(unixMs: number): number {
+  return Math.min(Math.max(firstEventIdAt(unixMs), 1), Number.MAX_SAFE_INTEGER);
+}
+
+function parseDay(name: string, text: string | undefined): number {
+  if (text === undefined) throw new ApiError(400, `${name} is required: a date as YYYY-MM-DD`);
+  const unixMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  // The round trip refuses days that no calendar has, such as 30 February.
+  if (Number.isNaN(unixMs) || !new Date(unixMs).toISOString().startsWith(text)) {
+    throw new ApiError(400, `${name} must be a calendar date as YYYY-MM-DD`);
+  }
+  return unixMs;
+}

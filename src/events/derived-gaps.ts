@@ -1,0 +1,128 @@
+import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
+import type { LedgerRow } from "../domain/event-store.ts";
+import { limits } from "../domain/limits.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { SPARSE_TYPES } from "./rollups.ts";
+import { insertSettings, selectSettings } from "./statement-settings.ts";
+import { eventKey, idRange, tenantPieces } from "./stored-rows.ts";
+import type { LedgerTarget } from "./table.ts";
+
+/** What a table that is derived from `events` lacks: a row of it, in the order of its columns. */
+export interface Gap {
+  readonly table: "events_by_type" | "events_hourly" | "events_daily";
+  readonly values: readonly (string | number)[];
+}
+
+const COLUMNS = {
+  events_by_type: "tenant_id, event_id, job_id, channel, event_type, result",
+  events_hourly: "tenant_id, hour, channel, event_type, events",
+  events_daily: "tenant_id, day, channel, event_type, events",
+} as const;
+
+const SUMS = [
+  { table: "events_hourly", span: "hour", msLong: 3_600_000, of: "toStartOfHour" },
+  { table: "events_daily", span: "day", msLong: 86_400_000, of: "toDate" },
+] as const;
+
+/**
+ * What the tables that are derived from `events` lack of rows that are there. An insert that was cut off behind `events`
+ * leaves such gaps; its repeat closes them while its token is remembered, and these closes them later.
+ *
+ * Sums are held against the events themselves, for the tenants, hours and days that the rows lie in. A tenant's
+ * events are written one batch after the other, so nothing is added between the two looks, but where a batch has several
+ * owners, one of whom has gone on already: what looks like a gap then is another one, or none, at the next look, and only
+ * what looks the same for long is filled. Sums that are larger than their events are left alone: events leave with their
+ * time, or are deleted, sums stay.
+ */
+export async function derivedGaps(
+  clickhouse: ClickHouse,
+  target: LedgerTarget,
+  rows: readonly LedgerRow[],
+): Promise<readonly Gap[]> {
+  const gaps = [...(await byTypeGaps(clickhouse, target, rows))];
+  for (const sum of SUMS) gaps.push(...(await sumGaps(clickhouse, target, { ...sum, rows })));
+  return gaps;
+}
+
+/** Under a token of the batch, so that two who find the same gap close it once. */
+export async function insertGaps(
+  clickhouse: ClickHouse,
+  target: LedgerTarget,
+  { token, gaps }: { readonly token: string; readonly gaps: readonly Gap[] },
+): Promise<void> {
+  for (const table of ["events_by_type", "events_hourly", "events_daily"] as const) {
+    const lines = gaps.filter((gap) => gap.table === table).map(({ values }) => `${JSON.stringify(values)}\n`);
+    if (lines.length === 0) continue;
+    await clickhouse.insert(
+      `INSERT INTO ${target.database}.${table} (${COLUMNS[table]}) SETTINGS ${insertSettings(target, `${token}:${table}:gaps`)} FORMAT JSONCompactEachRow`,
+      lines.join(""),
+    );
+  }
+}
+
+async function byTypeGaps(
+  clickhouse: ClickHouse,
+  target: LedgerTarget,
+  rows: readonly LedgerRow[],
+): Promise<readonly Gap[]> {
+  const sparse = rows.filter(({ type }) => SPARSE_TYPES.includes(type));
+  if (sparse.length === 0) return [];
+  const types = [...new Set(sparse.map(({ type }) => `'${type}'`))].join(", ");
+  const found = new Set<string>();
+  for (const tenants of tenantPieces(sparse)) {
+    const stored = await clickhouse.rows(
+      `SELECT tenant_id, event_id FROM ${target.database}.events_by_type
+WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, limits.ledgerReadTimeoutMs)}`,
+    );
+    for (const [tenantId, eventId] of stored) found.add(`${String(tenantId)}:${String(eventId)}`);
+  }
+  return sparse
+    .filter((row) => !found.has(eventKey(row)))
+    .map(({ tenantId, eventId, jobId, channel, type, result }) => ({
+      table: "events_by_type",
+      values: [tenantId, eventId, jobId, channel, type, JSON.stringify(result)],
+    }));
+}
+
+async function sumGaps(
+  clickhouse: ClickHouse,
+  target: LedgerTarget,
+  { table, span, msLong, of, rows }: (typeof SUMS)[number] & { readonly rows: readonly LedgerRow[] },
+): Promise<readonly Gap[]> {
+  const spanOf = (eventId: number) => Math.floor(eventTimeMs(eventId) / msLong);
+  const ids = rows.map(({ eventId }) => eventId);
+  const [first, last] = [spanOf(Math.min(...ids)), spanOf(Math.max(...ids))];
+  const settings = selectSettings(target, limits.ledgerReadTimeoutMs);
+  const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
+  const [from, to] = [firstEventIdAt(first * msLong), firstEventIdAt((last + 1) * msLong)];
+  const concerned = new Set(rows.map((row) => `${row.tenantId} ${spanOf(row.eventId)} ${row.channel} ${row.type}`));
+  const counted = new Map<string, number>();
+  const summed = new Map<string, number>();
+  for (const tenants of tenantPieces(rows)) {
+    const keys = `tenant_id, toUnixTimestamp(toDateTime(${span}, 'UTC')), toString(channel), toString(event_type)`;
+    const events = await clickhouse.rows(
+      `SELECT ${keys}, sum(events) FROM (
+  SELECT tenant_id, ${of}(${time}) AS ${span}, channel, event_type, count() AS events FROM ${target.database}.events
+  WHERE ${tenants} AND event_id >= ${from} AND event_id < ${to} GROUP BY tenant_id, ${span}, channel, event_type
+) GROUP BY ALL SETTINGS ${settings}`,
+    );
+    const bounds = [first, last].map((at) => `${of}(toDateTime(${(at * msLong) / 1000}, 'UTC'))`);
+    const sums = await clickhouse.rows(
+      `SELECT ${keys}, sum(events) FROM ${target.database}.${table}
+WHERE ${tenants} AND ${span} >= ${bounds[0]} AND ${span} <= ${bounds[1]} GROUP BY ALL SETTINGS ${settings}`,
+    );
+    const keyOf = ([tenantId, seconds, channel, type]: readonly unknown[]) =>
+      [tenantId, (Number(seconds) * 1000) / msLong, channel, type].map(String).join(" ");
+    for (const row of events) counted.set(keyOf(row), Number(row[4]));
+    for (const row of sums) summed.set(keyOf(row), Number(row[4]));
+  }
+  const gaps: Gap[] = [];
+  for (const key of concerned) {
+    const missing = (counted.get(key) ?? 0) - (summed.get(key) ?? 0);
+    const [tenantId = "", at = "", channel = "", type = ""] = key.split(" ");
+    const begins = new Date(Number(at) * msLong).toISOString();
+    const name = span === "day" ? begins.slice(0, 10) : begins.slice(0, 19).replace("T", " ");
+    if (missing > 0) gaps.push({ table, values: [tenantId, name, channel, type, missing] });
+  }
+  return gaps;
+}

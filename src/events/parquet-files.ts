@@ -1,0 +1,80 @@
+import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { UnavailableError } from "../domain/errors.ts";
+import { limits } from "../domain/limits.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+
+/** In two parts, between which the format stands. */
+export interface ParquetStatement {
+  readonly select: string;
+  readonly settings: string;
+}
+
+/**
+ * Parquet by way of a file: the in-process engine writes it as a whole, then it is read in chunks.
+ *
+ * Invariants:
+ * P1. The folder is this process's alone, and emptied before the first file: what a crash left is gone then.
+ * P2. A file's name is removed as soon as it is open for reading, so nothing is left however the reading ends.
+ */
+export class ParquetFiles {
+  private made = 0;
+  private emptied: Promise<void> | null = null;
+
+  constructor(
+    private readonly engine: {
+      /** Runs the statement that writes a file, with minutes to do so. */
+      readonly writing: Pick<ClickHouse, "command">;
+      /** Runs others meanwhile. */
+      readonly beside: Pick<ClickHouse, "command">;
+    },
+    private readonly folder: string,
+  ) {}
+
+  /** Rejects with `UnavailableError`. */
+  async *chunks(statement: ParquetStatement, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const path = join(this.folder, `${(this.made += 1)}.parquet`);
+    const file = await this.written(path, statement, signal);
+    try {
+      for (const chunk = Buffer.allocUnsafe(limits.exportChunkBytes); ; ) {
+        const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+        if (bytesRead === 0) return;
+        if (signal.aborted) throw new UnavailableError("the export was given up");
+        // A copy, because whoever takes it may hold it longer than until the next one.
+        yield Uint8Array.from(chunk.subarray(0, bytesRead));
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  private async written(path: string, { select, settings }: ParquetStatement, signal: AbortSignal) {
+    await (this.emptied ??= this.empty());
+    const literal = path.replaceAll("\\", "\\\\").replaceAll("'", "\\'");
+    const giveUp = () => void this.stopWriting(path);
+    signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      if (signal.aborted) throw new UnavailableError("the export was given up");
+      await this.engine.writing.command(`${select}\nINTO OUTFILE '${literal}' FORMAT Parquet\nSETTINGS ${settings}`);
+      return await open(path, "r");
+    } catch (cause) {
+      throw new UnavailableError(`a Parquet file could not be written: ${String(cause)}`, { cause });
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+      await rm(path, { force: true });
+    }
+  }
+
+  /** A hint: where it is lost, the statement ends by its own deadline. */
+  private async stopWriting(path: string): Promise<void> {
+    // With its folder, which is another process's where that has a file of the same number.
+    const name = path.split("/").slice(-2).join("/");
+    const which = `query LIKE 'SELECT%INTO OUTFILE%/${name}%'`;
+    await this.engine.beside.command(`KILL QUERY WHERE ${which} ASYNC`).catch(() => {});
+  }
+
+  private async empty(): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(this.folder)) await rm(join(this.folder, name), { force: true });
+  }
+}

@@ -1,0 +1,167 @@
+import { EVENT_TYPES, type EventType } from "../domain/event.ts";
+import { CHANNELS } from "../domain/job.ts";
+import { eventsTtl, RETENTION_DEFAULT } from "./retention.ts";
+import { insertSettings } from "./statement-settings.ts";
+import { checked, enumOf, eventTime, type LedgerTarget, localName, onCluster, type Table, table } from "./table.ts";
+
+/**
+ * What is derived from `events` as it is written: a copy of the sparse types in an order of their own, sums by hour and
+ * day, and views for analysts. The sums follow the events exactly, also when an insert is repeated: their tables remember
+ * the insert's token as well.
+ */
+export function rollups(target: LedgerTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  return [
+    `ALTER TABLE ${database}.${localName(target, "jobs")}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS template LowCardinality(String) DEFAULT '' CODEC(ZSTD(1))`,
+    ...(cluster === null
+      ? []
+      : [
+          `ALTER TABLE ${database}.jobs${onCluster(cluster)} ADD COLUMN IF NOT EXISTS template LowCardinality(String) DEFAULT ''`,
+        ]),
+    `ALTER TABLE ${database}.${localName(target, "events")}${onCluster(cluster)} MODIFY SETTING ${MERGED_WHEN_OVER.join(", ")}`,
+    ...DERIVED.flatMap((derived) => derivedTable(target, derived)),
+    ...views(target),
+  ];
+}
+
+/** Types that a page may be asked for and that can be rare: every job has a `sent`, and most have a `delivered`. */
+export const SPARSE_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => type !== "sent" && type !== "delivered");
+
+/** A month that is over becomes one part: a page that looks through it opens one, not what was left of a month's inserts. */
+const MERGED_WHEN_OVER = [
+  "min_age_to_force_merge_seconds = 86400",
+  "min_age_to_force_merge_on_partition_only = 1",
+] as const;
+
+interface Derived {
+  readonly table: Table;
+  /** What a row of `events` adds. */
+  readonly columns: string;
+  readonly where: string;
+  readonly groupBy: string | null;
+}
+
+const CHANNEL = `channel ${enumOf(CHANNELS)} CODEC(ZSTD(1))`;
+const EVENT_TYPE = `event_type ${enumOf(EVENT_TYPES)} CODEC(ZSTD(1))`;
+const TENANT = "tenant_id LowCardinality(String) CODEC(ZSTD(1))";
+
+/** A page of a rare type is a range here, where in `events` it would be a scan of the tenant. */
+const EVENTS_BY_TYPE: Derived = {
+  table: {
+    name: "events_by_type",
+    columns: `  ${TENANT},
+  event_id UInt64 CODEC(Delta, ZSTD(1)),
+  job_id UUID CODEC(ZSTD(1)),
+  ${CHANNEL},
+  ${EVENT_TYPE},
+  result String DEFAULT '{}' CODEC(ZSTD(3)),
+  created_at DateTime64(3, 'UTC') ALIAS ${eventTime("event_id")}`,
+    engine: "MergeTree",
+    engineArguments: [],
+    partitionBy: `toYYYYMM(${eventTime("event_id")})`,
+    orderBy: "(tenant_id, event_type, event_id)",
+    ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
+    settings: MERGED_WHEN_OVER,
+    isSynced: true,
+  },
+  columns: "tenant_id, event_id, job_id, channel, event_type, result",
+  where: `event_type IN (${SPARSE_TYPES.map((type) => `'${type}'`).join(", ")})`,
+  groupBy: null,
+};
+
+const EVENTS_HOURLY = sums("events_hourly", { name: "hour", type: "DateTime('UTC')", of: "toStartOfHour" });
+const EVENTS_DAILY = sums("events_daily", { name: "day", type: "Date", of: "toDate" });
+
+const DERIVED: readonly Derived[] = [EVENTS_BY_TYPE, EVENTS_HOURLY, EVENTS_DAILY];
+
+/** Events by tenant, span of time, channel and type. Kept when the events themselves have gone: no person is in them. */
+function sums(name: string, span: { readonly name: string; readonly type: string; readonly of: string }): Derived {
+  const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
+  return {
+    table: {
+      name,
+      columns: `  ${TENANT},
+  ${span.name} ${span.type} CODEC(DoubleDelta, ZSTD(1)),
+  ${CHANNEL},
+  ${EVENT_TYPE},
+  events UInt64 CODEC(T64, ZSTD(1))`,
+      engine: "SummingMergeTree",
+      engineArguments: ["events"],
+      partitionBy: `toYYYYMM(${span.name})`,
+      orderBy: `(tenant_id, ${span.name}, channel, event_type)`,
+      ttl: null,
+      settings: [],
+      // Each would cost an insert of a batch 10 ms. After a power cut the last seconds can be missing here, not in events.
+      isSynced: false,
+    },
+    columns: `tenant_id, ${span.of}(${time}) AS ${span.name}, channel, event_type, count() AS events`,
+    where: "1",
+    groupBy: `tenant_id, ${span.name}, channel, event_type`,
+  };
+}
+
+/**
+ * The table, filled from the events that are there, then the view that keeps it so. Events that are written between the
+ * two would be missed, so recorders do not run while a ledger that has events is brought to this step. Once the view is
+ * there, a repeat fills nothing.
+ */
+function derivedTable(target: LedgerTarget, { table: spec, columns, where, groupBy }: Derived): readonly string[] {
+  const { database, cluster } = target;
+  const view = `${spec.name}_mv`;
+  const select = (events: string, condition: string) =>
+    `SELECT ${columns} FROM ${database}.${events} WHERE ${condition}${groupBy === null ? "" : ` GROUP BY ${groupBy}`}`;
+  const isNotKept = `(SELECT count() FROM system.tables WHERE database = '${database}' AND name = '${view}') = 0`;
+  return [
+    ...table(target, spec),
+    `INSERT INTO ${database}.${spec.name} ${select("events", `${where} AND ${isNotKept}`)}
+SETTINGS ${insertSettings(target, `fill-${spec.name}`)}`,
+    `CREATE MATERIALIZED VIEW IF NOT EXISTS ${database}.${view}${onCluster(cluster)}
+TO ${database}.${localName(target, spec.name)} AS ${select(localName(target, "events"), where)}`,
+  ];
+}
+
+function views({ database, cluster }: LedgerTarget): readonly string[] {
+  const view = (name: string, select: string) =>
+    `CREATE VIEW IF NOT EXISTS ${database}.${name}${onCluster(cluster)} AS\n${select}`;
+  const counts = EVENT_TYPES.map((type) => `sumIf(events, event_type = '${type}') AS ${type}`).join(", ");
+  /** First id of a UTC day; `days` later. */
+  const idOf = (day: string, days: number) =>
+    `(toUnixTimestamp(toDateTime(${day} + ${days}, 'UTC')) * 1000 - 1735689600000) * 4096`;
+  const inRange = `tenant_id = {tenant:String} AND event_id >= ${idOf("{from:Date}", 0)} AND event_id < ${idOf("{to:Date}", 1)}`;
+  return [
+    view("jobs_v", `SELECT *, error, created_at, finished_at, toDate(created_at) AS day FROM ${database}.jobs FINAL`),
+    view(
+      "delivery_funnel",
+      `SELECT tenant_id, day, channel, ${counts} FROM ${database}.events_daily GROUP BY tenant_id, day, channel`,
+    ),
+    view(
+      "bounce_rate",
+      `SELECT tenant_id, day, sent, bounced, complained, round(bounced / nullIf(sent, 0), 5) AS bounce_rate,
+  round(complained / nullIf(sent, 0), 5) AS complaint_rate
+FROM ${database}.delivery_funnel WHERE channel = 'email'`,
+    ),
+    view(
+      "time_to_deliver",
+      `SELECT channel, toDate(sent_at) AS day, count() AS jobs, quantiles(0.5, 0.9, 0.99)(seconds) AS seconds_p50_p90_p99
+FROM (
+  SELECT any(channel) AS channel, minIf(created_at, event_type = 'sent') AS sent_at,
+    dateDiff('millisecond', sent_at, minIf(created_at, event_type = 'delivered')) / 1000 AS seconds
+  FROM ${database}.events WHERE ${inRange} AND event_type IN ('sent', 'delivered')
+  GROUP BY job_id HAVING countIf(event_type = 'sent') > 0 AND countIf(event_type = 'delivered') > 0
+)
+GROUP BY channel, day ORDER BY day, channel`,
+    ),
+    view(
+      "template_results",
+      `SELECT template, any(channel) AS channel, uniqExact(job_id) AS jobs, ${EVENT_TYPES.map((type) => `uniqExactIf(job_id, event_type = '${type}') AS ${type}`).join(", ")}
+FROM (
+  SELECT e.job_id AS job_id, e.channel AS channel, e.event_type AS event_type, j.template AS template
+  FROM ${database}.events AS e
+  INNER JOIN (SELECT job_id, template FROM ${database}.jobs WHERE tenant_id = {tenant:String} AND template != '') AS j
+    ON j.job_id = e.job_id
+  WHERE ${inRange}
+)
+GROUP BY template ORDER BY jobs DESC, template`,
+    ),
+  ];
+}

@@ -1,0 +1,117 @@
+import { EVENT_TYPES } from "../domain/event.ts";
+import { CHANNELS } from "../domain/job.ts";
+import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
+import { rollups } from "./rollups.ts";
+import {
+  checked,
+  enumOf,
+  eventTime,
+  type LedgerTarget,
+  onCluster,
+  replicated,
+  type Table,
+  table,
+  window,
+} from "./table.ts";
+
+/** One step of the schema. Every statement can be repeated: a step that died half-way is run again from its start. */
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly statements: readonly string[];
+}
+
+/** What must exist before the migrations' own table can be asked. */
+export function ledgerFoundation(target: LedgerTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  return [
+    `CREATE DATABASE IF NOT EXISTS ${database}${onCluster(cluster)} ENGINE = Atomic`,
+    `CREATE TABLE IF NOT EXISTS ${database}.migrations${onCluster(cluster)} (
+  version UInt32,
+  name String
+) ENGINE = ${cluster === null ? "MergeTree" : replicated("MergeTree", { path: `/clickhouse/tables/${database}/migrations`, replica: "{shard}-{replica}" })}
+ORDER BY version
+SETTINGS ${window(cluster)}`,
+  ];
+}
+
+/** All steps, oldest first. A released step never changes; what comes later is another entry. */
+export function ledgerMigrations(target: LedgerTarget): readonly Migration[] {
+  const { database } = checked(target);
+  return [
+    {
+      version: 1,
+      name: "events and jobs",
+      statements: [
+        ...table(target, EVENTS),
+        ...table(target, JOBS),
+        `CREATE VIEW IF NOT EXISTS ${database}.events_v${onCluster(target.cluster)} AS
+SELECT *, created_at, toDate(created_at) AS day FROM ${database}.events`,
+      ],
+    },
+    { version: 2, name: "events by type, rollups and views", statements: rollups(target) },
+    { version: 3, name: "rows that were refused", statements: table(target, REFUSED_ROWS) },
+  ];
+}
+
+/** One row an event. A page is a range of the key; a job's events are found by the bloom filter. */
+const EVENTS: Table = {
+  name: "events",
+  columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),
+  event_id UInt64 CODEC(Delta, ZSTD(1)),
+  job_id UUID CODEC(ZSTD(1)),
+  channel ${enumOf(CHANNELS)} CODEC(ZSTD(1)),
+  event_type ${enumOf(EVENT_TYPES)} CODEC(ZSTD(1)),
+  result String DEFAULT '{}' CODEC(ZSTD(3)),
+  created_at DateTime64(3, 'UTC') ALIAS ${eventTime("event_id")},
+  INDEX job_bloom job_id TYPE bloom_filter(0.01) GRANULARITY 1`,
+  engine: "MergeTree",
+  engineArguments: [],
+  partitionBy: `toYYYYMM(${eventTime("event_id")})`,
+  orderBy: "(tenant_id, event_id)",
+  ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
+  settings: [],
+  isSynced: true,
+};
+
+/**
+ * One row a final state of a job; the newest version counts. UUIDs sort by their second half, hence the number, which
+ * sorts by time. Months are the job's own, so that all its versions meet in one partition.
+ */
+const JOBS: Table = {
+  name: "jobs",
+  columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),
+  job_id UUID CODEC(ZSTD(1)),
+  channel ${enumOf(CHANNELS)} CODEC(ZSTD(1)),
+  status ${enumOf(["success", "failed", "suppressed"])} CODEC(ZSTD(1)),
+  attempts UInt16 CODEC(ZSTD(1)),
+  result String DEFAULT '{}' CODEC(ZSTD(3)),
+  version UInt64 CODEC(Delta, ZSTD(1)),
+  error String ALIAS JSONExtractString(result, 'error'),
+  created_at DateTime64(3, 'UTC') ALIAS UUIDv7ToDateTime(job_id, 'UTC'),
+  finished_at DateTime64(3, 'UTC') ALIAS ${eventTime("version")}`,
+  engine: "ReplacingMergeTree",
+  engineArguments: ["version"],
+  partitionBy: "toYYYYMM(UUIDv7ToDateTime(job_id, 'UTC'))",
+  orderBy: "(tenant_id, toUInt128(job_id))",
+  ttl: jobsTtl(RETENTION_DEFAULT.jobsDays),
+  settings: ["index_granularity = 1024"],
+  isSynced: true,
+};
+
+/** Rows that no other table takes, with the reason, for operators to look at. Text in all columns: it takes any row. */
+const REFUSED_ROWS: Table = {
+  name: "refused_rows",
+  columns: `  at DateTime('UTC') CODEC(ZSTD(1)),
+  tenant_id String CODEC(ZSTD(1)),
+  token String CODEC(ZSTD(1)),
+  fault String CODEC(ZSTD(1)),
+  row String CODEC(ZSTD(3))`,
+  engine: "MergeTree",
+  engineArguments: [],
+  partitionBy: "toYYYYMM(at)",
+  orderBy: "at",
+  ttl: "at + INTERVAL 90 DAY",
+  settings: [],
+  isSynced: true,
+};

@@ -1,0 +1,56 @@
+import { assert } from "../domain/errors.ts";
+import { limits } from "../domain/limits.ts";
+import type { LedgerTarget } from "./table.ts";
+
+/** Reads and writes prefer the same replica, so that a reader sees the batches in the order in which they came. */
+const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
+
+/**
+ * An insert is confirmed when most replicas have it: the journal then forgets its rows.
+ *
+ * Inserts stay parallel. Otherwise ClickHouse allows one at a time for each table and refuses the others instead of letting
+ * them wait, and the recorders of all shards would fail one another. Reads could then be sequentially consistent; what they
+ * have instead is below.
+ */
+const QUORUM_SETTINGS = [
+  "insert_quorum = 'auto'",
+  "insert_quorum_parallel = 1",
+  `insert_quorum_timeout = ${limits.ledgerInsertTimeoutMs - 1_000}`,
+] as const;
+
+/**
+ * No read from a replica that lags behind by two seconds or more: it could show a tenant's newer events without older ones,
+ * which whoever reads on from the newest would never see. Where all lag, a read fails, and can be repeated.
+ */
+const FRESH_SETTINGS = [
+  "max_replica_delay_for_distributed_queries = 2",
+  "fallback_to_stale_replicas_for_distributed_queries = 0",
+] as const;
+
+/** Settings of an insert, so that a repeat under the same token changes nothing whatever the server's defaults are. */
+export function insertSettings({ cluster }: LedgerTarget, token: string): string {
+  assert(/^[A-Za-z0-9:_./-]{1,200}$/.test(token), "a deduplication token is made of safe characters");
+  const settings = [
+    `insert_deduplication_token = '${token}'`,
+    "insert_deduplicate = 1",
+    "deduplicate_blocks_in_dependent_materialized_views = 1",
+    // Each insert is a whole batch already, and is answered when it can be read.
+    "async_insert = 0",
+  ];
+  if (cluster !== null) settings.push("distributed_foreground_insert = 1", ...QUORUM_SETTINGS, ...CLUSTER_SETTINGS);
+  return settings.join(", ");
+}
+
+/** Settings of a read. `timeoutMs`: when the server itself gives up. */
+export function selectSettings({ cluster }: LedgerTarget, timeoutMs: number): string {
+  const settings = [
+    // A page reads a few granules: more threads gain nothing and take the cores from the others.
+    "max_threads = 1",
+    "optimize_read_in_order = 1",
+    // Event ids are below 2^53; older servers would quote them.
+    "output_format_json_quote_64bit_integers = 0",
+    `max_execution_time = ${Math.ceil(timeoutMs / 1000)}`,
+  ];
+  if (cluster !== null) settings.push("optimize_skip_unused_shards = 1", ...FRESH_SETTINGS, ...CLUSTER_SETTINGS);
+  return settings.join(", ");
+}

@@ -1,0 +1,80 @@
+import type { LedgerRow } from "../domain/event-store.ts";
+import { limits } from "../domain/limits.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { selectSettings } from "./statement-settings.ts";
+import type { LedgerTarget } from "./table.ts";
+
+/** What is stored of some rows. */
+export class StoredRows {
+  constructor(
+    private readonly events: ReadonlySet<string>,
+    private readonly versions: ReadonlyMap<string, number>,
+  ) {}
+
+  /** Whether any of the rows is there. */
+  get hasEvents(): boolean {
+    return this.events.size > 0;
+  }
+
+  hasEvent(row: LedgerRow): boolean {
+    return this.events.has(eventKey(row));
+  }
+
+  /** Whether the job's state is there that the row ends it with, if it does, or a later one, which replaces it. */
+  hasJob({ jobId, eventId, finished }: LedgerRow): boolean {
+    return finished === null || (this.versions.get(jobId) ?? -1) >= eventId;
+  }
+}
+
+/** Names in the text of one statement, whose length is bounded on the server. */
+const NAMES_MAX = 1_000;
+
+export const eventKey = ({ tenantId, eventId }: Pick<LedgerRow, "tenantId" | "eventId">) => `${tenantId}:${eventId}`;
+
+/**
+ * Looks rows up by the primary keys of their tables. The caller has checked that tenants and job ids are plain. Rejects with
+ * `UnavailableError`.
+ */
+export async function storedRows(
+  clickhouse: ClickHouse,
+  target: LedgerTarget,
+  rows: readonly LedgerRow[],
+): Promise<StoredRows> {
+  const settings = selectSettings(target, limits.ledgerReadTimeoutMs);
+  const events = new Set<string>();
+  for (const tenants of tenantPieces(rows)) {
+    const found = await clickhouse.rows(
+      `SELECT tenant_id, event_id FROM ${target.database}.events WHERE ${tenants} AND ${idRange(rows)} SETTINGS ${settings}`,
+    );
+    for (const [tenantId, eventId] of found) events.add(`${String(tenantId)}:${String(eventId)}`);
+  }
+  const versions = new Map<string, number>();
+  const finished = rows.filter((row) => row.finished !== null);
+  for (let at = 0; at < finished.length; at += NAMES_MAX) {
+    const piece = finished.slice(at, at + NAMES_MAX);
+    const jobs = piece.map(({ jobId }) => `'${jobId}'`).join(", ");
+    const [tenants] = tenantPieces(piece);
+    const found = await clickhouse.rows(
+      `SELECT job_id, max(version) FROM ${target.database}.jobs WHERE ${tenants} AND job_id IN (${jobs}) GROUP BY job_id SETTINGS ${settings}`,
+    );
+    for (const [jobId, version] of found) versions.set(String(jobId), Number(version));
+  }
+  return new StoredRows(events, versions);
+}
+
+/** Conditions that together name the tenants of the rows. */
+export function tenantPieces(rows: readonly LedgerRow[]): readonly string[] {
+  const tenants = [...new Set(rows.map(({ tenantId }) => tenantId))];
+  const pieces: string[] = [];
+  for (let at = 0; at < tenants.length; at += NAMES_MAX) {
+    const names = tenants.slice(at, at + NAMES_MAX).map((tenantId) => `'${tenantId}'`);
+    pieces.push(`tenant_id IN (${names.join(", ")})`);
+  }
+  return pieces;
+}
+
+/** From the first to the last event of the rows: a shard's batch is a stretch of its tenants' ids. */
+export function idRange(rows: readonly LedgerRow[]): string {
+  const ids = rows.map(({ eventId }) => eventId);
+  return `event_id >= ${Math.min(...ids)} AND event_id <= ${Math.max(...ids)}`;
+}

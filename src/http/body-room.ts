@@ -1,0 +1,93 @@
+import { ApiError } from "../domain/errors.ts";
+
+const MIB = 1024 * 1024;
+
+/** Bodies up to this length are read without asking for room: calls of the usual size are never kept out. */
+export const SMALL_BODY_BYTES = 64 * 1024;
+/** All larger bodies that are being read or worked on, in all processes that take requests at one address. */
+const ROOM_BYTES = 256 * MIB;
+/** Of one process, however many there are: a caller's share of it has room for more than one body. */
+const ROOM_BYTES_MIN = 64 * MIB;
+const SHARES = 4;
+/** Of them, those of one caller, where one process takes them all. */
+export const SHARE_BYTES = ROOM_BYTES / SHARES;
+
+/** Whose body it is: a tenant's, one of the operator's calls, or of a caller who has not shown who it is. */
+export type Caller = { readonly tenantId: string } | "operator" | "stranger";
+
+/**
+ * Room in memory for the bodies of requests, in bytes.
+ *
+ * B1. All bodies longer than `SMALL_BODY_BYTES` together, from the moment that they are read until their requests are
+ *     answered, are at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all
+ *     strangers) at most a quarter of that. A body counts with the length that it declares, one without with what has come of it.
+ * B2. What there is no room for is refused before it is read: 429 where the tenant's own bodies fill its share, 503 else.
+ */
+export class BodyRoom {
+  private taken = 0;
+  private readonly shares = new Map<string, number>();
+  private readonly bytesMax: number;
+
+  constructor(processes = 1) {
+    this.bytesMax = Math.max(ROOM_BYTES_MIN, ROOM_BYTES / processes);
+  }
+
+  open(caller: Caller): BodyHold {
+    return new BodyHold(this, caller);
+  }
+
+  /** Throws an `ApiError` 429 or 503. */
+  take(caller: Caller, bytes: number): void {
+    const key = keyOf(caller);
+    const share = (this.shares.get(key) ?? 0) + bytes;
+    if (share > this.bytesMax / SHARES) throw shareFull(caller);
+    if (this.taken + bytes > this.bytesMax) {
+      throw new ApiError(503, "the service reads as many large requests as it has memory for: try again", {}, 1);
+    }
+    this.shares.set(key, share);
+    this.taken += bytes;
+  }
+
+  give(caller: Caller, bytes: number): void {
+    const key = keyOf(caller);
+    const share = (this.shares.get(key) ?? 0) - bytes;
+    if (share > 0) this.shares.set(key, share);
+    else this.shares.delete(key);
+    this.taken -= bytes;
+  }
+}
+
+/** The room of one request's body. */
+export class BodyHold {
+  private bytes = 0;
+
+  constructor(
+    private readonly room: BodyRoom,
+    private readonly caller: Caller,
+  ) {}
+
+  /** Throws an `ApiError` 429 or 503; what it holds already stays. */
+  growTo(bytes: number): void {
+    if (bytes <= this.bytes) return;
+    this.room.take(this.caller, bytes - this.bytes);
+    this.bytes = bytes;
+  }
+
+  /** Safe to repeat. */
+  release(): void {
+    if (this.bytes > 0) this.room.give(this.caller, this.bytes);
+    this.bytes = 0;
+  }
+}
+
+function keyOf(caller: Caller): string {
+  // No slug of a tenant begins like that.
+  return typeof caller === "string" ? `/${caller}` : caller.tenantId;
+}
+
+function shareFull(caller: Caller): ApiError {
+  if (typeof caller === "string")
+    return new ApiError(503, "too many large calls arrive at the moment: try again", {}, 1);
+  const message = "your large requests under way fill your share of the memory for bodies: send fewer at a time";
+  return new ApiError(429, message, {}, 1);
+}

@@ -1,0 +1,103 @@
+import { fileURLToPath } from "node:url";
+import { Type } from "@sinclair/typebox";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { withOldPaths } from "./openapi/api-document.ts";
+import { openApiDocument } from "./openapi.ts";
+
+/** `GET /openapi.json` and its rendering at `GET /docs`, which loads nothing from other hosts. */
+export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): readonly Endpoint[] {
+  const { version, publicUrl } = door.ports;
+  let text: string | null = null;
+  const own: readonly Endpoint[] = [
+    endpoint({
+      method: "GET",
+      path: "/openapi.json",
+      name: "openapi",
+      operation: "openapi",
+      tag: "Service",
+      summary: "This document",
+      answers: { 200: { description: "OpenAPI 3.1.", schema: Type.Object({}, { additionalProperties: true }) } },
+      handle: (_, exchange) => exchange.jsonText(200, document(), { "cache-control": "no-cache" }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/docs",
+      name: "docs",
+      operation: "docs",
+      tag: "Service",
+      summary: "This document, rendered",
+      answers: { 200: { description: "A page.", schema: null, mediaType: "text/html" } },
+      handle: (_, exchange) =>
+        exchange.body(200, PAGE, { ...door.ofPages, ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8" }),
+    }),
+    ...ASSETS.map((asset) => assetEndpoint(asset)),
+  ];
+  const document = (): string => {
+    text ??= JSON.stringify(
+      withOldPaths(openApiDocument([...others, ...own], { version, publicUrl: publicUrl ?? "/" })),
+    );
+    return text;
+  };
+  return own;
+}
+
+function assetEndpoint({ path, operation, type, content }: Asset): Endpoint {
+  return endpoint({
+    method: "GET",
+    path,
+    name: "docs",
+    operation,
+    tag: "Service",
+    summary: `A part of the page: ${path.slice(path.lastIndexOf("/") + 1)}`,
+    answers: { 200: { description: "The file.", schema: null, mediaType: type } },
+    handle: (door, exchange) =>
+      exchange.body(200, content(), { ...door.ofPages, "content-type": type, "cache-control": "public, max-age=3600" }),
+  });
+}
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Waybill API</title>
+<link rel="icon" href="/docs/favicon.png">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`;
+
+const START = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null });\n`;
+
+const PAGE_HEADERS = {
+  "cache-control": "no-cache",
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+} as const;
+
+interface Asset {
+  readonly path: string;
+  readonly operation: string;
+  readonly type: string;
+  content(): string | Bun.BunFile;
+}
+
+const ASSETS: readonly Asset[] = [
+  { path: "/docs/start.js", operation: "docsStart", type: "text/javascript; charset=utf-8", content: () => START },
+  swaggerUi("swagger-ui-bundle.js", { operation: "docsScript", type: "text/javascript; charset=utf-8" }),
+  swaggerUi("swagger-ui.css", { operation: "docsStyle", type: "text/css; charset=utf-8" }),
+  { ...swaggerUi("favicon-32x32.png", { operation: "docsIcon", type: "image/png" }), path: "/docs/favicon.png" },
+];
+
+function swaggerUi(name: string, asset: Pick<Asset, "operation" | "type">): Asset {
+  const file = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`));
+  return { ...asset, path: `/docs/${name}`, content: () => Bun.file(file) };
+}

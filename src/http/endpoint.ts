@@ -1,0 +1,302 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { ChannelName } from "../domain/job.ts";
+import type { Json } from "../domain/json.ts";
+import type { Tenant } from "../domain/tenant.ts";
+import type { AnswerHeaders, Exchange } from "./exchange.ts";
+import type { Failure } from "./failures.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { OperatorBody } from "./operator-body.ts";
+import type { HeaderParameter, PathParameter, QueryParameter } from "./parameters.ts";
+import { readQuery } from "./request-query.ts";
+import { requireChannel } from "./require-channel.ts";
+
+/*
+ * The declaration of an endpoint: from one object follow its route, the checks of what it is asked, the types of its
+ * handler, its operation in the OpenAPI document, and the test that holds its answers to what it declares.
+ */
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** A heading of the document. */
+export type Tag =
+  | "Send"
+  | "Passes"
+  | "Jobs"
+  | "Events"
+  | "Domains"
+  | "Tenants"
+  | "Analysis"
+  | "Plans"
+  | "Mail reports"
+  | "Chat"
+  | "Sandbox"
+  | "Pass devices"
+  | "Public links"
+  | "Service";
+
+/** Who calls: a tenant with its key, an operator with the token, whoever has what the endpoint itself asks for. */
+export type CallerKind = "tenant" | "operator" | "anyone";
+
+/** An example by name, with what it shows. */
+export interface Example {
+  readonly summary?: string;
+  readonly value: Json;
+}
+
+/** A success. */
+export interface Answer {
+  readonly description: string;
+  /** Of its JSON body; null: its body is not JSON (`mediaType`), or it has none. */
+  readonly schema: TSchema | null;
+  readonly mediaType?: string;
+  readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
+  /** What it carries beside what every answer does: a sentence for each name. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** By status. */
+export type Answers = Readonly<Record<number, Answer>>;
+
+/** What is shown is not changed. */
+type Shown<T> = T extends readonly (infer E)[]
+  ? readonly Shown<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Shown<T[K]> }
+    : T;
+
+/** What a handler gives back: one of the answers that its endpoint declares. */
+export type Reply<A extends Answers> = {
+  readonly [S in keyof A & number]: {
+    readonly status: S;
+    readonly body: A[S]["schema"] extends TSchema ? Shown<Static<A[S]["schema"]>> : null;
+    readonly headers?: AnswerHeaders;
+  };
+}[keyof A & number];
+
+export type PathParameters = Readonly<Record<string, PathParameter<unknown>>>;
+export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
+
+type ValuesOf<P> = { readonly [N in keyof P]: P[N] extends { read(text: never): infer T } ? T : never };
+
+/** What the document says of a body that the handler checks itself. */
+export interface DocumentedBody {
+  /** Null: it is not JSON. */
+  readonly schema: TSchema | null;
+  readonly mediaType?: string;
+  readonly description?: string;
+  readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
+}
+
+/** What the document is made of. */
+export interface Declaration {
+  readonly method: Method;
+  /** With `:name` for a parameter. */
+  readonly path: string;
+  /** Names its work in metrics and logs. */
+  readonly name: string;
+  /** The document's `operationId`. */
+  readonly operation: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly params?: PathParameters;
+  readonly query?: QueryParameters;
+  readonly headers?: readonly HeaderParameter[];
+  readonly answers: Answers;
+  /** By status: beside what follows from its caller, its body and its parameters. */
+  readonly fails?: Readonly<Record<number, Failure>>;
+}
+
+/** An endpoint as the server serves it. */
+export interface Endpoint extends Declaration {
+  readonly caller: CallerKind;
+  /** Names of `securitySchemes`, where its caller does not say it; empty: none. */
+  readonly security?: readonly string[];
+  readonly channel?: ChannelName;
+  readonly documentedBody?: DocumentedBody;
+  /** For how long its connection may be silent while it is served, where that is longer than usual. */
+  readonly idleSeconds?: number;
+  serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
+}
+
+/** As the router gives them: null for what is no valid percent-encoding. */
+export type RawParameters = Readonly<Record<string, string | null>>;
+
+interface Call<P, Q> {
+  readonly door: FrontDoor;
+  readonly exchange: Exchange;
+  readonly params: ValuesOf<P>;
+  readonly query: ValuesOf<Q>;
+}
+
+interface Handled<A extends Answers> {
+  readonly answers: A;
+}
+
+/** A body: of a shape that is checked before the handler, or documented and checked by it. Null: none. */
+type BodyOf<B> = B extends TSchema ? Static<B> : B extends DocumentedBody ? unknown : null;
+
+type Declared<P, Q, A extends Answers> = Omit<Declaration, "params" | "query" | "answers"> &
+  Handled<A> & { readonly params?: P; readonly query?: Q };
+
+/** A call of the operator API. The order of its checks: the token, the path, the query, the body. */
+export function operatorEndpoint<
+  const P extends PathParameters,
+  const Q extends QueryParameters,
+  const A extends Answers,
+  B extends TSchema | DocumentedBody | undefined = undefined,
+>(
+  declared: Declared<P, Q, A> & {
+    readonly body?: B;
+    handle(call: Call<P, Q> & { readonly body: BodyOf<B> }): Promise<Reply<A> | Response>;
+    readonly idleSeconds?: number;
+  },
+): Endpoint {
+  const body = bodyReader(declared.body);
+  return finished(declared, {
+    caller: "operator",
+    ...(body.documented === undefined ? {} : { documentedBody: body.documented }),
+    async serve(door, exchange, params) {
+      door.requireOperator(exchange);
+      const read = { params: readParams(declared, params), query: readQueryOf(declared, exchange) };
+      // The reader is made of the very schema that the type comes from.
+      const given = (await body.read(door, exchange)) as BodyOf<B>;
+      const call = { door, exchange, ...read, body: given } as Call<P, Q> & { readonly body: BodyOf<B> };
+      return toResponse(exchange, await declared.handle(call));
+    },
+  });
+}
+
+/**
+ * A tenant's call that queues nothing by itself. The order of its checks: the key, the rate window, the channel, the query,
+ * the path, the body. It is counted before its work begins: a limited tenant must not make the service ask around.
+ */
+export function tenantEndpoint<
+  const P extends PathParameters,
+  const Q extends QueryParameters,
+  const A extends Answers,
+  B extends DocumentedBody | undefined = undefined,
+>(
+  declared: Declared<P, Q, A> & {
+    /** That the tenant must have. */
+    readonly channel?: ChannelName;
+    readonly body?: B;
+    /** Whether it queues a job, and is refused where the tenant's share of the queue is used up. */
+    readonly queues?: boolean;
+    handle(call: Call<P, Q> & { readonly tenant: Tenant; readonly body: BodyOf<B> }): Promise<Reply<A> | Response>;
+  },
+): Endpoint {
+  const body = bodyReader(declared.body);
+  const { channel, queues = false } = declared;
+  return finished(declared, {
+    caller: "tenant",
+    ...(channel === undefined ? {} : { channel }),
+    ...(body.documented === undefined ? {} : { documentedBody: body.documented }),
+    async serve(door, exchange, params) {
+      const tenant = await door.authenticate(exchange);
+      await door.admit(exchange, tenant);
+      if (channel !== undefined) requireChannel(tenant, channel);
+      const query = readQueryOf(declared, exchange);
+      if (queues) door.refuseFullQueue(exchange, tenant);
+      // The reader is made of the very schema that the type comes from.
+      const given = (await body.read(door, exchange)) as BodyOf<B>;
+      const call = { door, exchange, tenant, params: readParams(declared, params), query, body: given } as Call<
+        P,
+        Q
+      > & {
+        readonly tenant: Tenant;
+        readonly body: BodyOf<B>;
+      };
+      return toResponse(exchange, await declared.handle(call));
+    },
+  });
+}
+
+/** A call whose handler does all checks itself, and may give a finished answer. */
+export function endpoint<const A extends Answers>(
+  declared: Omit<Declaration, "answers"> &
+    Handled<A> & {
+      readonly caller?: CallerKind;
+      readonly security?: readonly string[];
+      readonly channel?: ChannelName;
+      readonly body?: DocumentedBody;
+      readonly idleSeconds?: number;
+      handle(
+        door: FrontDoor,
+        exchange: Exchange,
+        params: RawParameters,
+      ): Reply<A> | Response | Promise<Reply<A> | Response>;
+    },
+): Endpoint {
+  const { body } = declared;
+  return finished(declared, {
+    caller: declared.caller ?? "anyone",
+    ...(declared.security === undefined ? {} : { security: declared.security }),
+    ...(declared.channel === undefined ? {} : { channel: declared.channel }),
+    ...(body === undefined ? {} : { documentedBody: body }),
+    serve(door, exchange, params) {
+      const answered = declared.handle(door, exchange, params);
+      if (answered instanceof Response) return answered;
+      if (answered instanceof Promise) return answered.then((reply) => toResponse(exchange, reply));
+      return toResponse(exchange, answered);
+    },
+  });
+}
+
+type Rest = Omit<Endpoint, keyof Declaration>;
+
+/** Throws where its path and its parameters differ: a mistake of the declaration. */
+function finished(declared: Declaration & { readonly idleSeconds?: number }, rest: Rest): Endpoint {
+  const named = Array.from(declared.path.matchAll(/:(\w+)/g), ([, name = ""]) => name);
+  const known = Object.keys(declared.params ?? {});
+  if (named.toSorted().join() !== known.toSorted().join()) {
+    throw new TypeError(`${declared.path} declares the parameters ${known.join(", ") || "none"}`);
+  }
+  const { method, path, name, operation, tag, summary, description, params, query, headers, answers, fails } = declared;
+  const optional = { description, params, query, headers, fails, idleSeconds: declared.idleSeconds };
+  const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
+  return { method, path, name, operation, tag, summary, answers, ...given, ...rest };
+}
+
+interface AnyReply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: AnswerHeaders;
+}
+
+function toResponse(exchange: Exchange, reply: AnyReply | Response): Response {
+  if (reply instanceof Response) return reply;
+  const { status, body, headers } = reply;
+  return body === null ? exchange.body(status, null, headers ?? {}) : exchange.json(status, body, headers);
+}
+
+function readParams({ params }: { readonly params?: PathParameters }, raw: RawParameters): Record<string, unknown> {
+  if (params === undefined) return {};
+  return Object.fromEntries(Object.entries(params).map(([name, { read }]) => [name, read(raw[name] ?? null)]));
+}
+
+/** Throws an `ApiError` 400, also for a parameter that the endpoint does not have. */
+function readQueryOf({ query }: { readonly query?: QueryParameters }, { request }: Exchange): Record<string, unknown> {
+  const given: Readonly<Record<string, string | undefined>> = readQuery(request, Object.keys(query ?? {}));
+  if (query === undefined) return {};
+  return Object.fromEntries(Object.entries(query).map(([name, { read }]) => [name, read(given[name])]));
+}
+
+interface BodyReader {
+  readonly documented: DocumentedBody | undefined;
+  read(door: FrontDoor, exchange: Exchange): Promise<unknown>;
+}
+
+function bodyReader(body: TSchema | DocumentedBody | undefined): BodyReader {
+  if (body === undefined) return { documented: undefined, read: () => Promise.resolve(null) };
+  if (!isDocumented(body)) {
+    const shape = new OperatorBody(body);
+    return { documented: { schema: body }, read: (door, exchange) => shape.read(door, exchange) };
+  }
+  if (body.schema === null) return { documented: body, read: (door, exchange) => door.bytes(exchange) };
+  return { documented: body, read: async (door, exchange) => (await door.json(exchange)).value };
+}
+
+function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {
+  return "schema" in body;
+}

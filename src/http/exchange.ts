@@ -1,0 +1,75 @@
+import type { ApiError } from "../domain/errors.ts";
+import type { JobIds } from "../domain/ids.ts";
+import type { RateState } from "../domain/queue.ts";
+import type { BodyHold, Caller } from "./body-room.ts";
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** One request on its way to its answer, and the headers that every answer carries. */
+export class Exchange {
+  /** The caller's X-Request-Id where it is a usable one, otherwise a new one. */
+  readonly requestId: string;
+  /** Who sent it, once that is known. */
+  caller: Caller = "stranger";
+  /** How long it says that its body is; null: it does not say. Undefined: nobody has looked. */
+  declaredBytes: number | null | undefined = undefined;
+  /** The room that its body takes in memory. */
+  bodyHold: BodyHold | null = null;
+  /** The tenant's rate window, once the request has been counted. */
+  rate: RateState | null = null;
+  /** How a 401 says to authenticate (RFC 9110, 11.6.1). */
+  challenge = 'ApiKey realm="waybill", header="X-API-Key"';
+
+  constructor(
+    readonly request: Request,
+    jobIds: JobIds,
+  ) {
+    const given = request.headers.get("x-request-id");
+    this.requestId = given !== null && REQUEST_ID.test(given) ? given : jobIds.next();
+  }
+
+  /** An answer whose body is JSON text already. */
+  jsonText(status: number, body: string, extra?: AnswerHeaders): Response {
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "x-request-id": this.requestId,
+    };
+    return this.finish(status, body, headers, extra);
+  }
+
+  json(status: number, body: unknown, extra?: AnswerHeaders): Response {
+    return this.jsonText(status, JSON.stringify(body), extra);
+  }
+
+  error(error: ApiError): Response {
+    const extra: Record<string, string> = {};
+    if (error.status === 401) extra["www-authenticate"] = this.challenge;
+    const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
+    if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
+    // Its caller is not done with the body that it is answered for.
+    if (error.status === 408) extra["connection"] = "close";
+    return this.json(error.status, { error: error.message, ...error.members }, extra);
+  }
+
+  /** An answer that is not JSON, or has no body. */
+  body(status: number, body: AnswerBody, extra: AnswerHeaders): Response {
+    const headers = { "x-content-type-options": "nosniff", "x-request-id": this.requestId };
+    return this.finish(status, body, headers, extra);
+  }
+
+  private finish(status: number, body: AnswerBody, headers: Record<string, string>, extra?: AnswerHeaders): Response {
+    if (extra !== undefined) Object.assign(headers, extra);
+    if (this.rate !== null) {
+      headers["ratelimit-limit"] = String(this.rate.limit);
+      headers["ratelimit-remaining"] = String(this.rate.remaining);
+      headers["ratelimit-reset"] = String(this.rate.resetSeconds);
+    }
+    return new Response(body, { status, headers });
+  }
+}
+
+export type AnswerBody = string | Uint8Array<ArrayBuffer> | Bun.BunFile | ReadableStream<Uint8Array> | null;
+
+export type AnswerHeaders = Readonly<Record<string, string>>;

@@ -1,0 +1,91 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { Json } from "../domain/json.ts";
+
+/** An error answer as the document shows it. */
+export interface Failure {
+  /** Under `components.responses`. */
+  readonly name: string;
+  readonly description: string;
+  readonly example: Json;
+  /** Whether the tenant's rate window is known by then, and so in its headers. */
+  readonly isLimited: boolean;
+  /** Headers of its own. */
+  readonly headers: readonly ("WWW-Authenticate" | "Retry-After")[];
+  /** Of its body; null: `{error}`. */
+  readonly schema: TSchema | null;
+}
+
+type Extras = Partial<Pick<Failure, "headers" | "schema">> & { readonly members?: Readonly<Record<string, Json>> };
+
+/** Of an endpoint that tenants call. */
+export function tenantFailure(name: string, description: string, error: string, extras: Extras = {}): Failure {
+  return { ...failure(name, description, error, extras), isLimited: true };
+}
+
+export function failure(name: string, description: string, error: string, extras: Extras = {}): Failure {
+  const { headers = [], schema = null, members = {} } = extras;
+  return { name, description, example: { error, ...members }, isLimited: false, headers, schema };
+}
+
+export const BAD_REQUEST = tenantFailure("BadRequest", "The request is malformed.", "to_address is required");
+export const UNKNOWN_KEY = failure(
+  "UnknownKey",
+  "The API key is missing or unknown.",
+  "the API key is missing or unknown: send it as X-API-Key",
+  { headers: ["WWW-Authenticate"] },
+);
+export const FORBIDDEN = tenantFailure(
+  "Forbidden",
+  "The channel is not enabled, or a permission is missing.",
+  "the channel email is not enabled for this tenant",
+);
+export const TOO_LARGE = tenantFailure(
+  "TooLarge",
+  "The body is larger than 10 MiB.",
+  "the body is larger than 10485760 bytes",
+);
+export const TOO_MANY_REQUESTS = tenantFailure(
+  "TooManyRequests",
+  "The rate limit is reached.",
+  "too many requests: wait for the seconds that Retry-After names",
+  { headers: ["Retry-After"] },
+);
+export const INTERNAL_ERROR = tenantFailure(
+  "InternalError",
+  "Something failed on this side. Safe to repeat with the same Idempotency-Key.",
+  "internal error",
+);
+export const PUBLIC_INTERNAL_ERROR = failure(
+  "PublicInternalError",
+  "Something failed on this side. Safe to repeat.",
+  "internal error",
+);
+export const OPERATOR_BAD_REQUEST = failure("OperatorBadRequest", "The request is malformed.", "unknown field: colour");
+export const OPERATOR_UNKNOWN = failure(
+  "OperatorUnknown",
+  "The operator token is missing or wrong.",
+  "the operator token is missing or wrong: send it as Authorization: Bearer",
+  { headers: ["WWW-Authenticate"] },
+);
+export const OPERATOR_SLOWED = failure(
+  "OperatorSlowed",
+  "Too many wrong tokens came from this address.",
+  "too many wrong operator tokens",
+  { headers: ["Retry-After"] },
+);
+export const OPERATOR_NOT_FOUND = failure("OperatorNotFound", "It does not exist.", "there is no such tenant");
+export const OPERATOR_CONFLICT = failure(
+  "OperatorConflict",
+  "The name is taken, or the state forbids the call.",
+  "there is a tenant with this id already",
+);
+export const OPERATOR_TOO_LARGE = failure(
+  "OperatorTooLarge",
+  "The body is larger than 10 MiB.",
+  "the body is larger than 10485760 bytes",
+);
+export const OPERATOR_INTERNAL_ERROR = failure(
+  "OperatorInternalError",
+  "Something failed on this side.",
+  "internal error",
+);

@@ -1,0 +1,160 @@
+import { ApiError, isOutage } from "../domain/errors.ts";
+import type { Tenant } from "../domain/tenant.ts";
+import type { ApiPorts } from "./api-ports.ts";
+import { CallerAddresses } from "./caller-addresses.ts";
+import { type AnswerHeaders, Exchange } from "./exchange.ts";
+import { KnownLimits } from "./known-limits.ts";
+import { OperatorGate } from "./operator-gate.ts";
+import { type JsonBody, RequestBodies } from "./request-body.ts";
+import { transportSecurity } from "./transport-security.ts";
+
+/** Does one request's work. What it throws becomes the error answer. */
+export type Work = (exchange: Exchange) => Response | Promise<Response>;
+
+/**
+ * What every route goes through: request id, authentication, the rate window, error answers, metrics.
+ *
+ * Invariants:
+ * F1. Every request is answered once, with JSON for what went wrong, and nothing internal in it.
+ * F2. Every authenticated `/v1` request is counted exactly once: by `journal.accept` when it queues a job and its body is
+ *     small, by `journal.admit` in all other cases. What is refused because of a limit that this process knows of
+ *     (`KnownLimits`) is not counted.
+ * F3. A request over the limit is answered 429 and nothing else, whatever else is wrong with it.
+ * F4. The body of a request that is refused for a limit is not read, unless the body is small and the limit was not known.
+ */
+export class FrontDoor {
+  /** Where requests come from; known to the listener. */
+  readonly callers = new CallerAddresses();
+  /** What every page and its parts say beside their own headers. */
+  readonly ofPages: AnswerHeaders;
+  private readonly operators: OperatorGate;
+  private readonly bodies: RequestBodies;
+  private readonly known: KnownLimits;
+
+  constructor(readonly ports: ApiPorts) {
+    this.ofPages = transportSecurity(ports.publicUrl);
+    this.operators = new OperatorGate(ports);
+    this.bodies = new RequestBodies(ports.clock, ports.processes);
+    this.known = new KnownLimits(ports.clock);
+  }
+
+  /** `route` names the work in metrics and logs. */
+  async serve(route: string, request: Request, work: Work): Promise<Response> {
+    const { clock, jobIds, telemetry } = this.ports;
+    const startedMs = clock.monotonicMs();
+    const exchange = new Exchange(request, jobIds);
+    let response: Response;
+    try {
+      response = await work(exchange);
+    } catch (error) {
+      response = exchange.error(this.toApiError(route, exchange, error));
+    }
+    exchange.bodyHold?.release();
+    telemetry.count("http_requests", { route, method: request.method, status: String(response.status) });
+    telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
+    return response;
+  }
+
+  /** The tenant that the API key belongs to. Throws 401. */
+  async authenticate(exchange: Exchange): Promise<Tenant> {
+    const found = this.tenantOf(exchange);
+    const tenant = found instanceof Promise ? await found : found;
+    if (tenant === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+    exchange.caller = tenant;
+    return tenant;
+  }
+
+  /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
+  json(exchange: Exchange): Promise<JsonBody> {
+    return this.bodies.json(exchange);
+  }
+
+  /** The body as it is. Throws an `ApiError` as `RequestBodies.bytes` does. */
+  bytes(exchange: Exchange, bytesMax?: number): Promise<Uint8Array> {
+    return this.bodies.bytes(exchange, bytesMax);
+  }
+
+  /** The tenant that the API key belongs to, or null. */
+  tenantOf(exchange: Exchange): Tenant | null | Promise<Tenant | null> {
+    const apiKey = exchange.request.headers.get("x-api-key");
+    if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
+    return this.ports.directory.byApiKey(apiKey);
+  }
+
+  /** Does work on a body of so many bytes: what takes long, when nobody else's is done. */
+  inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
+    return this.bodies.inTurn(bytes, work);
+  }
+
+  /** Counts a request by itself. Throws 429. */
+  async admit(exchange: Exchange, tenant: Tenant): Promise<void> {
+    this.refuseOverLimit(exchange, tenant);
+    const { limited, rate } = await this.ports.journal.admit(tenant, tenant.plan.requestsPerMinute);
+    exchange.rate = rate;
+    if (limited) throw this.overLimit(exchange, tenant);
+  }
+
+  /** Throws 429 where it is known that the tenant is over its limit. */
+  refuseOverLimit(exchange: Exchange, tenant: Tenant): void {
+    const rate = this.known.usedUp(tenant);
+    if (rate === null) return;
+    exchange.rate = rate;
+    throw OVER_LIMIT;
+  }
+
+  /** Throws 429 where it is known that the tenant's share of the queue is used up. For requests that queue a job. */
+  refuseFullQueue(exchange: Exchange, tenant: Tenant): void {
+    const queue = this.known.fullQueue(tenant);
+    if (queue === null) return;
+    exchange.rate ??= queue.rate;
+    throw queueFull(queue.what);
+  }
+
+  /** The 429 of a request that was found over the limit, which is remembered. */
+  overLimit({ rate }: Exchange, tenant: Tenant): ApiError {
+    if (rate !== null) this.known.noteUsedUp(tenant, rate);
+    return OVER_LIMIT;
+  }
+
+  /** The 429 of a request that found the tenant's share of the queue used up, which is remembered. */
+  queueFull({ rate }: Exchange, tenant: Tenant, what: "jobs" | "bytes"): ApiError {
+    this.known.noteFull(tenant, { what, rate });
+    return queueFull(what);
+  }
+
+  /** Counts the request, then looks: who is over the limit must not cost the ledger anything. */
+  async read<T>(exchange: Exchange, tenant: Tenant, look: () => Promise<T>): Promise<T> {
+    await this.admit(exchange, tenant);
+    return look();
+  }
+
+  /** Throws 401 unless the request carries the operator's token, and 429 where too many wrong ones were tried. */
+  requireOperator(exchange: Exchange): void {
+    exchange.challenge = 'Bearer realm="waybill operators"';
+    const { request } = exchange;
+    this.operators.require(request.headers.get("authorization"), () => this.callers.of(request));
+    exchange.caller = "operator";
+  }
+
+  private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {
+    if (error instanceof ApiError) return error;
+    const { requestId } = exchange;
+    const away = isOutage(error);
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.ports.telemetry.log("error", "a request failed", { route, request_id: requestId, error: text });
+    return away ? new ApiError(500, "a part of the service cannot be reached at the moment: try again") : INTERNAL;
+  }
+}
+
+const API_KEY_CHARS_MAX = 256;
+const INTERNAL = new ApiError(500, "internal error");
+
+const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
+/** Deliveries make room all the time. */
+const QUEUE_FULL_RETRY_SECONDS = 5;
+
+function queueFull(what: "jobs" | "bytes"): ApiError {
+  const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
+  const message = `your share of the queue is used up: it holds ${share} as your plan allows`;
+  return new ApiError(429, message, {}, QUEUE_FULL_RETRY_SECONDS);
+}

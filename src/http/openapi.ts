@@ -1,0 +1,315 @@
+import { toOpenAPISchema } from "@elysiajs/openapi/openapi";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { isJsonObject, type Json, type JsonObject } from "../domain/json.ts";
+import type { Answer, CallerKind, DocumentedBody, Endpoint, Example } from "./endpoint.ts";
+import {
+  BAD_REQUEST,
+  type Failure,
+  FORBIDDEN,
+  INTERNAL_ERROR,
+  OPERATOR_BAD_REQUEST,
+  OPERATOR_INTERNAL_ERROR,
+  OPERATOR_SLOWED,
+  OPERATOR_TOO_LARGE,
+  OPERATOR_UNKNOWN,
+  PUBLIC_INTERNAL_ERROR,
+  TOO_LARGE,
+  TOO_MANY_REQUESTS,
+  UNKNOWN_KEY,
+} from "./failures.ts";
+
+/** The OpenAPI 3.1 document of the endpoints, which follows from their declarations. */
+export function openApiDocument(
+  endpoints: readonly Endpoint[],
+  { version, publicUrl }: { readonly version: string; readonly publicUrl: string },
+): object {
+  const components = new Components();
+  // It serves nothing: the plugin reads from it what there is.
+  const described = new Elysia();
+  for (const endpoint of endpoints) {
+    described.route(endpoint.method, endpoint.path, () => "", { detail: operationOf(endpoint, components) });
+  }
+  const { paths } = toOpenAPISchema(described, { staticFile: false });
+  for (const { method, path, ...endpoint } of endpoints) {
+    const operation: unknown = Reflect.get(paths[path.replace(/:(\w+)/g, "{$1}")] ?? {}, method.toLowerCase());
+    // The plugin knows the names of what is in a path, and nothing else about it.
+    if (isJsonObject(operation)) Object.assign(operation, { parameters: parametersOf(endpoint) });
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Waybill",
+      version,
+      summary: "Transactional messages for many tenants, with an exact delivery history.",
+      description: DESCRIPTION,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: publicUrl }],
+    tags: TAGS,
+    paths,
+    components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, ...components.all() },
+  };
+}
+
+/** What is said once, and referred to by its name. */
+class Components {
+  private readonly schemas = new Map<string, Json>();
+  private readonly responses = new Map<string, { readonly failure: Failure; readonly json: JsonObject }>();
+
+  all(): { readonly responses: JsonObject; readonly schemas: JsonObject } {
+    const responses = Object.fromEntries(Array.from(this.responses, ([name, { json }]) => [name, json]));
+    return { responses, schemas: Object.fromEntries(this.schemas) };
+  }
+
+  /** The schema, or a reference to it where it has a name (`$id`). TypeBox's symbols are gone. */
+  schema(schema: TSchema): Json {
+    // What TypeBox makes is JSON Schema, once its symbols are gone.
+    return this.hoisted(JSON.parse(JSON.stringify(schema)) as Json);
+  }
+
+  failure(failure: Failure): JsonObject {
+    const known = this.responses.get(failure.name);
+    if (known !== undefined && known.failure !== failure) throw new TypeError(`two failures are ${failure.name}`);
+    if (known === undefined) this.responses.set(failure.name, { failure, json: this.failureJson(failure) });
+    return { $ref: `#/components/responses/${failure.name}` };
+  }
+
+  private failureJson({ description, example, isLimited, headers, schema }: Failure): JsonObject {
+    const own = Object.fromEntries(
+      headers.map((name) => [name, { $ref: `#/components/headers/${OWN_HEADERS[name]}` }]),
+    );
+    const content = { "application/json": { schema: this.schema(schema ?? ErrorBody), example } };
+    return { description, headers: { ...(isLimited ? LIMITED : TRACED), ...own }, content };
+  }
+
+  private hoisted(value: Json): Json {
+    if (Array.isArray(value)) return value.map((element) => this.hoisted(element));
+    if (!isJsonObject(value)) return value;
+    const { $id: name, ...rest } = value;
+    const inner = Object.fromEntries(Object.entries(rest).map(([key, member]) => [key, this.hoisted(member)]));
+    if (typeof name !== "string") return inner;
+    const known = this.schemas.get(name);
+    if (known !== undefined && !Bun.deepEquals(known, inner)) throw new TypeError(`two schemas are ${name}`);
+    this.schemas.set(name, inner);
+    return { $ref: `#/components/schemas/${name}` };
+  }
+}
+
+const ErrorBody = Type.Object(
+  { error: Type.String({ description: "One sentence that a person can act on." }) },
+  { $id: "Error" },
+);
+
+const OWN_HEADERS = { "WWW-Authenticate": "Challenge", "Retry-After": "RetryAfter" } as const;
+const TRACED: JsonObject = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
+const LIMITED: JsonObject = {
+  ...TRACED,
+  "RateLimit-Limit": { $ref: "#/components/headers/RateLimit" },
+  "RateLimit-Remaining": { $ref: "#/components/headers/RateRemaining" },
+  "RateLimit-Reset": { $ref: "#/components/headers/RateReset" },
+};
+
+function operationOf(endpoint: Endpoint, components: Components): JsonObject {
+  const { operation, tag, summary, description, caller, answers, documentedBody } = endpoint;
+  const successes = Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, caller, components)]);
+  const failures = Object.entries(failuresOf(endpoint)).map(([status, one]) => [status, components.failure(one)]);
+  return {
+    operationId: operation,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? null : { description }),
+    security: (endpoint.security ?? SECURITY_OF[caller]).map((name) => ({ [name]: [] })),
+    ...(documentedBody === undefined ? null : { requestBody: bodyOf(documentedBody, components) }),
+    responses: Object.fromEntries([...successes, ...failures]),
+  };
+}
+
+const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
+  tenant: ["apiKey"],
+  operator: ["operator"],
+  anyone: [],
+};
+
+/** What every endpoint of its kind may answer, and what it says itself. */
+function failuresOf({
+  caller,
+  channel,
+  documentedBody,
+  query,
+  fails = {},
+}: Endpoint): Readonly<Record<number, Failure>> {
+  const hasBody = documentedBody !== undefined;
+  const hasInput = hasBody || query !== undefined;
+  switch (caller) {
+    case "tenant":
+      return {
+        ...(hasInput ? { 400: BAD_REQUEST } : null),
+        401: UNKNOWN_KEY,
+        ...(channel === undefined ? null : { 403: FORBIDDEN }),
+        ...(hasBody ? { 413: TOO_LARGE } : null),
+        429: TOO_MANY_REQUESTS,
+        500: INTERNAL_ERROR,
+        ...fails,
+      };
+    case "operator":
+      return {
+        ...(hasInput ? { 400: OPERATOR_BAD_REQUEST } : null),
+        401: OPERATOR_UNKNOWN,
+        ...(hasBody ? { 413: OPERATOR_TOO_LARGE } : null),
+        429: OPERATOR_SLOWED,
+        500: OPERATOR_INTERNAL_ERROR,
+        ...fails,
+      };
+    case "anyone":
+      return { 500: PUBLIC_INTERNAL_ERROR, ...fails };
+  }
+}
+
+function answerOf(answer: Answer, caller: CallerKind, components: Components): JsonObject {
+  const { description, schema, mediaType, examples, headers = {} } = answer;
+  const own = Object.entries(headers).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
+  const all = { ...(caller === "tenant" ? LIMITED : TRACED), ...Object.fromEntries(own) };
+  const content = contentOf({ schema, examples, ...(mediaType === undefined ? {} : { mediaType }) }, components);
+  return { description, headers: all, ...content };
+}
+
+function bodyOf(body: DocumentedBody, components: Components): JsonObject {
+  const { description } = body;
+  return { required: true, ...(description === undefined ? null : { description }), ...contentOf(body, components) };
+}
+
+interface Content {
+  readonly schema: TSchema | null;
+  readonly mediaType?: string;
+  readonly examples?: Readonly<Record<string, Example>> | readonly [Json] | undefined;
+}
+
+function contentOf({ schema, mediaType, examples }: Content, components: Components): JsonObject {
+  if (schema === null && mediaType === undefined) return {};
+  const shown = schema === null ? { type: "string" } : components.schema(schema);
+  return { content: { [mediaType ?? "application/json"]: { schema: shown, ...examplesOf(examples) } } };
+}
+
+function examplesOf(examples: Content["examples"]): JsonObject {
+  if (examples === undefined) return {};
+  if (isOne(examples)) return { example: examples[0] };
+  return { examples: Object.fromEntries(Object.entries(examples).map(([name, example]) => [name, { ...example }])) };
+}
+
+function isOne(examples: Readonly<Record<string, Example>> | readonly [Json]): examples is readonly [Json] {
+  return Array.isArray(examples);
+}
+
+function parametersOf({
+  params = {},
+  query = {},
+  headers = [],
+}: Omit<Endpoint, "method" | "path">): readonly JsonObject[] {
+  const inPath = Object.entries(params).map(([name, { description, example }]) => ({
+    name,
+    in: "path",
+    required: true,
+    description,
+    schema: { type: "string" },
+    example,
+  }));
+  const inQuery = Object.entries(query).map(([name, { description, schema, example, isRequired = false }]) => ({
+    name,
+    in: "query",
+    required: isRequired,
+    description,
+    schema: plain(schema),
+    ...(example === undefined ? null : { example }),
+  }));
+  const inHead = [...headers, REQUEST_ID].map(({ name, description, schema, example }) => ({
+    name,
+    in: "header",
+    required: false,
+    description,
+    schema: plain(schema),
+    ...(example === undefined ? null : { example }),
+  }));
+  return [...inPath, ...inQuery, ...inHead];
+}
+
+/** A schema without TypeBox's symbols. */
+function plain(schema: TSchema): Json {
+  return JSON.parse(JSON.stringify(schema));
+}
+
+const REQUEST_ID = {
+  name: "X-Request-Id",
+  description: "1 to 128 of A-Z, a-z, 0-9, dot, hyphen and underscore: given back in the answer.",
+  schema: Type.String({ pattern: "^[A-Za-z0-9._-]{1,128}$" }),
+  example: "order-1042",
+};
+
+const HEADERS: JsonObject = {
+  RequestId: {
+    description: "The caller's X-Request-Id, or a new one.",
+    schema: { type: "string" },
+    example: "order-1042",
+  },
+  RateLimit: { description: "Requests that the plan allows in 60 seconds.", schema: { type: "integer" }, example: 100 },
+  RateRemaining: { description: "Requests left in the window.", schema: { type: "integer" }, example: 99 },
+  RateReset: {
+    description: "Seconds until the window has room again (429) or is empty (otherwise).",
+    schema: { type: "integer" },
+    example: 60,
+  },
+  RetryAfter: { description: "Seconds to wait.", schema: { type: "integer" }, example: 12 },
+  IdempotencyReplayed: {
+    description: "Present when this is the answer to an earlier request with the same key.",
+    schema: { type: "string", const: "true" },
+  },
+  Challenge: { description: "How to authenticate.", schema: { type: "string" } },
+};
+
+const DESCRIPTION = `Every send is asynchronous: a request answers 202 with a \`job_id\`, and
+\`GET /v1/jobs/{job_id}\` says what became of it.
+
+**Errors** have one shape, \`{"error": "<a sentence>"}\`. The checks run in this order: 401, 429, 403 (channel), 400,
+403 (permission), 422, 402, 500. An unknown address is 404; a method that an address does not take is 405 with \`Allow\`.
+
+**Rate limit.** Never more than the plan's number of \`/v1\` requests in any 60 seconds; every authenticated request
+counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`.
+
+**Repeating a send safely.** Give it an \`Idempotency-Key\`: the same key with the same body within 24 hours answers the
+first answer again and queues nothing.
+
+**Tracing.** Every answer carries \`X-Request-Id\`: yours, if you sent one.`;
+
+const TAGS: readonly JsonObject[] = [
+  { name: "Send", description: "Queue messages." },
+  { name: "Passes", description: "A tenant's wallet passes, once they are created." },
+  { name: "Jobs", description: "What became of a message." },
+  { name: "Events", description: "The delivery history of a tenant." },
+  { name: "Domains", description: "The domains that a tenant sends from." },
+  { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
+  { name: "Analysis", description: "Operators: events in bulk." },
+  { name: "Plans", description: "Operators: how much a tenant may ask for." },
+  { name: "Mail reports", description: "Operators: bounces and complaints that come by mail." },
+  { name: "Chat", description: "What comes from the chat provider." },
+  { name: "Sandbox", description: "Operators: what reached the stand-ins for the providers." },
+  { name: "Pass devices", description: "Apple's PassKit web service, for devices that have passes." },
+  { name: "Public links", description: "What the links in messages lead to." },
+  { name: "Service", description: "What machines ask about the process." },
+];
+
+const SECURITY_SCHEMES: JsonObject = {
+  metrics: { type: "http", scheme: "bearer", description: "`METRICS_TOKEN`, where the server has one." },
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A tenant's key, issued by the operator." },
+  applePass: {
+    type: "http",
+    scheme: "ApplePass",
+    description: "The `authenticationToken` of the pass itself.",
+  },
+  webhookSignature: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Hub-Signature-256",
+    description: "`sha256=` and the HMAC-SHA256 of the body's bytes under the webhook secret, in hexadecimal digits.",
+  },
+  operator: { type: "http", scheme: "bearer", description: "The operator token." },
+};

@@ -1,0 +1,53 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
+import { ApiError } from "../domain/errors.ts";
+import type { Exchange } from "./exchange.ts";
+import type { FrontDoor } from "./front-door.ts";
+
+/** The shape of one operator call's body, compiled once. */
+export class OperatorBody<Schema extends TSchema> {
+  private readonly compiled: TypeCheck<Schema>;
+
+  constructor(schema: Schema) {
+    this.compiled = TypeCompiler.Compile(schema);
+  }
+
+  /** Throws an `ApiError`: 400 that names what is unknown, missing or of another type, 413. */
+  async read(door: FrontDoor, exchange: Exchange): Promise<Static<Schema>> {
+    return this.check((await door.json(exchange)).value);
+  }
+
+  /** A body that was read already. Throws an `ApiError` 400 that names what is unknown, missing or of another type. */
+  check(value: unknown): Static<Schema> {
+    if (this.compiled.Check(value)) return value;
+    throw new ApiError(400, explain([...this.compiled.Errors(value)]));
+  }
+}
+
+function explain(errors: readonly ValueError[]): string {
+  // A body of another kind has other fields: its kind is what is wrong with it.
+  const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
+  if (kind !== undefined) return `${fieldOf(kind)} must be ${expectation(kind)}`;
+  const unknown = errors.filter(({ type }) => type === ValueErrorType.ObjectAdditionalProperties).map(fieldOf);
+  if (unknown.length > 0) return `unknown field${unknown.length > 1 ? "s" : ""}: ${unknown.join(", ")}`;
+  const [first] = errors;
+  if (first === undefined) return "the body does not have the expected shape";
+  if (first.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(first)} is required`;
+  return `${first.path === "" ? "the body" : fieldOf(first)} must be ${expectation(first)}`;
+}
+
+/** A schema's description says what the field must be. */
+function expectation({ schema, message }: ValueError): string {
+  const expected: unknown = schema["description"];
+  return typeof expected === "string" ? expected : lowerFirst(message);
+}
+
+/** `/channels/0` as `channels[0]`. */
+function fieldOf({ path }: ValueError): string {
+  const [name = "", ...inner] = path.slice(1).split("/");
+  return [name.slice(0, 100), ...inner.map((part) => `[${part.slice(0, 100)}]`)].join("");
+}
+
+function lowerFirst(message: string): string {
+  return message.replace(/^Expected /, "").replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+}

@@ -1,0 +1,68 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { ApiError } from "../domain/errors.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+
+/** A part of the path. */
+export interface PathParameter<T> {
+  readonly description: string;
+  readonly example: string;
+  /** Null: no valid percent-encoding. Throws an `ApiError`. */
+  read(text: string | null): T;
+}
+
+/** A parameter of the query. */
+export interface QueryParameter<T> {
+  readonly description: string;
+  readonly schema: TSchema;
+  readonly example?: string;
+  readonly isRequired?: boolean;
+  /** Undefined: it is not given. Throws an `ApiError` 400. */
+  read(text: string | undefined): T;
+}
+
+/** A header that a request may carry. */
+export interface HeaderParameter {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: TSchema;
+  readonly example?: string;
+}
+
+/** A part of the path as it came: "" where that is no valid percent-encoding. The handler finds out what it names. */
+export function pathText(description: string, example: string): PathParameter<string> {
+  return { description, example, read: (text) => text ?? "" };
+}
+
+/** A tenant's id. Throws 404 for what cannot be one. */
+export const tenantIdParameter: PathParameter<string> = {
+  description: "A tenant's id.",
+  example: "acme",
+  read(text) {
+    if (text === null || !TENANT_ID.test(text)) throw new ApiError(404, "there is no such tenant");
+    return text;
+  },
+};
+
+const PAGE_DEFAULT = 100;
+const PAGE_MAX = 500;
+
+/** Of a list's page; absent: 100. */
+export const limitParameter: QueryParameter<number> = {
+  description: "Page size; above 500 counts as 500.",
+  schema: Type.Integer({ minimum: 1, default: PAGE_DEFAULT }),
+  read(text) {
+    if (text === undefined) return PAGE_DEFAULT;
+    if (!/^\d+$/.test(text) || Number(text) < 1) throw new ApiError(400, "limit must be an integer of at least 1");
+    return Math.min(Number(text), PAGE_MAX);
+  },
+};
+
+/** `?cursor&limit` of a paged list. */
+export const paging = {
+  cursor: {
+    description: "The `next_cursor` of the previous page.",
+    schema: Type.String(),
+    read: (text: string | undefined) => text ?? null,
+  },
+  limit: limitParameter,
+} satisfies Record<string, QueryParameter<unknown>>;

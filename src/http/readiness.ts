@@ -1,0 +1,122 @@
+import { type Clock, sleep } from "../domain/clock.ts";
+import { oneAtATime } from "../domain/one-at-a-time.ts";
+import { PartsAwayError, type ReadinessProbe } from "../domain/report.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+
+/** A part of the service that is away, and since when (unix ms). */
+export interface AwayPart {
+  readonly part: string;
+  readonly sinceMs: number;
+}
+
+export interface ReadinessState {
+  /** Names of the parts without which this process cannot do its work. Empty: it is ready. */
+  readonly failing: readonly string[];
+  /** All parts that are away, those too without which work goes on. */
+  readonly away: readonly AwayPart[];
+}
+
+export interface ReadinessOptions {
+  /** Without these the process is not ready. */
+  readonly needed: readonly ReadinessProbe[];
+  /** What else is away, while work goes on: relays, the spam filter. They log and measure themselves. */
+  readonly beside?: () => readonly AwayPart[];
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const PROBE_TIMEOUT_MS = 2_000;
+/** How often the parts are looked at when nobody asks. */
+const LOOK_MS = 2_000;
+
+/**
+ * Which parts are away. Looks for itself, too, so that the log and the gauge `part_up` tell of an outage that nobody
+ * asked about: one line when a part goes away, one when it is back.
+ *
+ * The probes are asked once at a time however many ask: a stranger's requests must not load a dependency.
+ */
+export class Readiness {
+  readonly look: () => Promise<ReadinessState>;
+  private readonly away = new Map<string, number>();
+  private readonly stopped = new AbortController();
+  private watching: Promise<void> | null = null;
+
+  constructor(private readonly options: ReadinessOptions) {
+    this.look = oneAtATime(() => this.ask());
+  }
+
+  start(): void {
+    this.watching ??= this.watch();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped.abort();
+    await this.watching;
+  }
+
+  private async watch(): Promise<void> {
+    const { signal } = this.stopped;
+    while (!signal.aborted) {
+      await this.look();
+      await sleep(this.options.clock, LOOK_MS, signal);
+    }
+  }
+
+  private async ask(): Promise<ReadinessState> {
+    const { needed, beside } = this.options;
+    const down = (await Promise.all(needed.map((probe) => this.askOne(probe)))).flat();
+    // While the process stops, its stores are closed one by one: nothing of that is an outage.
+    if (!this.stopped.signal.aborted) this.note(down);
+    const parts = down.map(({ part }) => ({ part, sinceMs: this.away.get(part) ?? this.options.clock.nowMs() }));
+    return { failing: down.map(({ part }) => part), away: [...parts, ...(beside?.() ?? [])] };
+  }
+
+  private async askOne(probe: ReadinessProbe): Promise<readonly PartAway[]> {
+    const answered = new AbortController();
+    const late = sleep(this.options.clock, PROBE_TIMEOUT_MS, answered.signal).then(() => [
+      { part: probe.name, why: `no answer within ${PROBE_TIMEOUT_MS} ms` },
+    ]);
+    const check = (async () => probe.check())().then(
+      () => [],
+      (error: unknown) => partsOf(probe, error),
+    );
+    const found = await Promise.race([check, late]);
+    answered.abort();
+    return found;
+  }
+
+  /** Says what has changed since the last look. */
+  private note(down: readonly PartAway[]): void {
+    const { clock, telemetry } = this.options;
+    const now = new Set(down.map(({ part }) => part));
+    for (const { part, why } of down) {
+      telemetry.gauge("part_up", 0, { part });
+      if (this.away.has(part)) continue;
+      this.away.set(part, clock.nowMs());
+      telemetry.log("warn", "a part is away", { part, error: why });
+    }
+    for (const { name } of this.options.needed) {
+      if (!down.some(({ part }) => part === name || part.startsWith(`${name} `))) {
+        telemetry.gauge("part_up", 1, { part: name });
+      }
+    }
+    for (const [part, sinceMs] of this.away) {
+      if (now.has(part)) continue;
+      this.away.delete(part);
+      telemetry.gauge("part_up", 1, { part });
+      telemetry.log("info", "a part is back", { part, seconds: Math.round((clock.nowMs() - sinceMs) / 1000) });
+    }
+  }
+}
+
+interface PartAway {
+  readonly part: string;
+  /** For the log alone: it may name addresses. */
+  readonly why: string;
+}
+
+function partsOf(probe: ReadinessProbe, error: unknown): readonly PartAway[] {
+  const why = error instanceof Error ? error.message : String(error);
+  const parts = error instanceof PartsAwayError ? error.parts : [probe.name];
+  return parts.map((part) => ({ part, why }));
+}

@@ -1,0 +1,81 @@
+import { ApiError, isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
+import type { AcceptResult, NewJob } from "../../domain/queue.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { FrontDoor } from "../front-door.ts";
+import { nameOfPayload } from "./payload-name.ts";
+
+export interface Accepting {
+  readonly tenant: Tenant;
+  /** Null: the request was counted already. */
+  readonly requestsPerMinute: number | null;
+  readonly job: NewJob;
+  /** Takes back what was done for the job, where it certainly was not queued. */
+  onNotQueued?(): Promise<void>;
+}
+
+/**
+ * Queues the job, its payload beside the queue where it is large. Throws an `ApiError` 500 that says whether it may be
+ * repeated where a store is away.
+ */
+export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
+  const { tenant, requestsPerMinute, job } = accepting;
+  try {
+    if (isLarge(job.payload)) return await acceptLarge(door, accepting);
+    return await door.ports.journal.accept(tenant, requestsPerMinute, job);
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+    if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
+    door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
+    const effect =
+      error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
+    throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
+  }
+}
+
+/** The most UTF-8 bytes that one UTF-16 unit of a text comes to. */
+const BYTES_PER_UNIT = 3;
+
+function isLarge(payload: string): boolean {
+  if (payload.length * BYTES_PER_UNIT <= QUEUED_PAYLOAD_BYTES_MAX) return false;
+  return Buffer.byteLength(payload) > QUEUED_PAYLOAD_BYTES_MAX;
+}
+
+/**
+ * Puts the payload where it waits, then queues the job under its name: a job never finds its payload missing. The payload
+ * of a job that certainly was not queued is removed again. What cannot be removed, or what is left where a process dies in
+ * between, goes with the sweep, and so does the payload of a job of which it is not known.
+ */
+async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
+  const { journal } = door.ports;
+  const { tenantId } = tenant;
+  const ref = { tenantId, jobId: job.jobId };
+  const payload = Buffer.from(job.payload);
+  const stored = await door.inTurn(payload.length, () => nameOfPayload(payload));
+  await put(door, ref, payload);
+  let answer: AcceptResult;
+  try {
+    answer = await journal.accept(tenant, requestsPerMinute, { ...job, payload: "", stored });
+  } catch (error) {
+    if (!(error instanceof TransportError)) await discard(door, ref);
+    throw error;
+  }
+  if (answer.kind !== "accepted") await discard(door, ref);
+  return answer;
+}
+
+/** Whatever became of the payload: the job was certainly not queued where this fails. */
+async function put({ ports: { payloads } }: FrontDoor, ref: PayloadRef, payload: Uint8Array): Promise<void> {
+  try {
+    await payloads.put(ref, payload);
+  } catch (error) {
+    throw isOutage(error) ? new UnavailableError("the payload could not be stored", { cause: error }) : error;
+  }
+}
+
+async function discard({ ports: { payloads, telemetry } }: FrontDoor, ref: PayloadRef): Promise<void> {
+  await payloads.remove(ref).catch((error: unknown) => {
+    const fields = { job_id: ref.jobId, error: String(error) };
+    telemetry.log("warn", "the payload of a job that was not queued is left to the sweep", fields);
+  });
+}

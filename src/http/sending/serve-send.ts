@@ -1,0 +1,166 @@
+import { ApiError } from "../../domain/errors.ts";
+import type { ChannelName } from "../../domain/job.ts";
+import type { Json } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Idempotency, QueueQuota } from "../../domain/queue.ts";
+import type { Plan, Tenant } from "../../domain/tenant.ts";
+import type { Exchange } from "../exchange.ts";
+import type { FrontDoor } from "../front-door.ts";
+import { isLargeBody } from "../request-body.ts";
+import { readQuery } from "../request-query.ts";
+import { requireChannel } from "../require-channel.ts";
+import { acceptJob } from "./accept-job.ts";
+import type { Acceptance, Refusal } from "./acceptance.ts";
+
+/** A kind of request that queues a job. */
+export interface SendKind {
+  /** The tenant must have it enabled. */
+  readonly channel: ChannelName;
+  /** Part of what an Idempotency-Key stands for: the same key and body elsewhere is another request. */
+  readonly scope: string;
+  /** From the parsed body to a job, or to the first reason against it. */
+  accept(tenant: Tenant, body: unknown): Acceptance;
+}
+
+/**
+ * Serves a send, the hot path of every channel: one parse, one stringify, one call of the journal. Only a request with a
+ * large body is counted by a call of its own, before that is read.
+ */
+export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
+  const tenant = await door.authenticate(exchange);
+  door.refuseOverLimit(exchange, tenant);
+  door.refuseFullQueue(exchange, tenant);
+  const isCounted = isLargeBody(exchange);
+  if (isCounted) await door.admit(exchange, tenant);
+  let send: Send;
+  let acceptance: Acceptance;
+  try {
+    send = await readSend(door, exchange, tenant, kind);
+    const { body, bytes } = send;
+    const look = () => kind.accept(tenant, body);
+    acceptance = isCounted ? await door.inTurn(bytes, look) : look();
+  } catch (error) {
+    // 429 comes before every other refusal, and a refused request counts as well.
+    if (!isCounted) await door.admit(exchange, tenant);
+    throw error;
+  }
+  const { idempotency } = send;
+  if (!acceptance.ok) {
+    if (!isCounted) await door.admit(exchange, tenant);
+    return (await replayed(door, exchange, { tenant, idempotency })) ?? refuse(acceptance.refusal);
+  }
+  const { plan } = tenant;
+  const jobId = door.ports.jobIds.next();
+  const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
+  const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
+  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job });
+  if (!isCounted) exchange.rate = accepted.rate;
+  switch (accepted.kind) {
+    case "accepted":
+      return exchange.jsonText(202, pendingJob(accepted.jobId));
+    case "replayed":
+      return replay(exchange, accepted.jobId);
+    case "conflict":
+      throw keyConflict();
+    case "limited":
+      throw door.overLimit(exchange, tenant);
+    case "queue_full":
+      throw door.queueFull(exchange, tenant, accepted.what);
+  }
+}
+
+/** What a tenant of the plan may have in the queue. */
+export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
+  return { jobs: queuedJobsMax, bytes: queuedBytesMax };
+}
+
+interface Send {
+  /** Parsed. */
+  readonly body: unknown;
+  /** Its length over the wire. */
+  readonly bytes: number;
+  readonly idempotency: Idempotency | null;
+}
+
+/** Throws an `ApiError` 403 (channel), 400, or what reading a body throws, in this order. */
+export async function readSend(
+  door: FrontDoor,
+  exchange: Exchange,
+  tenant: Tenant,
+  { channel, scope }: Pick<SendKind, "channel" | "scope">,
+): Promise<Send> {
+  requireChannel(tenant, channel);
+  readQuery(exchange.request, []);
+  const key = readIdempotencyKey(exchange.request);
+  const { bytes, value } = await door.json(exchange);
+  return {
+    body: value,
+    bytes: bytes.length,
+    idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) },
+  };
+}
+
+/**
+ * The tenant of a request that queues nothing by itself, counted before its work begins: a limited tenant must not make
+ * the service ask around. Throws 401, 429, 403, or 400 for a query parameter that the endpoint does not know.
+ */
+export async function admittedTenant(
+  door: FrontDoor,
+  exchange: Exchange,
+  channel: ChannelName,
+  parameters: readonly string[] = [],
+): Promise<Tenant> {
+  const tenant = await door.authenticate(exchange);
+  await door.admit(exchange, tenant);
+  requireChannel(tenant, channel);
+  readQuery(exchange.request, parameters);
+  return tenant;
+}
+
+/**
+ * The first answer to this very request, or null. What was taken before is answered as before, also when it would not be
+ * taken any more: a template may be gone.
+ */
+async function replayed(
+  door: FrontDoor,
+  exchange: Exchange,
+  { tenant, idempotency }: { readonly tenant: Tenant; readonly idempotency: Idempotency | null },
+): Promise<Response | null> {
+  const queued = idempotency === null ? null : await door.ports.journal.queuedUnder(tenant, idempotency);
+  return queued?.isSame === true ? replay(exchange, queued.jobId) : null;
+}
+
+export function replay(exchange: Exchange, jobId: string): Response {
+  return exchange.jsonText(202, pendingJob(jobId), { "idempotency-replayed": "true" });
+}
+
+function refuse({ status, message, violations }: Refusal): never {
+  throw new ApiError(status, message, violations === undefined ? {} : { violations: violations.map(toJson) });
+}
+
+const IDEMPOTENCY_KEY = new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
+
+function readIdempotencyKey(request: Request): string | null {
+  const key = request.headers.get("idempotency-key");
+  if (key === null || IDEMPOTENCY_KEY.test(key)) return key;
+  throw new ApiError(
+    400,
+    `the Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} printable ASCII characters`,
+  );
+}
+
+function fingerprintOf(scope: string, body: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
+}
+
+export function keyConflict(): ApiError {
+  return new ApiError(422, "this Idempotency-Key was used before with another body");
+}
+
+export function pendingJob(jobId: string): string {
+  return `{"job_id":"${jobId}","status":"pending"}`;
+}
+
+function toJson(violation: { readonly rule: string; readonly message: string }): Json {
+  return { rule: violation.rule, message: violation.message };
+}

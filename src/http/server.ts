@@ -1,0 +1,161 @@
+import { Elysia } from "elysia";
+import { sleep } from "../domain/clock.ts";
+import { httpOrigin } from "../domain/http-origin.ts";
+import { limits } from "../domain/limits.ts";
+import type { ApiPorts } from "./api-ports.ts";
+import type { CallerAddresses } from "./caller-addresses.ts";
+import { docsEndpoints } from "./docs.ts";
+import type { Endpoint, RawParameters } from "./endpoint.ts";
+import { FrontDoor } from "./front-door.ts";
+import { type KnownRoute, Unrouted } from "./unrouted.ts";
+
+export interface Server {
+  /** Answers a request without a socket. */
+  handle(request: Request): Promise<Response>;
+  /** Takes requests at `port` (0: a free one). Once only. Rejects when the address cannot be had. */
+  listen(at: ListenAt): Promise<{ readonly url: string; readonly port: number }>;
+  /** Takes no new connection, answers what is in flight, then closes the rest. Safe to repeat. */
+  stop(): Promise<void>;
+  /** Every route that it answers. */
+  readonly routes: readonly KnownRoute[];
+}
+
+export interface ListenAt {
+  readonly host: string;
+  readonly port: number;
+  /** Other processes of this user take requests at the same port: the kernel spreads connections over them. */
+  readonly isShared?: boolean;
+}
+
+/** The HTTP side of Waybill. Starts nothing. */
+export function createServer(
+  ports: ApiPorts,
+  endpoints: readonly Endpoint[],
+  groups: readonly ((app: Elysia, door: FrontDoor) => void)[],
+): Server {
+  const door = new FrontDoor(ports);
+  // Elysia routes and nothing else: no lifecycle hook stands in the hot path, every handler gives a finished Response.
+  // Without `standardHostname: false` it takes a host name of three letters for part of the path.
+  const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
+  for (const addTo of groups) addTo(app, door);
+  const all = [...endpoints, ...docsEndpoints(door, endpoints)];
+  for (const endpoint of all) addEndpoint(app, door, endpoint);
+  const routes = app.routes.map(({ method, path }) => ({ method, path }));
+  const answer = async (request: Request) => app.fetch(request);
+  const unrouted = new Unrouted(door, routes, answer);
+  app.onError(({ request, code, error }) => {
+    if (code === "NOT_FOUND") return unrouted.answer(request);
+    return door.serve("broken", request, () => {
+      throw error;
+    });
+  });
+  const slow = all.flatMap(({ path, idleSeconds: seconds }) => (seconds === undefined ? [] : [{ path, seconds }]));
+  const listener = new Listener(ports, door.callers, answer, slow);
+  return { handle: answer, listen: (at) => listener.listen(at), stop: () => listener.stop(), routes };
+}
+
+function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
+  const { method, path, name } = endpoint;
+  const serve = (request: Request, params: RawParameters) =>
+    door.serve(name, request, (exchange) => endpoint.serve(door, exchange, params));
+  // The router's parameters are an object of their own for each request: where there are none, none is made.
+  if (path.includes(":")) app.route(method, path, ({ request, params }) => serve(request, params));
+  else app.route(method, path, ({ request }) => serve(request, NO_PARAMETERS));
+}
+
+const NO_PARAMETERS: RawParameters = {};
+
+/** While it is served, its connection may be silent for longer. */
+interface SlowPath {
+  readonly path: string;
+  readonly seconds: number;
+}
+
+/** The socket in front of the routes. */
+class Listener {
+  private server: Bun.Server<undefined> | null = null;
+  private stopped: Promise<void> | null = null;
+  /** Requests that have no answer yet. */
+  private unanswered = 0;
+  private onAnswered: (() => void) | null = null;
+
+  constructor(
+    private readonly ports: ApiPorts,
+    private readonly callers: CallerAddresses,
+    private readonly answer: (request: Request) => Promise<Response>,
+    private readonly slow: readonly SlowPath[],
+  ) {}
+
+  async listen(at: ListenAt): Promise<{ url: string; port: number }> {
+    const server = Bun.serve({
+      hostname: at.host,
+      port: at.port,
+      fetch: (request, listening) => {
+        // Nothing is sent while its file is being written.
+        for (const { path, seconds } of this.slow) if (request.url.includes(path)) listening.timeout(request, seconds);
+        return this.answerCounted(request);
+      },
+      // Bun answers its own 413 without a body and closes the connection; the routes keep the limit themselves.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      // Said aloud, because without it a port that another process has is shared in silence.
+      reusePort: at.isShared === true,
+      development: false,
+      error: (error) => this.lastResort(error),
+    });
+    this.server = server;
+    this.callers.listensOn(server);
+    const port = server.port ?? at.port;
+    return { url: httpOrigin(at.host, port), port };
+  }
+
+  stop(): Promise<void> {
+    this.stopped ??= this.drain();
+    return this.stopped;
+  }
+
+  private async drain(): Promise<void> {
+    if (this.server === null) return;
+    const drained = new AbortController();
+    const late = sleep(this.ports.clock, limits.drainMs, drained.signal);
+    // Bun waits for every connection in use, also for one whose caller never finishes a body that was refused.
+    await Promise.race([this.server.stop(false), this.allAnswered(drained.signal), late]);
+    drained.abort();
+    await this.server.stop(true);
+  }
+
+  private async answerCounted(request: Request): Promise<Response> {
+    this.unanswered += 1;
+    try {
+      return await this.answer(request);
+    } finally {
+      this.unanswered -= 1;
+      if (this.unanswered === 0) this.onAnswered?.();
+    }
+  }
+
+  /** Resolves when no request is without an answer, and the last answers had time to leave. */
+  private async allAnswered(signal: AbortSignal): Promise<void> {
+    while (this.unanswered > 0) await new Promise<void>((resolve) => (this.onAnswered = resolve));
+    await sleep(this.ports.clock, LAST_ANSWERS_MS, signal);
+    if (this.unanswered > 0) await this.allAnswered(signal);
+  }
+
+  /** For what the routes cannot answer for, which would be a mistake of ours. */
+  private lastResort(error: Error): Response {
+    const requestId = this.ports.jobIds.next();
+    this.ports.telemetry.log("error", "a request broke the server", {
+      request_id: requestId,
+      error: error.stack ?? error.message,
+    });
+    const headers = {
+      "content-type": "application/json",
+      "x-request-id": requestId,
+      "x-content-type-options": "nosniff",
+    };
+    return new Response('{"error":"internal error"}', { status: 500, headers });
+  }
+}
+
+const IDLE_TIMEOUT_SECONDS = 60;
+const LAST_ANSWERS_MS = 250;

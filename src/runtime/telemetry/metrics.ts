@@ -1,0 +1,87 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Labels } from "../../domain/telemetry.ts";
+import { METRIC_HELP } from "./metric-help.ts";
+import type { MetricsParts } from "./summed-metrics.ts";
+
+const PREFIX = "waybill_";
+/** Seconds. From a script call in a fraction of a millisecond to a provider that takes a minute. */
+/** Of one metric. Labels have few values; whatever makes more of them must not fill the memory of whoever scrapes. */
+const SERIES_MAX = 1_000;
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** The process's metrics, in Prometheus' text format (exposition format 0.0.4). */
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly counters = new Map<string, Counter>();
+  private readonly gauges = new Map<string, Gauge>();
+  private readonly histograms = new Map<string, Histogram>();
+  /** The series of each metric with labels, by their values. */
+  private readonly series = new Map<string, Set<string>>();
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry, prefix: PREFIX });
+    // V8's own, which are zero or made up under Bun.
+    for (const { name } of this.registry.getMetricsAsArray()) {
+      if (/nodejs_(heap|active|version|gc)/.test(name)) this.registry.removeSingleMetric(name);
+    }
+  }
+
+  count(name: string, labels: Labels, by: number): void {
+    let counter = this.counters.get(name);
+    if (counter === undefined) {
+      counter = new Counter({ ...this.describe(`${name}_total`, name, labels) });
+      this.counters.set(name, counter);
+    }
+    counter.inc(this.hasRoom(name, labels) ? labels : others(labels), by);
+  }
+
+  gauge(name: string, value: number, labels: Labels): void {
+    let gauge = this.gauges.get(name);
+    if (gauge === undefined) {
+      gauge = new Gauge(this.describe(name, name, labels));
+      this.gauges.set(name, gauge);
+    }
+    // The last value of many would say nothing.
+    if (this.hasRoom(name, labels)) gauge.set(labels, value);
+  }
+
+  time(name: string, seconds: number, labels: Labels): void {
+    let histogram = this.histograms.get(name);
+    if (histogram === undefined) {
+      histogram = new Histogram({ ...this.describe(name, name, labels), buckets: BUCKETS });
+      this.histograms.set(name, histogram);
+    }
+    histogram.observe(this.hasRoom(name, labels) ? labels : others(labels), seconds);
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  /** What `summedMetrics` makes a text of. */
+  parts(): Promise<MetricsParts> {
+    return this.registry.getMetricsAsJSON();
+  }
+
+  /** Whether the metric has a series of these labels, or may have one more. */
+  private hasRoom(name: string, labels: Labels): boolean {
+    const values = Object.values(labels);
+    if (values.length === 0) return true;
+    const key = values.join("\0");
+    const known = this.series.get(name);
+    if (known === undefined) this.series.set(name, new Set([key]));
+    else if (!known.has(key) && known.size >= SERIES_MAX) return false;
+    else known.add(key);
+    return true;
+  }
+
+  private describe(fullName: string, name: string, labels: Labels) {
+    const help = METRIC_HELP.get(name) ?? name.replaceAll("_", " ");
+    return { name: PREFIX + fullName, help, labelNames: Object.keys(labels), registers: [this.registry] };
+  }
+}
+
+/** What has no room of its own is counted together. */
+function others(labels: Labels): Labels {
+  return Object.fromEntries(Object.keys(labels).map((label) => [label, "other"]));
+}

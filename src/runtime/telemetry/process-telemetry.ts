@@ -1,0 +1,59 @@
+import pino, { type Logger } from "pino";
+import pretty from "pino-pretty";
+import type { Json } from "../../domain/json.ts";
+import type { Labels, Telemetry } from "../../domain/telemetry.ts";
+import { Metrics } from "./metrics.ts";
+import type { MetricsParts } from "./summed-metrics.ts";
+
+type Level = "debug" | "info" | "warn" | "error";
+
+export interface ProcessTelemetryOptions {
+  /** `silent` logs nothing. */
+  readonly level: Level | "silent";
+  /** Lines for a person at a terminal rather than JSON. */
+  readonly isTerminal: boolean;
+  /** Which process of a start this is, for its log lines; a process alone needs no name. */
+  readonly process?: string;
+}
+
+/** What the process says about itself: log lines on standard error, numbers at `/metrics`. */
+export class ProcessTelemetry implements Telemetry {
+  private readonly metrics = new Metrics();
+  private readonly logger: Logger;
+
+  constructor({ level, isTerminal, process }: ProcessTelemetryOptions) {
+    // Standard output belongs to the commands' answers. Synchronous: the last lines before an exit are the ones needed.
+    const stream = isTerminal
+      ? pretty({ ...PRETTY, messageFormat: process === undefined ? false : `[${process}] {msg}` })
+      : pino.destination({ dest: 2, sync: true });
+    const base = process === undefined ? null : { process };
+    this.logger = pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+  }
+
+  count(name: string, labels: Labels = {}, by = 1): void {
+    this.metrics.count(name, labels, by);
+  }
+
+  gauge(name: string, value: number, labels: Labels = {}): void {
+    this.metrics.gauge(name, value, labels);
+  }
+
+  time(name: string, seconds: number, labels: Labels = {}): void {
+    this.metrics.time(name, seconds, labels);
+  }
+
+  log(level: Level, message: string, fields: Readonly<Record<string, Json>> = {}): void {
+    this.logger[level](fields, message);
+  }
+
+  metricsText(): Promise<string> {
+    return this.metrics.text();
+  }
+
+  /** The same, to be summed with those of other processes. */
+  metricsParts(): Promise<MetricsParts> {
+    return this.metrics.parts();
+  }
+}
+
+const PRETTY = { destination: 2, sync: true, ignore: "pid,hostname,process", translateTime: "SYS:HH:MM:ss.l" } as const;

@@ -1,0 +1,150 @@
+import { mkdirSync } from "node:fs";
+import { type ClickHouseClient, type ClickHouseClientConfigOptions, createClient } from "@clickhouse/client";
+import { Session } from "chdb";
+import { createChdbConnection } from "chdb/connection";
+import type { Calls } from "../domain/calls.ts";
+import { writeAnalystAccess } from "./analyst-access.ts";
+import { serveChdb } from "./served-chdb.ts";
+
+type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
+
+/** ClickHouse inside this process, behind the official client: some connections write, some read, one exports. */
+export interface Chdb {
+  readonly writer: ClickHouseClient;
+  readonly reader: ClickHouseClient;
+  /** For statements of minutes, which readers do not wait behind. */
+  readonly exporter: ClickHouseClient;
+  /** Lets another process of this start use it. */
+  serveTo(calls: Calls): void;
+  /** Waits for what is under way, then lets go of the folder. Safe to repeat. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the engine on a folder, which is made if it is missing. The engine takes one folder a process and one process a
+ * folder; it throws where either is broken. Opening an existing folder blocks the event loop for up to a second.
+ *
+ * Settings belong into the SQL text: as `clickhouse_settings` they would stay with the connection, and a deduplication
+ * token that stays makes the engine drop the next insert without a word. A `Lane` refuses them.
+ */
+export function openChdb(path: string, access: AnalystAccess | null = null): Chdb {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  // What the engine is configured with it takes from the first of a process's sessions alone.
+  const first = access === null ? null : openConfigured(path, access);
+  const writer = openClient(path, WRITERS);
+  const reader = openClient(path, READERS);
+  const exporter = openClient(path, 1);
+  first?.close();
+  let closed: Promise<void> | null = null;
+  return {
+    writer,
+    reader,
+    exporter,
+    serveTo: (calls) => serveChdb({ writer, reader, exporter }, calls),
+    close() {
+      closed ??= Promise.all([writer.close(), reader.close(), exporter.close()]).then(() => undefined);
+      return closed;
+    },
+  };
+}
+
+/** Lets sessions of the engine be an analyst's: see `analyst-access.ts`. The others keep every right. */
+export interface AnalystAccess {
+  /** Where the files are written that say so. */
+  readonly folder: string;
+  /** The database that analysts may read. */
+  readonly database: string;
+}
+
+function openConfigured(path: string, { folder, database }: AnalystAccess): Session {
+  const { configFile } = writeAnalystAccess(folder, database);
+  return new Session(path, { connectionArgs: [`--config-file=${configFile}`] });
+}
+
+/**
+ * How many statements of a kind run at once. An insert waits for the disk half of its time. Measured on two busy cores with
+ * sixteen busy shards: events are visible within 0.8 s with two writers, 2 s with one, and no sooner with four.
+ */
+const WRITERS = 2;
+const READERS = 2;
+
+function openClient(path: string, lanes: number): ClickHouseClient {
+  return createClient({ connection: new Lanes(Array.from({ length: lanes }, () => openLane(path))) });
+}
+
+function openLane(path: string): Lane {
+  // The driver implements this very interface, but against its own copy of the client's declarations.
+  return new Lane(createChdbConnection({ path }) as unknown as Connection);
+}
+
+/** Connections that share the statements: each goes to the one with the fewest before it. */
+class Lanes implements Connection {
+  constructor(private readonly lanes: readonly Lane[]) {}
+
+  ping: Connection["ping"] = (params) => this.next().ping(params);
+  query: Connection["query"] = (params) => this.next().query(params);
+  insert: Connection["insert"] = (params) => this.next().insert(params);
+  command: Connection["command"] = (params) => this.next().command(params);
+  exec: Connection["exec"] = (params) => this.next().exec(params);
+
+  async close(): Promise<void> {
+    await Promise.all(this.lanes.map((lane) => lane.close()));
+  }
+
+  private next(): Lane {
+    return this.lanes.reduce((best, lane) => (lane.waiting < best.waiting ? lane : best));
+  }
+}
+
+/**
+ * A connection that runs one statement at a time, in order of arrival.
+ *
+ * The engine serialises a connection's statements anyway, but in no order, and each of those that wait holds a thread
+ * of the process's pool; a few slow inserts would then stop the reading connection, too.
+ *
+ * Invariants:
+ * C1. A statement begins only after the engine is done with the one before, whether or not its caller still waits.
+ * C2. A statement whose caller has given up is not begun. One that has begun cannot be called off: its promise settles
+ *     when the engine does, so a caller with a deadline races it.
+ * C3. The connection closes after its last statement: the engine aborts the process when it is closed in the midst of one.
+ */
+class Lane implements Connection {
+  waiting = 0;
+  private tail: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly inner: Connection) {}
+
+  ping: Connection["ping"] = (params) => this.inTurn(params, (own) => this.inner.ping(own));
+  query: Connection["query"] = (params) => this.inTurn(params, (own) => this.inner.query(own));
+  insert: Connection["insert"] = (params) => this.inTurn(params, (own) => this.inner.insert(own));
+  command: Connection["command"] = (params) => this.inTurn(params, (own) => this.inner.command(own));
+  exec: Connection["exec"] = (params) => this.inTurn(params, (own) => this.inner.exec(own));
+
+  close(): Promise<void> {
+    return this.inTurn({}, () => this.inner.close());
+  }
+
+  private inTurn<P extends StatementParams, T>(params: P, run: (own: P) => Promise<T>): Promise<T> {
+    const { abort_signal: signal, clickhouse_settings: settings, ...rest } = params;
+    const leaking = Object.keys(settings ?? {}).filter((name) => !HTTP_SETTINGS.has(name));
+    if (leaking.length > 0)
+      return Promise.reject(new Error(`settings belong into the SQL text: ${leaking.join(", ")}`));
+    // Both members that are left out are optional in every P.
+    const own = rest as P;
+    const result = this.tail.then(() => {
+      signal?.throwIfAborted();
+      return run(own);
+    });
+    this.waiting += 1;
+    this.tail = result.catch(() => undefined).finally(() => (this.waiting -= 1));
+    return result;
+  }
+}
+
+interface StatementParams {
+  readonly abort_signal?: AbortSignal;
+  readonly clickhouse_settings?: object;
+}
+
+/** What the client adds by itself for the sake of HTTP; the engine has no use for it. */
+const HTTP_SETTINGS: ReadonlySet<string> = new Set(["wait_end_of_query"]);

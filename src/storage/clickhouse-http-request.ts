@@ -1,0 +1,168 @@
+import { gunzipSync, inflateSync } from "node:zlib";
+import { limits } from "../domain/limits.ts";
+import type { AnalystQuery } from "./analyst-sessions.ts";
+import { EngineError } from "./engine-error.ts";
+import { isResultFormat } from "./read-names.ts";
+import { checkSetting, readStatement, type Unavailable, unknownFormat } from "./read-statement.ts";
+import { sqlString } from "./sql-string.ts";
+
+/** What a request of ClickHouse's HTTP protocol asks for. */
+export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {
+  readonly queryId: string;
+  readonly isGzipped: boolean;
+}
+
+export interface AnalystScope {
+  /** The one that can be connected to. */
+  readonly database: string;
+  readonly unavailable: Unavailable;
+}
+
+/** Understands a request (https://clickhouse.com/docs/interfaces/http). Throws `EngineError` where it cannot be served. */
+export async function clickHouseHttpQuery(request: Request, scope: AnalystScope): Promise<ClickHouseHttpQuery> {
+  const url = new URL(request.url);
+  const asked = url.searchParams;
+  const body = request.method === "POST" ? await bodyOf(request) : "";
+  const text = [asked.get("query") ?? "", body].filter((part) => part !== "").join("\n");
+  const statement = readStatement(text, scope.unavailable);
+  const format = asked.get("default_format") ?? request.headers.get("x-clickhouse-format") ?? "TabSeparated";
+  if (!isResultFormat(format)) throw unknownFormat(format);
+  const isAtOnce = asked.get("wait_end_of_query") === "1" || asked.get("buffer_size") !== null;
+  const isLines = STREAMED_FORMATS.has((statement.format ?? format).toLowerCase());
+  const queryId = asked.get("query_id") ?? "";
+  const { settings, params } = settingsOf(asked);
+  return {
+    statement,
+    delivery: statement.isStreamable && isLines && !isAtOnce ? "stream" : "whole",
+    format,
+    database: databaseOf(request, asked, scope.database),
+    settings: new Map([...settings, ...statement.settings]),
+    params,
+    queryId: /^[\w.:-]{1,128}$/.test(queryId) ? queryId : crypto.randomUUID(),
+    isGzipped: asked.get("enable_http_compression") === "1" && accepts(request, "gzip"),
+  };
+}
+
+/** Formats that are the same chunk by chunk as in one piece: others begin each chunk with a head of their own. */
+const STREAMED_FORMATS: ReadonlySet<string> = new Set([
+  "tabseparated",
+  "tsv",
+  "tabseparatedraw",
+  "tsvraw",
+  "raw",
+  "csv",
+  "jsoneachrow",
+  "jsonlines",
+  "jsonl",
+  "ndjson",
+  "jsoncompacteachrow",
+  "jsonstringseachrow",
+  "jsoncompactstringseachrow",
+  "native",
+  "rowbinary",
+  "tskv",
+]);
+
+/** Members of the address that are no settings, or ask for what is so anyway. */
+const PROTOCOL: ReadonlySet<string> = new Set([
+  "query",
+  "database",
+  "default_format",
+  "query_id",
+  "user",
+  "password",
+  "quota_key",
+  "wait_end_of_query",
+  "buffer_size",
+  "enable_http_compression",
+  "http_zlib_compression_level",
+  "http_response_compression_method",
+  "send_progress_in_http_headers",
+  "http_headers_progress_interval_ms",
+  "http_wait_end_of_query",
+  "http_response_buffer_size",
+  "http_write_exception_in_output_format",
+  "cancel_http_readonly_queries_on_client_close",
+  "add_http_cors_header",
+  "client_protocol_version",
+  "stacktrace",
+  "log_comment",
+  "log_queries",
+  "close_session",
+  // Nothing of a session is left after a request: there is nothing that a session could keep, or have to wait for.
+  "session_id",
+  "session_timeout",
+  "session_check",
+  // Both are fixed here: nothing can be written, and nobody is anybody else.
+  "async_insert",
+  "wait_for_async_insert",
+]);
+
+function settingsOf(asked: URLSearchParams) {
+  const settings = new Map<string, string>();
+  const params = new Map<string, string>();
+  for (const [name, value] of asked) {
+    if (name.startsWith("param_")) params.set(paramName(name), value);
+    else if (name === "readonly" && /^[12]$/.test(value)) continue;
+    else if (name === "max_result_bytes") continue;
+    else if (name === "compress" || name === "decompress") checkCompression(name, value);
+    else if (!PROTOCOL.has(name)) {
+      checkSetting(name);
+      settings.set(name, sqlString(value));
+    }
+  }
+  return { settings, params };
+}
+
+/** In another one, names without a database would mean tables that are not to be read. */
+function databaseOf(request: Request, asked: URLSearchParams, database: string): string {
+  const named = asked.get("database") ?? request.headers.get("x-clickhouse-database") ?? "";
+  if (named === "" || named === database) return database;
+  throw new EngineError(81, "UNKNOWN_DATABASE", `Only the database ${database} can be connected to here`);
+}
+
+function paramName(name: string): string {
+  const own = name.slice("param_".length);
+  if (/^[A-Za-z_]\w{0,63}$/.test(own)) return own;
+  throw new EngineError(36, "BAD_ARGUMENTS", "The name of a query parameter is not an identifier");
+}
+
+function checkCompression(name: string, value: string): void {
+  if (value === "0") return;
+  const why = `ClickHouse's own block compression is not spoken here: set ${name}=0`;
+  throw new EngineError(48, "NOT_IMPLEMENTED", `${why} (HTTP compression with gzip works)`);
+}
+
+async function bodyOf(request: Request): Promise<string> {
+  if (/^multipart\//i.test(request.headers.get("content-type") ?? ""))
+    throw new EngineError(48, "NOT_IMPLEMENTED", "Multipart requests are not taken: send query and param_* in the URL");
+  const bytes = new Uint8Array(await request.arrayBuffer());
+  if (bytes.length > limits.analystRequestBytesMax) throw TOO_LARGE;
+  return new TextDecoder("utf-8", { fatal: true }).decode(unpacked(bytes, request.headers.get("content-encoding")));
+}
+
+function unpacked(bytes: Uint8Array, encoding: string | null): Uint8Array {
+  const bound = { maxOutputLength: limits.analystRequestBytesMax };
+  try {
+    switch (encoding?.trim().toLowerCase() ?? "") {
+      case "":
+      case "identity":
+        return bytes;
+      case "gzip":
+        return gunzipSync(bytes, bound);
+      case "deflate":
+        return inflateSync(bytes, bound);
+    }
+  } catch (error) {
+    if (error instanceof RangeError) throw TOO_LARGE;
+    throw new EngineError(354, "ZLIB_INFLATE_FAILED", "The body is not what its Content-Encoding says");
+  }
+  throw new EngineError(48, "NOT_IMPLEMENTED", "Content-Encoding can be gzip or deflate");
+}
+
+const TOO_LARGE = new EngineError(307, "TOO_MANY_BYTES", "The request is longer than 256 KiB");
+
+function accepts(request: Request, encoding: string): boolean {
+  const offered = request.headers.get("accept-encoding")?.toLowerCase() ?? "";
+  return offered.split(",").some((one) => one.split(";")[0]?.trim() === encoding);
+}

@@ -1,0 +1,186 @@
+import { Readable } from "node:stream";
+import { createGzip } from "node:zlib";
+import { limits } from "../domain/limits.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { AnalystPassword } from "./analyst-password.ts";
+import { type AnalystResult, AnalystSessions } from "./analyst-sessions.ts";
+import { type ClickHouseHttpQuery, clickHouseHttpQuery } from "./clickhouse-http-request.ts";
+import { EngineError } from "./engine-error.ts";
+
+export interface ClickHouseHttpOptions {
+  /** Folder of the engine, which has been opened with `writeAnalystAccess`. */
+  readonly path: string;
+  /** What a name without a database means. */
+  readonly database: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly password: string;
+  readonly telemetry: Telemetry;
+}
+
+export interface ClickHouseHttp {
+  readonly url: string;
+  /** Ends what is under way and stops, before the engine is closed. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Serves the engine of this process over ClickHouse's HTTP protocol, on loopback, for reading only: enough of it for curl,
+ * `@clickhouse/client` and tools on top of a driver. Throws where the port is taken.
+ *
+ * Whoever has the password can read the ledger. A web page in a browser on this machine cannot even try one: its requests
+ * name their origin or their site, or a host that is not this one.
+ */
+export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseHttp {
+  const { path, database, port, telemetry } = options;
+  const sessions = new AnalystSessions(path);
+  const password = new AnalystPassword(options.password);
+  const scope = { database, unavailable: sessions.unavailable };
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port,
+    maxRequestBodySize: limits.analystRequestBytesMax + 1,
+    async fetch(request, self) {
+      const startedMs = performance.now();
+      const answer = await answerTo(request, self.port, async () => {
+        await password.check(request);
+        const query = await clickHouseHttpQuery(request, scope);
+        // It may think for longer than an idle connection is kept; until here, a slow request is one too many.
+        self.timeout(request, 0);
+        return success(query, await sessions.run({ ...query, signal: request.signal }));
+      });
+      telemetry.time("analyst_query_seconds", (performance.now() - startedMs) / 1000, {
+        status: String(answer.status),
+      });
+      return answer;
+    },
+    error: () => new Response("Code: 1002. DB::Exception: (UNKNOWN_EXCEPTION)\n", { status: 500 }),
+  });
+  let stopped: Promise<unknown> | null = null;
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    async stop() {
+      stopped ??= Promise.all([sessions.stop(), server.stop(true)]);
+      await stopped;
+    },
+  };
+}
+
+const OK = "Ok.\n";
+
+async function answerTo(request: Request, port: number | undefined, run: () => Promise<Response>): Promise<Response> {
+  const refused = refusal(request, port);
+  if (refused !== null) return refused;
+  const { pathname, searchParams } = new URL(request.url);
+  if (pathname === "/ping" || pathname === "/replicas_status") return new Response(OK);
+  if (pathname !== "/") return new Response(`There is no handle ${pathname}\n`, { status: 404 });
+  if (request.method !== "POST" && !searchParams.has("query")) return new Response(OK);
+  try {
+    return await run();
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+/** What is answered before a request is read any further, or null. */
+function refusal({ headers, method }: Request, port: number | undefined): Response | null {
+  const [, host = "", at = "80"] = /^(.*?)(?::(\d+))?$/.exec(headers.get("host") ?? "") ?? [];
+  if (!LOOPBACK.test(host) || Number(at) !== port)
+    return new Response("This address is served under loopback names and its own port only\n", { status: 403 });
+  if (headers.has("origin") || !OWN_SITES.has(headers.get("sec-fetch-site") ?? "none"))
+    return new Response("Web pages are not served\n", { status: 403 });
+  if (["GET", "HEAD", "POST"].includes(method)) return null;
+  return new Response("The method can be GET, HEAD or POST\n", { status: 405, headers: { allow: "GET, HEAD, POST" } });
+}
+
+/** What a browser says when no page asks, but somebody who types the address. */
+const OWN_SITES: ReadonlySet<string> = new Set(["none", "same-origin"]);
+
+/** As names: another one may point to this address all the same, and be somebody's web page. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
+
+function success(query: ClickHouseHttpQuery, result: AnalystResult): Response {
+  const tag = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
+  const format = query.statement.format ?? query.format;
+  const headers = new Headers({
+    "content-type": contentType(format),
+    "x-clickhouse-server-display-name": "waybill",
+    "x-clickhouse-query-id": query.queryId,
+    "x-clickhouse-format": format,
+    "x-clickhouse-timezone": "UTC",
+    "x-clickhouse-exception-tag": tag,
+    "x-clickhouse-summary": JSON.stringify({
+      read_rows: String(result.rowsRead),
+      read_bytes: String(result.bytesRead),
+      written_rows: "0",
+      written_bytes: "0",
+      total_rows_to_read: "0",
+      result_rows: String(result.rowsRead),
+      result_bytes: String(result.bytesRead),
+    }),
+  });
+  if (query.isGzipped) headers.set("content-encoding", "gzip");
+  return new Response(query.isGzipped ? zipped(result, tag) : plain(result, tag), { headers });
+}
+
+/** Bytes at the pace of whoever reads them. */
+function plain(result: AnalystResult, tag: string): ReadableStream<Uint8Array> {
+  const chunks = chunksOf(result, tag);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => result.close(),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function zipped(result: AnalystResult, tag: string): ReadableStream<Uint8Array> {
+  const source = Readable.from(chunksOf(result, tag), { objectMode: true, highWaterMark: 1 });
+  const gzip = createGzip({ level: 1 });
+  source.on("error", () => gzip.destroy());
+  gzip.on("close", () => {
+    source.destroy();
+    result.close();
+  });
+  return Readable.toWeb(source.pipe(gzip));
+}
+
+async function* chunksOf(result: AnalystResult, tag: string): AsyncGenerator<Uint8Array> {
+  try {
+    for (let chunk = await result.next(); chunk !== null; chunk = await result.next()) yield chunk;
+  } catch (error) {
+    yield lateFailure(error, tag);
+  }
+}
+
+/** What a server writes behind rows that it has sent already (ClickHouse, `WriteBufferFromHTTPServerResponse`). */
+function lateFailure(error: unknown, tag: string): Uint8Array {
+  const text = `${EngineError.from(error).message}\n`;
+  const mark = "__exception__";
+  return Buffer.from(`\r\n${mark}\r\n${tag}\r\n${text}${Buffer.byteLength(text)} ${tag}\r\n${mark}\r\n`);
+}
+
+function failure(cause: unknown): Response {
+  const error = EngineError.from(cause);
+  const headers = new Headers({
+    "content-type": "text/plain; charset=UTF-8",
+    "x-clickhouse-exception-code": String(error.code),
+  });
+  if (error.status === 503) headers.set("retry-after", "1");
+  return new Response(`${error.message}\n`, { status: error.status, headers });
+}
+
+function contentType(format: string): string {
+  const name = format.toLowerCase();
+  if (/^json.*eachrow|^ndjson|^jsonl/.test(name)) return "application/x-ndjson; charset=UTF-8";
+  if (name.startsWith("json")) return "application/json; charset=UTF-8";
+  if (name.startsWith("csv")) return "text/csv; charset=UTF-8; header=absent";
+  if (/^(tsv|tabseparated)/.test(name)) return "text/tab-separated-values; charset=UTF-8";
+  if (/^(native|rowbinary|parquet|arrow|orc|avro|npy|msgpack|bson)/.test(name)) return "application/octet-stream";
+  return "text/plain; charset=UTF-8";
+}

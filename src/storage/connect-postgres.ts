@@ -1,0 +1,59 @@
+import { SQL } from "bun";
+import { drizzle } from "drizzle-orm/bun-sql";
+import { ConfigurationError, UnavailableError } from "../domain/errors.ts";
+import type { OpenDatabase } from "./database.ts";
+import { sqlState } from "./sql-state.ts";
+
+const CONNECTIONS_MAX = 10;
+const CONNECT_TIMEOUT_SECONDS = 5;
+
+/** Settings of every session. The server ends what its client has forgotten, so that no lock outlives a lost process. */
+const SESSION = {
+  application_name: "waybill",
+  statement_timeout: "9000",
+  idle_in_transaction_session_timeout: "9000",
+  // Bun.SQL prints notices ("schema exists already, skipping") to stderr.
+  client_min_messages: "warning",
+} as const;
+
+/**
+ * Connects to a PostgreSQL server (15 or later) and checks that it lets us in. Rejects with `ConfigurationError` when the URL, the
+ * login or the database is wrong, with `UnavailableError` when nothing answers. The pool reconnects by itself later.
+ */
+export async function connectPostgres(url: string): Promise<OpenDatabase> {
+  const place = placeOf(url);
+  const client = new SQL({
+    url,
+    adapter: "postgres",
+    max: CONNECTIONS_MAX,
+    connectionTimeout: CONNECT_TIMEOUT_SECONDS,
+    connection: SESSION,
+  });
+  try {
+    await client`select 1`;
+  } catch (error) {
+    await client.close({ timeout: 0 }).catch(() => undefined);
+    throw connectFailure(error, place);
+  }
+  return { db: drizzle({ client }), close: () => client.close({ timeout: 5 }) };
+}
+
+/** `host:port/database` of the URL: what may be shown of it. */
+function placeOf(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
+    throw new ConfigurationError("DATABASE_URL must have the form postgres://user:password@host:5432/database.");
+  }
+  return `${parsed.host || "localhost"}${parsed.pathname}`;
+}
+
+function connectFailure(error: unknown, place: string): Error {
+  const { state } = sqlState(error);
+  if (state?.startsWith("28")) {
+    return new ConfigurationError(`PostgreSQL at ${place} refuses the user or password of DATABASE_URL.`);
+  }
+  if (state === "3D000") {
+    return new ConfigurationError(`PostgreSQL at ${place} has no database of that name: create it, then start again.`);
+  }
+  return new UnavailableError(`No PostgreSQL answers at ${place} (DATABASE_URL).`, { cause: error });
+}

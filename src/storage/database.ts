@@ -1,0 +1,86 @@
+import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
+import { type Clock, sleep } from "../domain/clock.ts";
+import { ApiError, TransportError, UnavailableError } from "../domain/errors.ts";
+import { sqlState } from "./sql-state.ts";
+
+/** A drizzle database or transaction on PostgreSQL, whatever drives it (PGlite, Bun.SQL). */
+export type AnyDb = PgDatabase<PgQueryResultHKT>;
+
+/** An open connection to PostgreSQL and how to end it. */
+export interface OpenDatabase {
+  readonly db: AnyDb;
+  close(): Promise<void>;
+}
+
+const READ_TIMEOUT_MS = 2_000;
+const WRITE_TIMEOUT_MS = 10_000;
+
+/**
+ * The registry's way to PostgreSQL: every call has a deadline, and an outage is an error of the domain.
+ * An `ApiError` thrown inside passes through; anything else is a mistake of ours and passes through as well.
+ */
+export class Database {
+  constructor(
+    private readonly db: AnyDb,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Rejects with `UnavailableError` when PostgreSQL cannot be reached or does not answer in time. */
+  async read<T>(query: (db: AnyDb) => Promise<T>): Promise<T> {
+    const late = () => new UnavailableError("the registry did not answer in time");
+    try {
+      return await this.within(READ_TIMEOUT_MS, query(this.db), late);
+    } catch (error) {
+      throw outage(error) === null ? error : unreachable(error);
+    }
+  }
+
+  /**
+   * Runs the change in one transaction. Rejects with `UnavailableError` when it certainly had no effect, and with
+   * `TransportError` when its commit was sent and not answered.
+   */
+  async write<T>(change: (transaction: AnyDb) => Promise<T>): Promise<T> {
+    const late = () => new TransportError("the registry did not answer in time");
+    try {
+      return await this.within(WRITE_TIMEOUT_MS, this.db.transaction(change), late);
+    } catch (error) {
+      const kind = outage(error);
+      if (kind === "lost") throw new TransportError("the registry did not answer", { cause: error });
+      throw kind === null ? error : unreachable(error);
+    }
+  }
+
+  private async within<T>(timeoutMs: number, call: Promise<T>, late: () => Error): Promise<T> {
+    const settled = new AbortController();
+    const deadline = sleep(this.clock, timeoutMs, settled.signal).then(() => {
+      throw late();
+    });
+    try {
+      return await Promise.race([call, deadline]);
+    } finally {
+      // Ends the deadline's timer; its rejection has lost the race and is nobody's.
+      settled.abort();
+    }
+  }
+}
+
+function unreachable(cause: unknown): UnavailableError {
+  return new UnavailableError("the registry cannot be reached", { cause });
+}
+
+/** Server shut down, connection lost: a transaction may have been committed all the same. */
+const LOST_STATES = /^(08|57P)/;
+/** Out of resources, cancelled, deadlocked, locked: the transaction was rolled back. */
+const REFUSED_STATES = /^(53|57014|40|55P03|25P03)/;
+/** No connection could be made, in the words of Bun.SQL. */
+const REFUSED_CODE = "ERR_POSTGRES_CONNECTION_REFUSED";
+/** Bun.SQL's other errors about a connection, and the operating system's. */
+const LOST_CODES = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|TLS)|E(CONN|PIPE|HOST|NET|TIMEDOUT))/;
+
+function outage(error: unknown): "lost" | "refused" | null {
+  if (error instanceof ApiError) return null;
+  const { state, code } = sqlState(error);
+  if (state !== null) return LOST_STATES.test(state) ? "lost" : REFUSED_STATES.test(state) ? "refused" : null;
+  if (code === REFUSED_CODE) return "refused";
+  return code !== null && LOST_CODES.test(code) ? "lost" : null;
+}

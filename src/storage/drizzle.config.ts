@@ -1,0 +1,8 @@
+import { defineConfig } from "drizzle-kit";
+
+/** For `drizzle-kit generate --config src/storage/drizzle.config.ts`, run from the repository's root. */
+export default defineConfig({
+  dialect: "postgresql",
+  schema: "./src/storage/tables.ts",
+  out: "./src/storage/migrations",
+});

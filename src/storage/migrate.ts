@@ -1,0 +1,72 @@
+import { sql } from "drizzle-orm";
+import { readMigrationFiles } from "drizzle-orm/migrator";
+import { pgTable, text, timestamp } from "drizzle-orm/pg-core";
+import { ConfigurationError } from "../domain/errors.ts";
+import type { AnyDb } from "./database.ts";
+import { ensureIdentity } from "./registry-identity.ts";
+import { sqlState } from "./sql-state.ts";
+
+/** The migrations that this database has. */
+const applied = pgTable("registry_migrations", {
+  hash: text("hash").primaryKey(),
+  appliedAt: timestamp("applied_at", { withTimezone: true }).notNull().defaultNow(),
+});
+
+/** Any number, the same in every process of ours. */
+const MIGRATION_LOCK = 8_246_011;
+
+/**
+ * Brings the database to the current schema: all missing migrations in one transaction, one process at a time. Changes
+ * nothing when it is current. Rejects with `ConfigurationError` when a later version of the program has been here.
+ *
+ * Not drizzle's own migrator, which two processes that start together would run at once.
+ */
+export async function migrate(db: AnyDb): Promise<void> {
+  const migrations = ownMigrations();
+  await db.transaction(async (transaction) => {
+    // The session's limit is meant for requests: a large table, or the wait for another process, may take longer.
+    await transaction.execute(sql`set local statement_timeout = 0`);
+    await transaction.execute(sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`);
+    await transaction.execute(
+      sql`create table if not exists registry_migrations (hash text primary key, applied_at timestamptz not null default now())`,
+    );
+    const known = new Set(migrations.map(({ hash }) => hash));
+    const present = new Set((await transaction.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
+    if (!present.isSubsetOf(known)) {
+      throw new ConfigurationError(
+        "The database belongs to a later version of Waybill: start that one, or restore a backup.",
+      );
+    }
+    for (const migration of migrations.filter(({ hash }) => !present.has(hash))) {
+      for (const statement of migration.sql) await transaction.execute(sql.raw(statement));
+      await transaction.insert(applied).values({ hash: migration.hash });
+    }
+    await ensureIdentity(transaction);
+  });
+}
+
+/**
+ * Whether the database has every migration that this program knows. Answers what it has beyond: those of a later
+ * version, beside which this one may run while it is replaced. Rejects with `ConfigurationError` when one is missing.
+ */
+export async function requireSchema(db: AnyDb): Promise<{ readonly later: number }> {
+  const known = new Set(ownMigrations().map(({ hash }) => hash));
+  try {
+    const present = new Set((await db.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
+    // Exists since there are identities.
+    await db.execute(sql`select 1 from registry_identity limit 1`);
+    if (!known.isSubsetOf(present)) throw NOT_CURRENT;
+    return { later: present.difference(known).size };
+  } catch (error) {
+    throw sqlState(error).state === UNDEFINED_TABLE ? NOT_CURRENT : error;
+  }
+}
+
+const UNDEFINED_TABLE = "42P01";
+const NOT_CURRENT = new ConfigurationError(
+  "The database in DATABASE_URL has no current schema: run `waybill migrate` (npm run migrate).",
+);
+
+function ownMigrations() {
+  return readMigrationFiles({ migrationsFolder: `${import.meta.dir}/migrations` });
+}

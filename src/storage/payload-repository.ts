@@ -1,0 +1,49 @@
+import { asc, eq, gt } from "drizzle-orm";
+import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
+import type { Database } from "./database.ts";
+import { payloads } from "./tables.ts";
+
+/** Given in one piece by `all`. */
+const PIECE = 500;
+
+/** Large payloads as rows. For a server, which all processes share; see `PayloadFiles`. */
+export class PayloadRepository implements PayloadStore {
+  constructor(private readonly database: Database) {}
+
+  async put({ jobId, tenantId }: PayloadRef, payload: Uint8Array): Promise<void> {
+    const row = { jobId, tenantId, body: new Uint8Array(payload) };
+    await this.database.write((transaction) => transaction.insert(payloads).values(row).onConflictDoNothing());
+  }
+
+  async get({ jobId }: PayloadRef): Promise<Uint8Array | null> {
+    const rows = await this.database.read((db) =>
+      db.select({ body: payloads.body }).from(payloads).where(eq(payloads.jobId, jobId)),
+    );
+    return rows[0]?.body ?? null;
+  }
+
+  async remove({ jobId }: PayloadRef): Promise<void> {
+    await this.database.write((transaction) => transaction.delete(payloads).where(eq(payloads.jobId, jobId)));
+  }
+
+  async *all(): AsyncGenerator<readonly PayloadRef[]> {
+    for (let after = ""; ; ) {
+      const piece = await this.piece(after);
+      const last = piece.at(-1);
+      if (last === undefined) return;
+      yield piece;
+      after = last.jobId;
+    }
+  }
+
+  private piece(after: string): Promise<readonly PayloadRef[]> {
+    return this.database.read((db) =>
+      db
+        .select({ jobId: payloads.jobId, tenantId: payloads.tenantId })
+        .from(payloads)
+        .where(gt(payloads.jobId, after))
+        .orderBy(asc(payloads.jobId))
+        .limit(PIECE),
+    );
+  }
+}

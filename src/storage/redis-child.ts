@@ -1,0 +1,178 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, realpath, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, sleep } from "../domain/clock.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { cutZeroTail } from "./aof-tail.ts";
+import { parentDeathSignal } from "./parent-death-signal.ts";
+import { type RedisListener, redisConfig } from "./redis-config.ts";
+import { endOrphans } from "./redis-orphan.ts";
+import { RedisProcess } from "./redis-process.ts";
+
+export interface RedisChildOptions {
+  /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder around it. */
+  readonly folder: string;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  /** The child is gone for good: it could not be started again. `reason` ends with its last lines. */
+  onExit?(reason: string): void;
+}
+
+/** A private redis-server. Clients reconnect by themselves after a restart: the address stays. */
+export interface RedisChild {
+  readonly address: { readonly kind: "socket"; readonly path: string } | { readonly kind: "url"; readonly url: string };
+  /** Of the process that runs now. */
+  readonly pid: number;
+  /** Ends the child and waits until it is gone. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/** The private redis-server does not start. The message says what is wrong and where. */
+export class RedisChildError extends Error {
+  override readonly name = "RedisChildError";
+}
+
+/** A unix socket's path has room for 108 bytes on Linux, 104 elsewhere; some are left for the ending. */
+const SOCKET_PATH_BYTES_MAX = 100;
+const RESTARTS_MAX = 5;
+const RESTART_BASE_MS = 100;
+/** A child that ran this long has proved itself: its next exit is counted from one again. */
+const STABLE_MS = 10_000;
+
+/**
+ * Starts a private redis-server on `folder` and keeps it running until `stop`. Resolves when it answers with its data
+ * loaded; rejects with `RedisChildError` when it cannot.
+ *
+ * Call it on the main thread: Linux ends the child when the thread that started it ends.
+ */
+export async function startRedisChild(options: RedisChildOptions): Promise<RedisChild> {
+  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  await chmod(options.folder, 0o700);
+  const folder = await realpath(options.folder);
+  const listener = listenerIn(folder);
+  const configFile = join(folder, "redis.conf");
+  await writeFile(configFile, redisConfig(folder, listener), { mode: 0o600 });
+  const command = [...(await parentDeathSignal()), redisServer(), configFile];
+  const child = new SupervisedRedis({ ...options, folder }, listener, command);
+  await child.start();
+  return child;
+}
+
+/**
+ * Invariants:
+ * R1. At most one redis-server works in the folder: before each start whatever is left of an earlier one is ended.
+ * R2. The child does not outlive us: the kernel kills it with the thread that started it where it can, and R1 does at
+ *     the next start where it cannot.
+ * R3. Nothing in the folder is repaired but a tail of zero bytes, of which a copy is kept.
+ * R4. After `stop` nothing is started any more.
+ */
+class SupervisedRedis implements RedisChild {
+  private readonly stopping = new AbortController();
+  private process: RedisProcess | null = null;
+  private watching: Promise<void> | null = null;
+
+  constructor(
+    private readonly options: RedisChildOptions,
+    private readonly listener: RedisListener,
+    private readonly command: readonly string[],
+  ) {}
+
+  get pid(): number {
+    return this.process?.pid ?? 0;
+  }
+
+  get address(): RedisChild["address"] {
+    const { listener } = this;
+    return listener.kind === "socket"
+      ? listener
+      : { kind: "url", url: `redis://:${listener.password}@127.0.0.1:${listener.port}` };
+  }
+
+  async start(): Promise<void> {
+    this.watching = this.watch(await this.run());
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.process?.stop();
+    await this.watching;
+  }
+
+  /** Restarts the child whenever it exits; ends with `stopping`, or when restarts keep failing. */
+  private async watch(first: RedisProcess): Promise<void> {
+    const { clock, telemetry, onExit } = this.options;
+    let failures = 0;
+    let current: RedisProcess | null = first;
+    while (!this.stopping.signal.aborted) {
+      const startedMs = clock.monotonicMs();
+      await current?.exited;
+      if (this.stopping.signal.aborted) return;
+      failures = current !== null && clock.monotonicMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
+      const lastWords = this.process?.lastWords() ?? "";
+      telemetry.count("redis_child_exits");
+      telemetry.log("error", "redis-server ended and is started again", { failures, lastWords });
+      if (failures > RESTARTS_MAX) {
+        onExit?.(`redis-server could not be kept running in ${this.options.folder}. It said:\n${lastWords}`);
+        return;
+      }
+      await sleep(clock, RESTART_BASE_MS * 2 ** (failures - 1), this.stopping.signal);
+      current = await this.run().catch((error: unknown) => {
+        if (this.stopping.signal.aborted) return null;
+        telemetry.log("error", "redis-server does not start", { error: String(error) });
+        return null;
+      });
+    }
+  }
+
+  /** Starts a process that answers, after repairing what may be repaired. */
+  private async run(): Promise<RedisProcess> {
+    const { folder, clock, telemetry } = this.options;
+    const orphans = await endOrphans(folder, this.listener.kind === "socket" ? this.listener.path : null, clock);
+    if (orphans > 0) telemetry.log("warn", "ended a redis-server that an earlier run left behind", { folder });
+    const process = await this.spawn();
+    if (process !== null) return process;
+    const cut = this.stopping.signal.aborted ? null : await cutZeroTail(folder, clock.nowMs());
+    if (cut === null) throw this.refusal();
+    telemetry.count("redis_tails_cut");
+    telemetry.log("warn", "cut the zero bytes that a power loss left at the end of the journal's file", { ...cut });
+    const repaired = await this.spawn();
+    if (repaired === null) throw this.refusal();
+    return repaired;
+  }
+
+  private async spawn(): Promise<RedisProcess | null> {
+    if (this.stopping.signal.aborted) return null;
+    const { folder, clock, telemetry } = this.options;
+    const { command, listener } = this;
+    const process = new RedisProcess({ command, folder, listener, clock, telemetry });
+    this.process = process;
+    return (await process.ready()) ? process : null;
+  }
+
+  private refusal(): RedisChildError {
+    return new RedisChildError(
+      `redis-server does not start in ${this.options.folder}. Its files are left as they are: Waybill repairs nothing ` +
+        `but a tail of zero bytes. Copy the folder before anything else is tried. It said:\n${this.process?.lastWords() ?? ""}`,
+    );
+  }
+}
+
+function listenerIn(folder: string): RedisListener {
+  const path = join(folder, "redis.sock");
+  if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return { kind: "socket", path };
+  return { kind: "loopback", port: freePort(), password: randomBytes(24).toString("hex") };
+}
+
+function freePort(): number {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  server.stop(true);
+  return server.port;
+}
+
+function redisServer(): string {
+  const path = Bun.which("redis-server");
+  if (path !== null) return path;
+  throw new RedisChildError(
+    "redis-server 7 or later is not in PATH; install it (Debian and Ubuntu: apt-get install redis-server) or set REDIS_URL",
+  );
+}

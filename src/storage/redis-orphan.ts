@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { Redis } from "ioredis";
+import { type Clock, sleep } from "../domain/clock.ts";
+
+const GONE_POLL_MS = 10;
+const GONE_WAIT_MS = 10_000;
+
+/**
+ * Ends every redis-server that still works in `folder` (an absolute path without symbolic links): a child of a process
+ * that died, or the helper that one had forked to rewrite its file. Two of them on one append-only file destroy it, and
+ * Redis takes no lock. Returns how many there were; rejects when one does not go.
+ *
+ * The caller holds the lock of the data folder, so whatever runs there belongs to nobody.
+ */
+export async function endOrphans(folder: string, socketPath: string | null, clock: Clock): Promise<number> {
+  const pids = await redisProcessesIn(folder);
+  // SIGKILL, which also reaches a stopped process; every acknowledged write is on disk already.
+  for (const pid of pids) kill(pid);
+  await until(async () => (await redisProcessesIn(folder)).length === 0, clock, `processes ${pids.join(", ")}`);
+  const answered = socketPath !== null && (await shutDownBySocket(socketPath, clock));
+  return pids.length + (answered ? 1 : 0);
+}
+
+/** By Linux's /proc: what works in the folder and is called redis. Elsewhere nothing; the socket has to do. */
+async function redisProcessesIn(folder: string): Promise<readonly number[]> {
+  const entries = await readdir("/proc").catch(() => []);
+  const pids = entries.filter((entry) => /^\d+$/.test(entry));
+  const found = await Promise.all(pids.map(async (pid) => ((await isRedisIn(pid, folder)) ? [Number(pid)] : [])));
+  return found.flat();
+}
+
+async function isRedisIn(pid: string, folder: string): Promise<boolean> {
+  // Unreadable: somebody else's process, or one that has just ended.
+  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => null);
+  if (cwd !== folder) return false;
+  const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
+  return name.startsWith("redis");
+}
+
+/** Where there is no /proc: a server that answers on the folder's socket is asked to end. Whether there was one. */
+async function shutDownBySocket(path: string, clock: Clock): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  const redis = new Redis({ path, lazyConnect: true, retryStrategy: () => null, connectTimeout: 1_000 });
+  redis.on("error", () => undefined);
+  try {
+    await redis.connect();
+  } catch {
+    // Nobody listens: a socket that a killed server left, which the next one replaces.
+    return false;
+  }
+  try {
+    // It answers by hanging up.
+    const ended = new Promise<void>((resolve) => redis.once("end", resolve));
+    redis.shutdown("NOSAVE").catch(() => undefined);
+    await Promise.race([ended, sleep(clock, GONE_WAIT_MS)]);
+  } finally {
+    redis.disconnect();
+  }
+  await until(async () => !existsSync(path), clock, `the redis-server behind ${path}`);
+  return true;
+}
+
+async function until(isGone: () => Promise<boolean>, clock: Clock, what: string): Promise<void> {
+  const deadlineMs = clock.monotonicMs() + GONE_WAIT_MS;
+  while (!(await isGone())) {
+    if (clock.monotonicMs() > deadlineMs) throw new Error(`${what} from an earlier run cannot be ended`);
+    await sleep(clock, GONE_POLL_MS);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has just ended by itself.
+  }
+}

@@ -1,0 +1,124 @@
+import { Redis } from "ioredis";
+import { type Clock, sleep } from "../domain/clock.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { RedisListener } from "./redis-config.ts";
+
+export interface RedisProcessOptions {
+  /** The command line: redis-server with its configuration, and what it is wrapped in. */
+  readonly command: readonly string[];
+  readonly folder: string;
+  readonly listener: RedisListener;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const LAST_LINES = 20;
+/** Loading a large file takes minutes; a server that says nothing for this long is taken for hung. */
+const READY_WAIT_MS = 10 * 60_000;
+const STOP_WAIT_MS = 8_000;
+/** A helper that Redis forked can keep its log open after it: what has come by then has to do. */
+const LOG_WAIT_MS = 200;
+
+/** One run of a redis-server: from its start to its exit. */
+export class RedisProcess {
+  /** Resolves when the process is gone and its last lines are read. Never rejects. */
+  readonly exited: Promise<void>;
+  private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  private readonly lines: string[] = [];
+
+  /** Starts the process; `ready` says when it answers. Call it on the main thread: see `redis-child.ts`. */
+  constructor(private readonly options: RedisProcessOptions) {
+    this.child = Bun.spawn([...options.command], {
+      cwd: options.folder,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      // None of our secrets.
+      env: {},
+      // A session of its own: Ctrl-C on the terminal is for us; Redis must outlive our drain.
+      detached: true,
+    });
+    const endWithParent = () => this.child.kill("SIGKILL");
+    process.on("exit", endWithParent);
+    const log = Promise.all([this.read(this.child.stdout), this.read(this.child.stderr)]);
+    this.exited = this.child.exited.then(async () => {
+      process.off("exit", endWithParent);
+      await Promise.race([log, sleep(options.clock, LOG_WAIT_MS)]);
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  /** Whether the server answered with its data loaded; false when it ended first, or was ended because it did not. */
+  async ready(): Promise<boolean> {
+    const { listener, clock } = this.options;
+    const redis = new Redis({
+      ...clientOptions(listener),
+      retryStrategy: () => 25,
+      // While it loads, look again this often.
+      maxLoadingRetryTime: 100,
+    });
+    // Refused until it listens.
+    redis.on("error", () => undefined);
+    const over = new AbortController();
+    try {
+      const answered = new Promise<"ready">((resolve) => redis.once("ready", () => resolve("ready")));
+      const ended = this.exited.then(() => "ended" as const);
+      const late = sleep(clock, READY_WAIT_MS, over.signal).then(() => "late" as const);
+      const first = await Promise.race([answered, ended, late]);
+      if (first === "late") {
+        this.remember(`gave no answer for ${READY_WAIT_MS / 1000} seconds`);
+        await this.stop();
+      }
+      return first === "ready";
+    } finally {
+      over.abort();
+      redis.disconnect();
+    }
+  }
+
+  /** What it logged last, oldest first. */
+  lastWords(): string {
+    return this.lines.join("\n");
+  }
+
+  /** Ends it, in order where it obeys. Safe to repeat. */
+  async stop(): Promise<void> {
+    const over = new AbortController();
+    this.child.kill("SIGTERM");
+    const late = sleep(this.options.clock, STOP_WAIT_MS, over.signal).then(() => {
+      if (!over.signal.aborted) this.child.kill("SIGKILL");
+    });
+    await this.exited;
+    over.abort();
+    await late;
+  }
+
+  private async read(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const bytes of stream) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.remember(line.trim());
+    }
+  }
+
+  private remember(line: string): void {
+    if (line === "") return;
+    this.lines.push(line);
+    if (this.lines.length > LAST_LINES) this.lines.shift();
+    this.options.telemetry.log("debug", "redis-server says", { line });
+  }
+}
+
+function clientOptions(listener: RedisListener) {
+  switch (listener.kind) {
+    case "socket":
+      return { path: listener.path };
+    case "loopback":
+      return { host: "127.0.0.1", port: listener.port, password: listener.password };
+  }
+}

@@ -1,0 +1,160 @@
+import { Type } from "@sinclair/typebox";
+import { CHANNELS } from "../domain/job.ts";
+import { limits } from "../domain/limits.ts";
+import { PERMISSIONS, TENANT_ID } from "../domain/tenant.ts";
+
+/**
+ * Bodies of the operator API. A schema's description is what an error says the field must be, and what the API document
+ * shows. Fields that are not named here are refused.
+ */
+
+const STRICT = { additionalProperties: false } as const;
+
+const channel = Type.Union(
+  CHANNELS.map((name) => Type.Literal(name)),
+  { description: `one of ${CHANNELS.join(", ")}` },
+);
+const channels = Type.Array(channel, { uniqueItems: true, description: `a list of channels, each once` });
+const permissions = Type.Array(
+  Type.Union(
+    PERMISSIONS.map((name) => Type.Literal(name)),
+    { description: `one of ${PERMISSIONS.join(", ")}` },
+  ),
+  { uniqueItems: true, description: "a list of permissions, each once" },
+);
+const name = oneLine("1 to 200 characters without control characters", 200, 1);
+const plan = Type.String({ pattern: TENANT_ID.source, description: "the name of a plan" });
+
+export const tenantBody = Type.Object(
+  {
+    id: Type.Optional(
+      Type.String({
+        pattern: TENANT_ID.source,
+        description: "a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen",
+      }),
+    ),
+    name,
+    plan: Type.Optional(plan),
+    channels: Type.Optional(channels),
+    permissions: Type.Optional(permissions),
+    allow_custom: Type.Optional(channels),
+    tokens: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" }),
+    ),
+  },
+  {
+    ...STRICT,
+    examples: [{ id: "acme", name: "Acme", plan: "pro", channels: ["email"], permissions: ["allow_raw_html"] }],
+  },
+);
+
+export const tenantChangeBody = Type.Object(
+  {
+    name: Type.Optional(name),
+    plan: Type.Optional(plan),
+    channels: Type.Optional(channels),
+    permissions: Type.Optional(permissions),
+    allow_custom: Type.Optional(channels),
+  },
+  {
+    ...STRICT,
+    minProperties: 1,
+    description: "an object with at least one field to change",
+    examples: [{ plan: "pro" }],
+  },
+);
+
+function optionalWhole(maximum: number) {
+  return Type.Optional(Type.Integer({ minimum: 1, maximum, description: `an integer from 1 to ${maximum}` }));
+}
+
+export const planBody = Type.Object(
+  {
+    requests_per_minute: Type.Integer({
+      minimum: 1,
+      maximum: limits.requestsPerMinuteMax,
+      description: `an integer from 1 to ${limits.requestsPerMinuteMax}`,
+    }),
+    deliveries_per_second: Type.Optional(
+      Type.Union([Type.Number({ exclusiveMinimum: 0, maximum: limits.deliveriesPerSecondMax }), Type.Null()], {
+        description: "a number above 0, or null for as fast as the provider takes them",
+      }),
+    ),
+    queued_jobs_max: optionalWhole(limits.queuedJobsMax),
+    queued_bytes_max: optionalWhole(limits.queuedBytesMax),
+    hold_hours: optionalWhole(limits.holdHoursMax),
+  },
+  {
+    ...STRICT,
+    examples: [
+      {
+        requests_per_minute: 1000,
+        deliveries_per_second: 50,
+        queued_jobs_max: 500_000,
+        queued_bytes_max: 1_073_741_824,
+        hold_hours: 24,
+      },
+    ],
+  },
+);
+
+const html = Type.String({
+  minLength: 1,
+  maxLength: limits.inlineHtmlBytesMax,
+  description: `HTML of 1 to ${limits.inlineHtmlBytesMax} characters`,
+});
+
+export const emailTemplateBody = Type.Object(
+  {
+    channel: Type.Literal("email", { description: "email or wallet" }),
+    subject: oneLine("at most 998 characters without control characters", limits.subjectCharsMax, 0),
+    html,
+    text: Type.Optional(
+      Type.Union([Type.String({ maxLength: limits.inlineHtmlBytesMax }), Type.Null()], {
+        description: `plain text of at most ${limits.inlineHtmlBytesMax} characters, or null`,
+      }),
+    ),
+  },
+  {
+    ...STRICT,
+    examples: [
+      { channel: "email", subject: "Welcome, {{.name}}", html: "<p>Hello {{.name}}</p>", text: "Hello {{.name}}" },
+    ],
+  },
+);
+
+export const emailCredentialsBody = Type.Object(
+  {
+    from_address: Type.String({ maxLength: limits.addressBytesMax, description: "one e-mail address" }),
+    from_name: Type.Optional(oneLine("1 to 200 characters without control characters", 200, 1)),
+    smtp_url: Type.Optional(
+      Type.String({
+        pattern: "^smtps?://[\\x21-\\x7e]{1,2000}$",
+        description: "the address of a mail server, such as smtp://user:password@mail.example.com:587",
+      }),
+    ),
+    warm_up_from: Type.Optional(
+      Type.String({
+        pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        description: "the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count",
+      }),
+    ),
+  },
+  { ...STRICT, examples: [{ from_address: "hello@acme.example", from_name: "Acme" }] },
+);
+
+export const tokensBody = Type.Object(
+  {
+    amount: Type.Integer({
+      minimum: -1_000_000_000,
+      maximum: 1_000_000_000,
+      description: "an integer other than 0, up to 1000000000 either way",
+    }),
+    reason: oneLine("1 to 200 characters without control characters", 200, 1),
+  },
+  { ...STRICT, examples: [{ amount: 500, reason: "order 1042" }] },
+);
+
+function oneLine(description: string, maxLength: number, minLength: number) {
+  return Type.String({ minLength, maxLength, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", description });
+}

@@ -1,0 +1,20 @@
+import type { Random } from "../domain/random.ts";
+import { randomText } from "./api-key.ts";
+
+const BASE_CHARS_MAX = 56;
+const SUFFIX_CHARS = 6;
+
+/** A tenant's id made from its name; with `random`, one that nobody has yet. */
+export function slugFromName(name: string, random: Random | null): string {
+  const base = name
+    // Letters with accents become the letter and its accents, which go with everything else that a slug cannot hold.
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-/, "")
+    .slice(0, BASE_CHARS_MAX)
+    .replace(/-$/, "");
+  const slug = base === "" ? "tenant" : base;
+  return random === null ? slug : `${slug}-${randomText(random, SUFFIX_CHARS).toLowerCase()}`;
+}

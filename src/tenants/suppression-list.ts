@@ -1,0 +1,93 @@
+import { normaliseAddress } from "../domain/email.ts";
+import type { SuppressionReason } from "../domain/job.ts";
+import { FENCED, type FrontJournal, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
+import type { Page, SuppressionRegistry } from "../domain/registry.ts";
+import type { Suppression, SuppressionIndex, SuppressionRecord } from "../domain/suppressions.ts";
+import type { TenantRef } from "../domain/tenant.ts";
+
+export interface SuppressionListPorts {
+  readonly registry: SuppressionRegistry;
+  readonly index: SuppressionIndex;
+  readonly journal: Pick<FrontJournal, "job" | "observe">;
+}
+
+/**
+ * Whom a tenant must not send to. The registry owns the list; the journal holds an index of it, which `pull` looks at.
+ * Addresses are compared by `normaliseAddress`, that is without regard to case.
+ *
+ * S1. The registry is written first: what the index has lost can be found there again.
+ * S2. After each change the index is written until the registry, asked once more, still says the same. So of changes
+ *     at the same time, whoever writes the index last also finds out what it should hold.
+ * S3. A journal that never had a shard's index gives no job of that shard out before `fill` has answered true.
+ *
+ * Every call is safe to repeat, and has to be when it rejects with `TransportError` or `UnavailableError`.
+ */
+export class SuppressionList {
+  constructor(private readonly ports: SuppressionListPorts) {}
+
+  async put(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<SuppressionRecord> {
+    const recipient = normaliseAddress(address);
+    const record = await this.ports.registry.putSuppression(tenant.tenantId, recipient, reason);
+    await this.agree(tenant, recipient);
+    return record;
+  }
+
+  /** Whether the address was on the list. The index is put right also where it was not: an earlier call may have died. */
+  async remove(tenant: TenantRef, address: string): Promise<boolean> {
+    const recipient = normaliseAddress(address);
+    const wasThere = await this.ports.registry.deleteSuppression(tenant.tenantId, recipient);
+    await this.agree(tenant, recipient);
+    return wasThere;
+  }
+
+  page(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>> {
+    return this.ports.registry.suppressions(tenantId, cursor, limit);
+  }
+
+  /** The journal's verb, for an observation that may suppress its recipient: the list has it before the event is told. */
+  async observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    const { registry, journal } = this.ports;
+    const { suppress } = observation;
+    if (suppress === null) return journal.observe(tenant, observation);
+    // A report of a job that nobody has sent, a forged one perhaps, suppresses nobody.
+    const job = observation.known ?? (await journal.job(tenant, observation.jobId));
+    if (job === null) return "unknown";
+    const recipient = normaliseAddress(suppress.recipient);
+    await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
+    const result = await journal.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
+    // `observe` leaves the index as it is where it has the event already, and writes it whatever an operator did since.
+    await this.agree(tenant, recipient);
+    return result;
+  }
+
+  /**
+   * Fills a shard's index where this journal never had it, as after its loss. False: the lease was lost, or `signal`
+   * aborted; the index is then not complete.
+   */
+  async fill(lease: Lease, signal: AbortSignal): Promise<boolean> {
+    const { registry, index } = this.ports;
+    let state = await index.loadSuppressions(lease, [], false);
+    let after: Suppression | null = null;
+    while (state === "loading" && !signal.aborted) {
+      const page: readonly Suppression[] = await registry.suppressionsOfShard(lease.shard, after);
+      state = await index.loadSuppressions(lease, page, page.length === 0);
+      after = page.at(-1) ?? null;
+    }
+    return state !== FENCED && state === "loaded";
+  }
+
+  private async agree(tenant: TenantRef, recipient: string): Promise<void> {
+    const { registry, index } = this.ports;
+    let reason = await registry.suppressionReason(tenant.tenantId, recipient);
+    for (let changes = 0; changes < CHANGES_MAX; changes += 1) {
+      if (reason === null) await index.removeSuppression(tenant, recipient);
+      else await index.putSuppression(tenant, recipient, reason);
+      const written = reason;
+      reason = await registry.suppressionReason(tenant.tenantId, recipient);
+      if (reason === written) return;
+    }
+  }
+}
+
+/** A list that changes more often than this under one call has others who are putting it right. */
+const CHANGES_MAX = 10;

@@ -1,0 +1,345 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ChangeFeed } from "../domain/change-feed.ts";
+import { type Clock, sleep } from "../domain/clock.ts";
+import { limits } from "../domain/limits.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
+import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
+import { FormerKeys } from "./former-keys.ts";
+import { LookUps } from "./look-ups.ts";
+import { RecentMisses } from "./recent-misses.ts";
+import type { TenantSource } from "./tenant-source.ts";
+
+/** Twice as often as the promise needs, so that a poll may take as long as the pause before it. */
+const POLL_MS = limits.snapshotStaleMsMax / 2;
+/** How long snapshots are served without word from the registry. */
+const TRUSTED_MS = 60_000;
+const IDLE_MS = 5 * 60_000;
+const SWEEP_MS = 60_000;
+const SNAPSHOTS_MAX = 20_000;
+const KEYS_MAX = 50_000;
+const MISS_KEPT_MS = limits.snapshotStaleMsMax;
+const MISSES_MAX = 10_000;
+/** Look-ups of keys under way at one time. More than this are a flood of invented keys. */
+const KEY_LOADS_MAX = 256;
+const KEYS_AT_ONCE = 128;
+/** On PGlite so many ordinary tenants take the thread about ten milliseconds. */
+const TENANTS_AT_ONCE = 50;
+
+interface Snapshot {
+  tenant: Tenant;
+  /** False once it must not be served again. */
+  isCurrent: boolean;
+  usedAtMs: number;
+  /** Which reading of the plans it knows. */
+  plansRead: number;
+}
+
+export interface TenantSnapshotsOptions {
+  readonly source: TenantSource;
+  /** The registry's version when it was opened: what changed before it is in every load. */
+  readonly version: number;
+  readonly feed: ChangeFeed;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * What this process remembers of tenants and their keys.
+ *
+ * Invariants:
+ * S1. What was read of a tenant is remembered, and given to later askers, only while that tenant was not dropped since the
+ *     reading began.
+ * S2. Every change that is committed after a reading began drops what the reading gave: at a message of the feed, or at the
+ *     next poll that began after the commit.
+ * S3. Nothing is served from memory when the last poll that was answered was sent more than `TRUSTED_MS` ago.
+ * S4. A key leads to its tenant's snapshot object: with the snapshot, all keys of the tenant are out of date.
+ * S5. All maps are bounded. Names that were not found have maps of their own, so that invented ones push out nothing.
+ * S6. A change of a plan drops nothing: the plans are read again after it, and take their places in the snapshots, also in
+ *     those that were being read meanwhile.
+ */
+export class TenantSnapshots implements TenantDirectory {
+  private readonly snapshots = new Map<string, Snapshot>();
+  private readonly keys = new Map<string, Snapshot>();
+  private readonly unknownTenants = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
+  private readonly unknownKeys = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
+  private readonly tenantLookUps: LookUps<Snapshot | null>;
+  private readonly keyLookUps: LookUps<string | null>;
+  private readonly formerKeys: FormerKeys;
+  private readonly keyLoads = new Map<string, Promise<Tenant | null>>();
+  /** Counts the calls of `drop` (S1), and what they named while a key is being loaded. */
+  private drops = 0;
+  private readonly droppedAt = new Map<string | null, number>();
+  private keyLoadsUnderWay = 0;
+  private plans: ReadonlyMap<string, Plan> = new Map();
+  private plansAsked = 0;
+  /** Of the readings of the plans that were begun, the last one that is in force. */
+  private plansRead = 0;
+  private seenVersion: number;
+  private trustedUntilMs: number;
+  private sweptAtMs: number;
+  private isReachable = true;
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | null = null;
+
+  constructor(private readonly options: TenantSnapshotsOptions) {
+    const nowMs = options.clock.monotonicMs();
+    this.seenVersion = options.version;
+    this.trustedUntilMs = nowMs + TRUSTED_MS;
+    this.sweptAtMs = nowMs;
+    const { source, clock } = options;
+    this.formerKeys = new FormerKeys({ read: (limit) => source.hashesOfFormerKeys(limit), clock });
+    this.tenantLookUps = new LookUps({
+      read: (tenantIds) => this.readTenants(tenantIds),
+      missing: null,
+      keep: (tenantId, snapshot, isCurrent) => this.keep(tenantId, snapshot, isCurrent),
+      batchMax: TENANTS_AT_ONCE,
+      namesMax: SNAPSHOTS_MAX,
+      clock,
+    });
+    this.keyLookUps = new LookUps<string | null>({
+      read: async (apiKeys) => {
+        const found = await source.tenantsOfKeys(apiKeys.map(apiKeyHash));
+        return new Map(apiKeys.map((key) => [key, fulfilled(found.get(apiKeyHash(key)) ?? null)]));
+      },
+      missing: null,
+      keep: () => undefined,
+      batchMax: KEYS_AT_ONCE,
+      namesMax: KEY_LOADS_MAX,
+      clock,
+    });
+  }
+
+  byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
+    const nowMs = this.options.clock.monotonicMs();
+    if (nowMs < this.trustedUntilMs) {
+      const snapshot = this.keys.get(apiKey);
+      if (snapshot?.isCurrent) return served(snapshot, nowMs);
+      if (this.unknownKeys.has(apiKey, nowMs)) return null;
+    }
+    if (!isApiKey(apiKey)) return null;
+    return hasChecksum(apiKey) ? this.loadKey(apiKey) : this.loadFormerKey(apiKey);
+  }
+
+  byIdNow(tenantId: string): Tenant | null | undefined {
+    const nowMs = this.options.clock.monotonicMs();
+    if (nowMs >= this.trustedUntilMs) return undefined;
+    const snapshot = this.snapshots.get(tenantId);
+    if (snapshot !== undefined) return served(snapshot, nowMs);
+    return this.unknownTenants.has(tenantId, nowMs) ? null : undefined;
+  }
+
+  byId(tenantId: string): Tenant | null | Promise<Tenant | null> {
+    const known = this.byIdNow(tenantId);
+    if (known !== undefined) return known;
+    if (!TENANT_ID.test(tenantId)) return null;
+    return this.tenantLookUps.ask(tenantId).then((snapshot) => snapshot?.tenant ?? null);
+  }
+
+  /** Forgets a tenant and its keys; null: all of them. */
+  drop(tenantId: string | null): void {
+    this.drops += 1;
+    if (this.keyLoadsUnderWay > 0) this.droppedAt.set(tenantId, this.drops);
+    // Whose keys are being looked up is not known yet: any of them may be this tenant's.
+    this.keyLoads.clear();
+    this.keyLookUps.outdate(null);
+    this.tenantLookUps.outdate(tenantId);
+    if (tenantId === null) {
+      for (const snapshot of this.snapshots.values()) snapshot.isCurrent = false;
+      this.snapshots.clear();
+      this.keys.clear();
+      this.unknownTenants.clear();
+      this.unknownKeys.clear();
+    } else {
+      this.forget(tenantId);
+      this.unknownTenants.delete(tenantId);
+    }
+  }
+
+  /** Reads the plans and puts them in force. Never rejects: where they cannot be read, nothing that is remembered counts. */
+  async takeNewPlans(): Promise<void> {
+    try {
+      await this.readPlans();
+    } catch {
+      this.drop(null);
+    }
+  }
+
+  /** Begins to follow the registry's changes. Once only. */
+  start(): void {
+    if (this.stopping.signal.aborted) return;
+    this.running ??= this.follow();
+  }
+
+  /** Ends it. Safe to repeat. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** Ends with `stopping`. */
+  private async follow(): Promise<void> {
+    const { feed, clock, telemetry } = this.options;
+    const unsubscribe = feed.onChange((tenantId) =>
+      tenantId === null ? void this.takeNewPlans() : this.drop(tenantId),
+    );
+    while (!this.stopping.signal.aborted) {
+      const hasMore = await this.poll();
+      this.sweep();
+      telemetry.gauge("tenants_remembered", this.snapshots.size);
+      await sleep(clock, hasMore ? 0 : POLL_MS, this.stopping.signal);
+    }
+    unsubscribe();
+  }
+
+  /** Answers whether more has changed than it was told of at once. */
+  private async poll(): Promise<boolean> {
+    const { source, clock, telemetry } = this.options;
+    const sentAtMs = clock.monotonicMs();
+    try {
+      const { version, hasMore, tenantIds, havePlansChanged } = await source.changesSince(this.seenVersion);
+      for (const tenantId of tenantIds ?? [null]) this.drop(tenantId);
+      if (havePlansChanged) await this.readPlans();
+      this.seenVersion = version;
+      this.trustedUntilMs = sentAtMs + TRUSTED_MS;
+      if (!this.isReachable) telemetry.log("info", "the registry is back");
+      this.isReachable = true;
+      return hasMore;
+    } catch (error) {
+      // Whatever it was, the next poll tries again; S3 says how long that may go on.
+      telemetry.count("registry_polls_failed");
+      if (this.isReachable) telemetry.log("warn", "the registry does not answer", { error: String(error) });
+      this.isReachable = false;
+      return false;
+    }
+  }
+
+  private async readPlans(): Promise<void> {
+    const asked = (this.plansAsked += 1);
+    const plans = await this.options.source.plans();
+    // One that was begun later, and so has seen more, is in force already.
+    if (asked < this.plansRead) return;
+    this.plansRead = asked;
+    this.plans = plans;
+    for (const snapshot of this.snapshots.values()) this.takePlan(snapshot);
+  }
+
+  private takePlan(snapshot: Snapshot): void {
+    const { tenant } = snapshot;
+    const plan = this.plans.get(tenant.plan.name);
+    snapshot.plansRead = this.plansRead;
+    if (plan !== undefined && !isDeepStrictEqual(plan, tenant.plan)) snapshot.tenant = { ...tenant, plan };
+  }
+
+  private async readTenants(
+    tenantIds: readonly string[],
+  ): Promise<ReadonlyMap<string, PromiseSettledResult<Snapshot | null>>> {
+    const { source, clock } = this.options;
+    const [usedAtMs, plansRead] = [clock.monotonicMs(), this.plansRead];
+    const found = await source.tenants(tenantIds);
+    return new Map(
+      Array.from(found, ([tenantId, read]) => [
+        tenantId,
+        read.status === "rejected" ? read : fulfilled({ tenant: read.value, isCurrent: true, usedAtMs, plansRead }),
+      ]),
+    );
+  }
+
+  private keep(tenantId: string, snapshot: Snapshot | null, isCurrent: boolean): void {
+    if (snapshot !== null && snapshot.plansRead < this.plansRead) this.takePlan(snapshot);
+    if (!isCurrent) return;
+    if (snapshot === null) {
+      this.forget(tenantId);
+      this.unknownTenants.add(tenantId, this.options.clock.monotonicMs());
+    } else {
+      this.remember(tenantId, snapshot);
+    }
+  }
+
+  private loadKey(apiKey: string): Promise<Tenant | null> {
+    const running = this.keyLoads.get(apiKey);
+    if (running !== undefined) return running;
+    const started = this.readKey(apiKey).finally(() => {
+      if (this.keyLoads.get(apiKey) === started) this.keyLoads.delete(apiKey);
+    });
+    this.keyLoads.set(apiKey, started);
+    return started;
+  }
+
+  private loadFormerKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
+    const load = (mayBe: boolean) => (mayBe ? this.loadKey(apiKey) : null);
+    const mayBe = this.formerKeys.mayHave(apiKey);
+    return typeof mayBe === "boolean" ? load(mayBe) : mayBe.then(load);
+  }
+
+  private async readKey(apiKey: string): Promise<Tenant | null> {
+    const [drops, nowMs] = [this.drops, this.options.clock.monotonicMs()];
+    this.keyLoadsUnderWay += 1;
+    try {
+      const tenantId = await this.keyLookUps.ask(apiKey);
+      const snapshot = tenantId === null ? null : await this.snapshotOf(tenantId);
+      if (this.wasDropped(null, drops)) return snapshot?.tenant ?? null;
+      if (tenantId === null || snapshot === null) this.unknownKeys.add(apiKey, nowMs);
+      else if (!this.wasDropped(tenantId, drops)) putBounded(this.keys, apiKey, snapshot, KEYS_MAX);
+      return snapshot?.tenant ?? null;
+    } finally {
+      this.keyLoadsUnderWay -= 1;
+      if (this.keyLoadsUnderWay === 0) this.droppedAt.clear();
+    }
+  }
+
+  /** Since the count of drops was this. */
+  private wasDropped(tenantId: string | null, drops: number): boolean {
+    return (this.droppedAt.get(tenantId) ?? 0) > drops;
+  }
+
+  private snapshotOf(tenantId: string): Snapshot | Promise<Snapshot | null> {
+    const isTrusted = this.options.clock.monotonicMs() < this.trustedUntilMs;
+    const known = isTrusted ? this.snapshots.get(tenantId) : undefined;
+    // Somebody's request waits for it, and not only what is queued already.
+    return known ?? this.tenantLookUps.ask(tenantId, true);
+  }
+
+  private remember(tenantId: string, snapshot: Snapshot): void {
+    this.forget(tenantId);
+    const evicted = putBounded(this.snapshots, tenantId, snapshot, SNAPSHOTS_MAX);
+    if (evicted !== null) evicted.isCurrent = false;
+  }
+
+  private forget(tenantId: string): void {
+    const snapshot = this.snapshots.get(tenantId);
+    if (snapshot === undefined) return;
+    snapshot.isCurrent = false;
+    this.snapshots.delete(tenantId);
+  }
+
+  /** Forgets what nobody has asked for in a while. */
+  private sweep(): void {
+    const nowMs = this.options.clock.monotonicMs();
+    if (nowMs - this.sweptAtMs < SWEEP_MS) return;
+    this.sweptAtMs = nowMs;
+    for (const [tenantId, { usedAtMs }] of this.snapshots) if (nowMs - usedAtMs >= IDLE_MS) this.forget(tenantId);
+    for (const [apiKey, { isCurrent }] of this.keys) if (!isCurrent) this.keys.delete(apiKey);
+  }
+}
+
+function served(snapshot: Snapshot, nowMs: number): Tenant {
+  snapshot.usedAtMs = nowMs;
+  return snapshot.tenant;
+}
+
+function fulfilled<T>(value: T): PromiseFulfilledResult<T> {
+  return { status: "fulfilled", value };
+}
+
+/** Puts the value last and answers what had to go for it: the first one. */
+function putBounded<T>(map: Map<string, T>, name: string, value: T, entriesMax: number): T | null {
+  map.delete(name);
+  map.set(name, value);
+  if (map.size <= entriesMax) return null;
+  for (const [oldest, evicted] of map) {
+    map.delete(oldest);
+    return evicted;
+  }
+  return null;
+}

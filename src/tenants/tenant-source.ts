@@ -1,0 +1,107 @@
+import { asc, eq, gt, inArray, notLike } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import type { Plan, Tenant } from "../domain/tenant.ts";
+import type { Database } from "../storage/database.ts";
+import { keys, plans, registryState, tenants } from "../storage/tables.ts";
+import type { Vault } from "../storage/vault.ts";
+import { CHECKED_KEY_IDS } from "./key-repository.ts";
+import { TenantReading } from "./tenant-reading.ts";
+
+/** What changed since a version. */
+export interface TenantChanges {
+  /** The version up to which these are all the changes. */
+  readonly version: number;
+  /** Whether there are more behind it. */
+  readonly hasMore: boolean;
+  /** The tenants that changed; null: the registry went back, as after a restore, and any of them may have. */
+  readonly tenantIds: readonly string[] | null;
+  readonly havePlansChanged: boolean;
+}
+
+/** Changed tenants that are named at once. */
+const CHANGES_MAX = 1_000;
+
+/** Reads what snapshots are made of. Rejects with `UnavailableError` when the registry cannot be reached. */
+export class TenantSource {
+  constructor(
+    private readonly database: Database,
+    private readonly vault: Vault,
+    private readonly clock: Clock,
+  ) {}
+
+  /** By the hashes of their keys. */
+  async tenantsOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.database.read((db) =>
+      db
+        .select({ hash: keys.hash, tenantId: keys.tenantId })
+        .from(keys)
+        .where(inArray(keys.hash, [...hashes])),
+    );
+    return new Map(rows.map(({ hash, tenantId }) => [hash, tenantId]));
+  }
+
+  /** The hashes of keys from before keys had a checksum, so many at most. */
+  async hashesOfFormerKeys(limit: number): Promise<readonly string[]> {
+    const rows = await this.database.read((db) =>
+      db.select({ hash: keys.hash }).from(keys).where(notLike(keys.id, CHECKED_KEY_IDS)).limit(limit),
+    );
+    return rows.map(({ hash }) => hash);
+  }
+
+  /** Those that exist. One that cannot be read, as its secrets do not open, fails alone. */
+  async tenants(tenantIds: readonly string[]): Promise<ReadonlyMap<string, PromiseSettledResult<Tenant>>> {
+    const rows = await this.database.read((db) =>
+      db
+        .select()
+        .from(tenants)
+        .innerJoin(plans, eq(plans.name, tenants.plan))
+        .where(inArray(tenants.id, [...tenantIds])),
+    );
+    const ids = rows.map((row) => row.tenants.id);
+    const reading = new TenantReading(this.database, this.vault, this.clock);
+    await reading.read(ids);
+    const plansByName = new Map(rows.map((row) => [row.plans.name, row.plans]));
+    return new Map(
+      rows.map((row) => {
+        // One object a plan, however many tenants have it.
+        const plan = plansByName.get(row.plans.name) ?? row.plans;
+        return [row.tenants.id, reading.tenant({ ...row.tenants, plan })];
+      }),
+    );
+  }
+
+  /** By their names. */
+  async plans(): Promise<ReadonlyMap<string, Plan>> {
+    const rows = await this.database.read((db) => db.select().from(plans));
+    return new Map(rows.map((plan) => [plan.name, plan]));
+  }
+
+  /** One statement, so that it sees one state: no version without the changes before it. */
+  async changesSince(version: number): Promise<TenantChanges> {
+    const rows = await this.database.read((db) =>
+      db
+        .select({
+          version: registryState.version,
+          plansVersion: registryState.plansVersion,
+          tenantId: tenants.id,
+          tenantVersion: tenants.version,
+        })
+        .from(registryState)
+        .leftJoin(tenants, gt(tenants.version, version))
+        .orderBy(asc(tenants.version))
+        .limit(CHANGES_MAX + 1),
+    );
+    const [first] = rows;
+    if (first === undefined) throw new Error("the registry's state row is missing");
+    const hasMore = rows.length > CHANGES_MAX;
+    const named = rows.slice(0, CHANGES_MAX);
+    const tenantIds = named.flatMap(({ tenantId }) => (tenantId === null ? [] : [tenantId]));
+    return {
+      // Versions are given one by one: all up to that of the last tenant named are told.
+      version: hasMore ? (named.at(-1)?.tenantVersion ?? first.version) : first.version,
+      hasMore,
+      tenantIds: first.version < version ? null : tenantIds,
+      havePlansChanged: first.plansVersion > version || first.version < version,
+    };
+  }
+}

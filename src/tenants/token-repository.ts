@@ -1,0 +1,95 @@
+import { and, desc, eq, gte, lt, lte, sql } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import { ApiError } from "../domain/errors.ts";
+import type { Page, TokenMovement } from "../domain/registry.ts";
+import { checkText } from "../storage/check-text.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
+import { isoTime } from "../storage/iso-time.ts";
+import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
+import { tenants, tokenMovements } from "../storage/tables.ts";
+
+const REASON_CHARS_MAX = 200;
+const CURSOR = /^[1-9][0-9]{0,14}$/;
+
+/** Wallet tokens. A balance is the sum of its movements: both change in one transaction, under the tenant's row lock. */
+export class TokenRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  /** No snapshot shows the balance, so this is no change that other processes must hear of. */
+  async add(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {
+    requireTenantId(tenantId);
+    if (!Number.isSafeInteger(amount) || amount === 0) {
+      throw new ApiError(400, 'The field "amount" must be an integer other than 0.');
+    }
+    checkText(reason, { field: "reason", charsMax: REASON_CHARS_MAX });
+    return this.database.write(async (transaction) => {
+      const balance = await move(transaction, tenantId, amount);
+      const createdAt = new Date(this.clock.nowMs());
+      await transaction
+        .insert(tokenMovements)
+        .values({ tenantId, kind: "adjustment", amount, reason, jobId: null, balance, createdAt });
+      return { balance };
+    });
+  }
+
+  /** Newest first. */
+  movements(tenantId: string, cursor: string | null, limit: number): Promise<Page<TokenMovement>> {
+    return this.database.read(async (db) => {
+      await requireTenant(db, tenantId);
+      if (cursor !== null && !CURSOR.test(cursor)) {
+        throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
+      }
+      const older = cursor === null ? undefined : lt(tokenMovements.id, Number(cursor));
+      const rows = await db
+        .select()
+        .from(tokenMovements)
+        .where(and(eq(tokenMovements.tenantId, tenantId), older))
+        .orderBy(desc(tokenMovements.id))
+        .limit(rowsToRead(limit));
+      return pageOf(rows, limit, { item: movementOf, cursor: (row) => String(row.id) });
+    });
+  }
+}
+
+/** The first movement of a tenant that was created with tokens. */
+export async function recordOpeningBalance(
+  transaction: AnyDb,
+  { id, tokens, createdAt }: Pick<typeof tenants.$inferSelect, "id" | "tokens" | "createdAt">,
+): Promise<void> {
+  await transaction.insert(tokenMovements).values({
+    tenantId: id,
+    kind: "adjustment",
+    amount: tokens,
+    reason: "opening balance",
+    jobId: null,
+    balance: tokens,
+    createdAt,
+  });
+}
+
+/** Checks and changes in one statement: the row is locked before its balance is looked at. */
+async function move(transaction: AnyDb, tenantId: string, amount: number): Promise<number> {
+  const balance = sql<number>`${tenants.tokens} + ${amount}::bigint`;
+  const [moved] = await transaction
+    .update(tenants)
+    .set({ tokens: balance })
+    .where(and(eq(tenants.id, tenantId), gte(balance, 0), lte(balance, Number.MAX_SAFE_INTEGER)))
+    .returning({ balance: tenants.tokens });
+  if (moved !== undefined) return moved.balance;
+  const { tokens } = await requireTenant(transaction, tenantId);
+  throw new ApiError(
+    409,
+    amount < 0
+      ? `The balance of ${tokens} tokens does not allow to take ${-amount}.`
+      : `The balance of ${tokens} tokens would become too large.`,
+  );
+}
+
+function movementOf(row: typeof tokenMovements.$inferSelect): TokenMovement {
+  const { amount, reason, jobId, balance, createdAt } = row;
+  return { amount, reason, job_id: jobId, balance, created_at: isoTime(createdAt) };
+}

@@ -1,0 +1,19 @@
+import { appendFileSync } from "node:fs";
+import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
+import { systemClock } from "../../../../src/runtime/system-clock.ts";
+import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
+
+/** Follows a log until it is killed, and writes down each report that it takes: `<log> <home> <file of reports>`. */
+const [path = "", home = "", out = ""] = process.argv.slice(2);
+
+new MailLog({
+  path,
+  home,
+  clock: systemClock,
+  telemetry: new QuietTelemetry(),
+  onReport: async ({ jobId, type }) => {
+    // So that a kill finds some reports under way.
+    await Bun.sleep(Math.random() * 5);
+    appendFileSync(out, `${jobId} ${type}\n`);
+  },
+}).start();

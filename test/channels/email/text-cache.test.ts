@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { TextCache } from "../../../src/channels/email/text-cache.ts";
+
+function cacheOf(charsMax: number) {
+  const made: string[] = [];
+  const cache = new TextCache(charsMax, (text) => {
+    made.push(text);
+    return { text };
+  });
+  return { cache, made };
+}
+
+test("what was made of a text is made once", () => {
+  const { cache, made } = cacheOf(100_000);
+  expect(cache.get("a")).toBe(cache.get("a"));
+  expect(made).toEqual(["a"]);
+});
+
+test("the least recently used is forgotten first", () => {
+  const { cache, made } = cacheOf(16 * 300);
+  const texts = Array.from({ length: 18 }, (_, n) => `text ${n}`);
+  for (const text of texts) {
+    cache.get(text);
+    cache.get("kept in use");
+  }
+  made.length = 0;
+  for (const text of ["kept in use", "text 17", "text 0"]) cache.get(text);
+  expect(made).toEqual(["text 0"]);
+});
+
+test("a giant is not kept and drives nothing out", () => {
+  const { cache, made } = cacheOf(10_000);
+  cache.get("small");
+  for (const _ of [1, 2]) cache.get("x".repeat(9_000));
+  cache.get("small");
+  expect(made.map((text) => text.length)).toEqual([5, 9_000, 9_000]);
+});

@@ -1,0 +1,274 @@
+import { expect, test } from "bun:test";
+import { deflateSync } from "node:zlib";
+import Ajv from "ajv";
+import fc from "fast-check";
+import {
+  type AcceptedPass,
+  acceptPass,
+  type PassSurroundings,
+} from "../../../src/channels/wallet/request/accept-pass.ts";
+import {
+  acceptPassUpdate,
+  imagesOfUpdate,
+  updatedContent,
+} from "../../../src/channels/wallet/request/accept-pass-update.ts";
+import { ApiError } from "../../../src/domain/errors.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import type { Pass } from "../../../src/domain/passes.ts";
+import { PASS_STYLES } from "../../../src/domain/wallet.ts";
+import schema from "./apple-pass.schema.json";
+
+const SURROUNDINGS: PassSurroundings = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" };
+const { $schema: _, ...plainSchema } = schema;
+const ajv = new Ajv({ strict: false, validateFormats: false });
+const isValidPass = ajv.compile(plainSchema);
+const RUNS = { numRuns: 1_500 };
+const IN_TIME_MS = 60_000;
+
+/** A PNG of one colour. */
+function png(width: number, height: number): string {
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+    const ends = Buffer.alloc(8);
+    ends.writeUInt32BE(data.length, 0);
+    ends.writeUInt32BE(Bun.hash.crc32(body), 4);
+    return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.writeUInt16BE(0x0800, 8);
+  const pixels = deflateSync(Buffer.alloc((width + 1) * height));
+  const signature = Buffer.from("89504e470d0a1a0a", "hex");
+  const chunks = [chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))];
+  return Buffer.concat([signature, ...chunks]).toString("base64");
+}
+
+const anything = fc.jsonValue({ maxDepth: 3 });
+const mostly = <T>(good: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 200, arbitrary: good }, fc.constantFrom("", null), anything);
+const field = fc.record(
+  {
+    key: mostly(fc.string({ minLength: 2, maxLength: 6 })),
+    value: mostly(fc.oneof(fc.string(), fc.integer())),
+    label: mostly(fc.string()),
+    changeMessage: mostly(fc.constant("now %@")),
+    change_message: mostly(fc.constant("then %@")),
+    text_alignment: mostly(fc.constantFrom("PKTextAlignmentLeft", "PKTextAlignmentRight")),
+    semantics: mostly(fc.object({ maxDepth: 1 })),
+  },
+  { requiredKeys: ["key", "value"] },
+);
+const fields = mostly(fc.array(field, { maxLength: 3 }));
+const colour = mostly(fc.constantFrom("#0B1F3A", "#fff", "rgb(1,2,3)", "rgb( 255, 0, 7 )"));
+const date = mostly(fc.constantFrom("2026-12-31T23:59:59Z", "2026-12-31T23:59:59.123+01:00", "2026-02-28T10:00Z"));
+const image = mostly(fc.constantFrom(png(29, 29), `data:image/png;base64,${png(2, 3)}`));
+const data = fc.record(
+  {
+    serial_number: mostly(fc.string({ minLength: 1 })),
+    organization_name: mostly(fc.string({ minLength: 1 })),
+    description: mostly(fc.string({ minLength: 1 })),
+    style: mostly(fc.constantFrom(...PASS_STYLES)),
+    background_color: colour,
+    labelColor: colour,
+    logo_text: mostly(fc.string()),
+    barcodes: mostly(
+      fc.array(
+        fc.record(
+          {
+            message: mostly(fc.string({ minLength: 1, unit: "grapheme" })),
+            format: mostly(fc.constantFrom("PKBarcodeFormatQR", "PKBarcodeFormatCode128")),
+            messageEncoding: mostly(fc.constantFrom("iso-8859-1", "utf-8")),
+          },
+          { requiredKeys: ["message", "format"] },
+        ),
+        { maxLength: 2 },
+      ),
+    ),
+    primary_fields: fields,
+    backFields: fields,
+    auxiliary_fields: fields,
+    icon_base64: image,
+    icon_2x_base64: image,
+    strip3xBase64: image,
+    relevant_date: date,
+    expiration_date: date,
+    locations: mostly(
+      fc.array(
+        fc.record({
+          latitude: mostly(fc.float({ min: -90, max: 90, noNaN: true })),
+          longitude: mostly(fc.constant(5)),
+        }),
+        {
+          maxLength: 2,
+        },
+      ),
+    ),
+    maxDistance: mostly(fc.integer({ min: 1, max: 99 })),
+    voided: mostly(fc.boolean()),
+    userInfo: mostly(fc.object({ maxDepth: 2 })),
+  },
+  { requiredKeys: ["serial_number", "organization_name", "description"] },
+);
+
+/** What comes of a request: the pass, or null where it is refused with a sentence. Anything else is an error of ours. */
+function taken(body: unknown): AcceptedPass | null {
+  // As it comes over the wire.
+  return orRefused(() => acceptPass(JSON.parse(JSON.stringify(body)), SURROUNDINGS));
+}
+
+function orRefused<T>(work: () => T): T | null {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    expect([error.status, error.message.length > 10]).toEqual([400, true]);
+    return null;
+  }
+}
+
+function passOf({ serial, content }: AcceptedPass): Pass {
+  const ids = { passId: "p", tenantId: "acme", jobId: "j", passTypeId: "pass.test", authenticationToken: "t" };
+  return { ...ids, serial, content, state: "ready", version: 1 };
+}
+
+test(
+  "whatever is sent for an Apple pass is refused with 400 or becomes a pass.json that Apple's schema takes",
+  () => {
+    let passes = 0;
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: data }, anything), (pass_data) => {
+        const accepted = taken({ pass_type: "apple", pass_data });
+        if (accepted === null || accepted.content.type !== "apple") return;
+        passes += 1;
+        const { pass, images, style } = accepted.content;
+        const whole = { ...pass, formatVersion: 1, passTypeIdentifier: "pass.test", serialNumber: accepted.serial };
+        isValidPass(whole);
+        expect(isValidPass.errors).toBeNull();
+        expect(Object.keys(pass).filter((key) => PASS_STYLES.some((one) => one === key))).toEqual([style]);
+        expect(Object.keys(images)).toContain("icon.png");
+        for (const hash of Object.values(images)) expect(accepted.images.has(hash)).toBe(true);
+      }),
+      RUNS,
+    );
+    expect(passes).toBeGreaterThan(100);
+  },
+  IN_TIME_MS,
+);
+
+test(
+  "a pass that is read back and changed by nothing stays as it is, and whatever changes it leaves a valid pass or none",
+  () => {
+    fc.assert(
+      fc.property(data, fc.oneof(data, anything), (pass_data, change) => {
+        const accepted = taken({ pass_type: "apple", pass_data });
+        if (accepted === null) return;
+        const stored = passOf({ ...accepted, content: JSON.parse(JSON.stringify(accepted.content)) });
+        const nothing = acceptPassUpdate({ pass_data: {} });
+        expect(updatedContent(nothing, stored, "Acme")).toEqual(stored.content);
+        const changed = orRefused(() => {
+          const update = acceptPassUpdate(JSON.parse(JSON.stringify({ pass_data: change })));
+          return { content: updatedContent(update, stored, "Acme"), images: imagesOfUpdate(update, stored) };
+        });
+        if (changed?.content.type !== "apple") return;
+        isValidPass({ ...changed.content.pass, formatVersion: 1, passTypeIdentifier: "p", serialNumber: "s" });
+        expect(isValidPass.errors).toBeNull();
+        const known = [...accepted.images.keys(), ...changed.images.keys()];
+        for (const hash of Object.values(changed.content.images)) expect(known).toContain(hash);
+      }),
+      RUNS,
+    );
+  },
+  IN_TIME_MS,
+);
+
+test(
+  "whatever is sent for a Google pass is refused with 400 or becomes an object with its own ids and state",
+  () => {
+    const object = fc.record(
+      {
+        id: fc.constantFrom("33.o", "33.x"),
+        classId: fc.constantFrom("33.c", null),
+        state: mostly(fc.constantFrom("ACTIVE", "expired")),
+        textModulesData: mostly(fc.array(fc.record({ id: mostly(fc.constantFrom("a", "b")), body: anything }))),
+        header: mostly(fc.constant({ defaultValue: { language: "en", value: "x" } })),
+        linksModuleData: anything,
+      },
+      { requiredKeys: [] },
+    );
+    const google = fc.record(
+      { class_id: mostly(fc.constant("33.c")), objectId: mostly(fc.constant("33.o")), object_data: mostly(object) },
+      { requiredKeys: ["class_id", "objectId"] },
+    );
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: google }, anything), mostly(object), (pass_data, change) => {
+        const accepted = taken({ pass_type: "google", pass_data });
+        if (accepted === null || accepted.content.type !== "google") return;
+        expect(own(accepted.content.object)).toEqual(["33.o", "33.c", true]);
+        const stored = passOf(accepted);
+        expect(updatedContent(acceptPassUpdate({ pass_data: {} }), stored, "Acme")).toEqual(accepted.content);
+        const changed = orRefused(() => updatedContent(acceptPassUpdate({ pass_data: change }), stored, "Acme"));
+        if (changed?.type === "google") expect(own(changed.object)).toEqual(["33.o", "33.c", true]);
+      }),
+      RUNS,
+    );
+  },
+  IN_TIME_MS,
+);
+
+function own({ id = null, classId = null, state }: JsonObject) {
+  return [id, classId, /^(ACTIVE|COMPLETED|EXPIRED|INACTIVE)$/.test(String(state))];
+}
+
+test("a value that its style cannot show is refused: a device would refuse the whole pass", () => {
+  const field = (more: JsonObject) => apple({ back_fields: [{ key: "k", ...more }] });
+  expect(field({ value: "soon", dateStyle: "PKDateStyleShort" })).toBeNull();
+  expect(field({ value: "2026-12-31T10:00Z", date_style: "PKDateStyleShort" })).not.toBeNull();
+  expect(field({ value: "12", currencyCode: "EUR" })).toBeNull();
+  expect(field({ value: 12, currencyCode: "EUR" })).not.toBeNull();
+});
+
+const required: JsonObject = { serial_number: "s", organization_name: "o", description: "d" };
+const apple = (more: JsonObject) => taken({ pass_type: "apple", pass_data: { ...required, ...more } });
+
+test("a pass that says nothing more has the platform's design, and a placeholder for its icon", () => {
+  const content = apple({})?.content;
+  expect(content).toMatchObject({
+    style: "generic",
+    pass: {
+      backgroundColor: "rgb(11, 31, 58)",
+      foregroundColor: "rgb(255, 255, 255)",
+      labelColor: "rgb(255, 255, 255)",
+      generic: {},
+    },
+  });
+  expect(Object.keys(content?.type === "apple" ? content.images : {})).toEqual([
+    "icon.png",
+    "icon@2x.png",
+    "icon@3x.png",
+  ]);
+});
+
+test("where both spellings are there, Apple's wins", () => {
+  const content = apple({ logo_text: "snake", logoText: "camel" })?.content;
+  expect(content).toMatchObject({ pass: { logoText: "camel" } });
+});
+
+test("an icon that is sent takes the place of the placeholder in every size", () => {
+  const accepted = apple({});
+  if (accepted === null) throw new Error("refused");
+  const update = acceptPassUpdate({ pass_data: { icon_2x_base64: png(58, 58) } });
+  const content = updatedContent(update, passOf(accepted), "Acme");
+  const images = content.type === "apple" ? content.images : {};
+  expect(Object.keys(images).toSorted()).toEqual(["icon.png", "icon@2x.png"]);
+  expect(images["icon.png"]).toBe(images["icon@2x.png"] ?? "");
+});
+
+test("a boarding pass is told how it travels, and a pass that becomes another style is not", () => {
+  const accepted = apple({ style: "boardingPass" });
+  expect(accepted?.content).toMatchObject({ pass: { boardingPass: { transitType: "PKTransitTypeGeneric" } } });
+  if (accepted === null) throw new Error("refused");
+  const update = acceptPassUpdate({ pass_data: { style: "coupon" } });
+  expect(updatedContent(update, passOf(accepted), "Acme")).toMatchObject({ style: "coupon", pass: { coupon: {} } });
+  expect(apple({ style: "coupon", transit_type: "PKTransitTypeAir" })).toBeNull();
+});

@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Ajv from "ajv";
+import { unzipSync } from "fflate";
+import { PKPass } from "passkit-generator";
+import { type PassSigner, PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
+import { type PassParts, signedBundle } from "../../../src/channels/wallet/apple/signed-bundle.ts";
+import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import { PASS_STYLES, type PassStyle } from "../../../src/domain/wallet.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { AppleAuthority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
+import schema from "./apple-pass.schema.json";
+
+setDefaultTimeout(60_000);
+
+const TOKEN = "0123456789abcdef0123456789abcdef";
+const ICON = new Uint8Array(
+  Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "base64",
+  ),
+);
+const ICON_HASH = createHash("sha256").update(ICON).digest("hex");
+
+let apple: AppleAuthority;
+let signer: PassSigner;
+let folder: string;
+
+beforeAll(async () => {
+  apple = await AppleAuthority.make();
+  const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
+  signer = await signers.open(await apple.signer(), "acme");
+  folder = await mkdtemp(join(tmpdir(), "waybill-bundle-"));
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function aPass(style: PassStyle, pass: Readonly<Record<string, unknown>> = {}): PassParts {
+  const field = (key: string) => ({ key, label: key.toUpperCase(), value: `${key} ✓`, changeMessage: "now %@" });
+  const fields = {
+    headerFields: [field("gate")],
+    primaryFields: [field("who")],
+    secondaryFields: [field("where")],
+    auxiliaryFields: [field("when"), field("seat")],
+    backFields: [field("terms")],
+  };
+  const content = {
+    type: "apple",
+    style,
+    pass: {
+      organizationName: "Acme",
+      description: "A pass",
+      backgroundColor: "rgb(11, 31, 58)",
+      barcodes: [{ message: "4711", format: "PKBarcodeFormatQR", messageEncoding: "iso-8859-1" }],
+      [style]: style === "boardingPass" ? { ...fields, transitType: "PKTransitTypeGeneric" } : fields,
+      ...pass,
+    },
+    images: { "icon.png": ICON_HASH, "icon@2x.png": ICON_HASH },
+  };
+  return {
+    // What JSON cannot say does not come from here.
+    content: content as PassParts["content"],
+    serial: "serial-1",
+    authenticationToken: TOKEN,
+    webServiceUrl: "https://send.example.com/wallet",
+    images: new Map([[ICON_HASH, ICON]]),
+  };
+}
+
+async function bundleOf(
+  parts: PassParts,
+  nowMs = Date.now(),
+  by: PassSigner = signer,
+): Promise<Record<string, Uint8Array>> {
+  const bytes = await signedBundle(parts, by, nowMs);
+  if (bytes === null) throw new Error("an image is missing");
+  return unzipSync(bytes);
+}
+
+function json(bytes: Uint8Array | undefined): Record<string, unknown> {
+  return JSON.parse(new TextDecoder().decode(bytes));
+}
+
+async function openssl(...args: readonly string[]): Promise<{ exitCode: number; output: string }> {
+  const child = Bun.spawn(["openssl", ...args], { cwd: folder, stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { exitCode: await child.exited, output: out + err };
+}
+
+/** As a device would, but with the test's root for Apple's. */
+async function verify(files: Record<string, Uint8Array>, rootPem = apple.root.certificatePem) {
+  await Bun.write(join(folder, "manifest.json"), files["manifest.json"] ?? "");
+  await Bun.write(join(folder, "signature"), files["signature"] ?? "");
+  await Bun.write(join(folder, "root.pem"), rootPem);
+  const verifying = ["cms", "-verify", "-binary", "-inform", "DER", "-in", "signature", "-content", "manifest.json"];
+  return openssl(...verifying, "-CAfile", "root.pem", "-purpose", "any", "-out", "/dev/null");
+}
+
+test("OpenSSL verifies the signature over the manifest, from the root alone", async () => {
+  const files = await bundleOf(aPass("generic"));
+  expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
+});
+
+test("a certificate that signed itself signs passes that OpenSSL verifies from it alone", async () => {
+  const subject = [[SUBJECT.commonName, "somebody"]] as const;
+  const { certificatePem, privateKeyPem } = await issueCertificate(
+    { subject, ...validFor(30), purpose: "client" },
+    null,
+  );
+  const credentials = { ...(await apple.signer()), certificatePem, privateKeyPem, wwdrPem: null };
+  const self = await new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now }).open(credentials, "acme");
+  const files = await bundleOf(aPass("generic"), Date.now(), self);
+  expect(await verify(files, certificatePem)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
+});
+
+test("a manifest that was changed after it was signed is not verified", async () => {
+  const files = await bundleOf(aPass("generic"));
+  const manifest = new TextDecoder().decode(files["manifest.json"]).replace("icon.png", "icom.png");
+  expect((await verify({ ...files, "manifest.json": new TextEncoder().encode(manifest) })).exitCode).not.toBe(0);
+});
+
+test("the signature is detached and says when it was made", async () => {
+  const atMs = Date.now() - 5 * 60_000;
+  const files = await bundleOf(aPass("generic"), atMs);
+  await Bun.write(join(folder, "signature"), files["signature"] ?? "");
+  const { output } = await openssl("cms", "-cmsout", "-print", "-noout", "-inform", "DER", "-in", "signature");
+  expect(output).toContain("eContent: <ABSENT>");
+  expect(output).toContain("object: signingTime (1.2.840.113549.1.9.5)");
+  const time = /UTCTIME:(.+) GMT/.exec(output)?.[1] ?? "";
+  expect(Date.parse(`${time} GMT`)).toBe(Math.floor(atMs / 1000) * 1000);
+  expect(output.match(/d\.certificate:/g)).toHaveLength(2);
+});
+
+test("the manifest names every file but itself and the signature, with the SHA-1 of its bytes", async () => {
+  const files = await bundleOf(aPass("coupon"));
+  const { "manifest.json": manifest, signature: _, ...others } = files;
+  const hashes = Object.entries(others).map(([name, bytes]) => [name, createHash("sha1").update(bytes).digest("hex")]);
+  expect(json(manifest)).toEqual(Object.fromEntries(hashes));
+  expect(Object.keys(files).toSorted()).toEqual(["icon.png", "icon@2x.png", "manifest.json", "pass.json", "signature"]);
+  expect(others["icon.png"]).toEqual(ICON);
+});
+
+test("pass.json of every style is valid by the schema of Apple's passes", async () => {
+  const { $schema: _, ...draft4 } = schema;
+  const validate = new Ajv({ strict: false, allErrors: true, validateFormats: false }).compile(draft4);
+  for (const style of PASS_STYLES) {
+    const pass = json((await bundleOf(aPass(style)))["pass.json"]);
+    validate(pass);
+    expect({ style, errors: validate.errors }).toEqual({ style, errors: null });
+    validate({ ...pass, serialNumber: 4711 });
+    expect(validate.errors).not.toBeNull();
+  }
+});
+
+test("passkit-generator reads every field of every style back", async () => {
+  for (const style of PASS_STYLES) {
+    const parts = aPass(style);
+    const files = await bundleOf(parts);
+    const buffers = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes)]));
+    const pass = new PKPass(buffers);
+    expect(pass.type).toBe(style);
+    const given = parts.content.pass[style];
+    for (const list of ["headerFields", "primaryFields", "secondaryFields", "auxiliaryFields", "backFields"] as const) {
+      expect(Array.from(pass[list])).toEqual(Reflect.get(given as object, list));
+    }
+    expect(pass.props).toMatchObject({ serialNumber: "serial-1", teamIdentifier: TEAM });
+  }
+});
+
+test("nothing in a pass replaces what the service itself sets", async () => {
+  const pass = json(
+    (
+      await bundleOf(
+        aPass("generic", {
+          formatVersion: 2,
+          passTypeIdentifier: "pass.test.other",
+          teamIdentifier: "ZZZZZ99999",
+          serialNumber: "another",
+          webServiceURL: "https://elsewhere.example",
+          authenticationToken: "another-token-of-16",
+        }),
+      )
+    )["pass.json"],
+  );
+  expect(pass).toMatchObject({
+    formatVersion: 1,
+    passTypeIdentifier: PASS_TYPE,
+    teamIdentifier: TEAM,
+    serialNumber: "serial-1",
+    webServiceURL: "https://send.example.com/wallet",
+    authenticationToken: TOKEN,
+  });
+});
+
+test("a pass whose image is not there is not signed", async () => {
+  expect(await signedBundle({ ...aPass("generic"), images: new Map() }, signer, Date.now())).toBeNull();
+});
+
+test("a time beyond 2049 is written as RFC 5652 has it", async () => {
+  const files = await bundleOf(aPass("generic"), Date.UTC(2051, 4, 6, 7, 8, 9));
+  await Bun.write(join(folder, "late"), files["signature"] ?? "");
+  const { output } = await openssl("asn1parse", "-inform", "DER", "-in", "late");
+  expect(output).toContain("GENERALIZEDTIME   :20510506070809Z");
+});
+
+test("credentials that expire while they are remembered sign nothing more", async () => {
+  let nowMs = Date.now();
+  const clocked = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: () => nowMs });
+  const credentials = await apple.signer();
+  await clocked.open(credentials, "acme");
+  nowMs += 366 * 24 * 60 * 60 * 1000;
+  await expect(clocked.open(credentials, "acme")).rejects.toThrow(/the certificate expired/);
+});

@@ -1,0 +1,218 @@
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { isIssuedBy, readCertificate } from "../../../src/channels/wallet/apple/certificate.ts";
+import { checkAppleSigner } from "../../../src/channels/wallet/apple/check-apple-signer.ts";
+import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
+import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import type { AppleSigner } from "../../../src/domain/wallet.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { AppleAuthority, authority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
+
+setDefaultTimeout(60_000);
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const WWDR_FOLDER = new URL("../../../src/channels/wallet/apple/wwdr/", import.meta.url).pathname;
+
+let apple: AppleAuthority;
+let good: AppleSigner;
+
+beforeAll(async () => {
+  apple = await AppleAuthority.make();
+  good = await apple.signer();
+});
+
+const check = (signer: AppleSigner, nowMs = Date.now()) => checkAppleSigner(signer, nowMs).problem;
+const warnings = (signer: AppleSigner) => checkAppleSigner(signer, Date.now()).warnings;
+
+test("credentials that fit together are in order", () => {
+  expect(checkAppleSigner(good, Date.now())).toEqual({ problem: null, warnings: [] });
+});
+
+test("an encrypted key opens with its passphrase alone, whichever way it was encrypted", () => {
+  const key = createPrivateKey(good.privateKeyPem);
+  const pkcs8 = key.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "geheim" }).toString();
+  const pkcs1 = key.export({ type: "pkcs1", format: "pem", cipher: "aes-128-cbc", passphrase: "geheim" }).toString();
+  for (const privateKeyPem of [pkcs8, pkcs1]) {
+    expect(check({ ...good, privateKeyPem, passphrase: "geheim" })).toBeNull();
+    expect(check({ ...good, privateKeyPem, passphrase: "falsch" })).toBe(
+      "the private key is encrypted, and the passphrase is wrong",
+    );
+    expect(check({ ...good, privateKeyPem, passphrase: null })).toBe(
+      "the private key is encrypted, and a passphrase is needed",
+    );
+  }
+});
+
+test("a key of another certificate is refused", async () => {
+  const other = await apple.signer();
+  expect(check({ ...good, privateKeyPem: other.privateKeyPem })).toBe(
+    "the private key does not belong to the certificate",
+  );
+});
+
+test("keys that Apple issues no certificate for are refused", () => {
+  const pem = (key: { export(options: { type: "pkcs8"; format: "pem" }): string | Buffer }) =>
+    key.export({ type: "pkcs8", format: "pem" }).toString();
+  const elliptic = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey;
+  expect(check({ ...good, privateKeyPem: pem(elliptic) })).toBe("the private key should be an RSA key");
+  expect(check({ ...good, privateKeyPem: pem(short) })).toBe(
+    "the private key has 1024 bits; it should have 2048 or more",
+  );
+});
+
+test("a certificate is used neither after its end nor before its beginning", async () => {
+  const nowMs = Date.now();
+  const past = await apple.signer({ notBeforeMs: nowMs - 30 * DAY_MS, notAfterMs: nowMs - DAY_MS });
+  const future = await apple.signer({ notBeforeMs: nowMs + DAY_MS, notAfterMs: nowMs + 30 * DAY_MS });
+  expect(check(past)).toMatch(/^the certificate expired on \d{4}-\d\d-\d\d$/);
+  expect(check(future)).toMatch(/^the certificate is not valid before \d{4}-\d\d-\d\d$/);
+  expect(check(good, nowMs + 3700 * DAY_MS)).toMatch(/^the certificate expired/);
+});
+
+test("an expired intermediate is refused, for no device would follow it", async () => {
+  const nowMs = Date.now();
+  const request = { ...authority("Old"), notBeforeMs: nowMs - 30 * DAY_MS, notAfterMs: nowMs - DAY_MS };
+  const old = await issueCertificate(request, apple.root);
+  const subject = [
+    [SUBJECT.userId, PASS_TYPE],
+    [SUBJECT.organizationalUnit, TEAM],
+  ] as const;
+  const { certificatePem, privateKeyPem } = await issueCertificate(
+    { subject, ...validFor(30), purpose: "client" },
+    old,
+  );
+  expect(check({ ...good, certificatePem, privateKeyPem, wwdrPem: old.certificatePem })).toMatch(
+    /^the intermediate certificate expired on /,
+  );
+});
+
+test("a certificate of another pass type or another team is refused, and both are named", async () => {
+  const otherType = await apple.signer({ passTypeId: "pass.test.other" });
+  expect(check(otherType)).toBe(`the certificate is for the pass type "pass.test.other", not "${PASS_TYPE}"`);
+  expect(check({ ...good, teamId: "ZZZZZ99999" })).toBe(
+    `the certificate belongs to the team "${TEAM}", not "ZZZZZ99999"`,
+  );
+});
+
+test("a pass type in Apple's extension counts as much as the one in the subject", async () => {
+  const subject = [
+    [SUBJECT.userId, PASS_TYPE],
+    [SUBJECT.organizationalUnit, TEAM],
+  ] as const;
+  const contradictory = await apple.signer({ subject, passTypeId: "pass.test.other" });
+  expect(check(contradictory)).toContain('"pass.test.other"');
+});
+
+test("a certificate that names its pass type in nothing but its common name is held to that", async () => {
+  for (const name of ["Pass Type ID: pass.test.event", "Pass Type ID with NFC: pass.test.event"]) {
+    const named = await apple.signer({ subject: [[SUBJECT.commonName, name]] });
+    expect(check(named)).toBeNull();
+    expect(check({ ...named, passTypeId: "pass.test.other" })).toContain('"pass.test.event"');
+  }
+});
+
+test("a certificate that names neither pass type nor team can be used, with a warning for each", async () => {
+  const request = { subject: [[SUBJECT.commonName, "somebody"]] as const, ...validFor(30), purpose: "client" as const };
+  const { certificatePem, privateKeyPem } = await issueCertificate(request, apple.wwdr);
+  const nameless = { ...good, certificatePem, privateKeyPem };
+  expect(check(nameless)).toBeNull();
+  expect(warnings(nameless)).toEqual([
+    expect.stringContaining("names no pass type"),
+    expect.stringContaining("names no team"),
+  ]);
+});
+
+test("an intermediate that did not issue the certificate is refused", async () => {
+  const impostor = await issueCertificate(authority("Test Developer Relations"), null);
+  for (const wwdrPem of [apple.root.certificatePem, impostor.certificatePem]) {
+    expect(check({ ...good, wwdrPem })).toBe("the intermediate certificate is not the one that issued the certificate");
+  }
+});
+
+test("the intermediate is found in a whole chain", () => {
+  const chain = [apple.root, apple.wwdr].map(({ certificatePem }) => certificatePem).join("\n");
+  expect(checkAppleSigner({ ...good, wwdrPem: chain }, Date.now())).toEqual({ problem: null, warnings: [] });
+});
+
+test("without an intermediate a certificate of an unknown issuer signs alone, and the log warns of it", async () => {
+  const alone = { ...good, wwdrPem: null };
+  expect(check(alone)).toBeNull();
+  expect(warnings(alone)).toEqual([expect.stringContaining("issued by none of Apple's intermediates")]);
+  const telemetry = new QuietTelemetry();
+  const signers = new PassSigners({ telemetry, nowMs: () => Date.now() });
+  const signer = await signers.open(alone, "acme");
+  await signers.open(alone, "acme");
+  expect(signer.tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(1);
+  expect((await signers.open(good, "acme")).tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
+  expect(telemetry.lines).toEqual(["warn: no device of Apple's will accept what these credentials sign"]);
+});
+
+test("the metric of a certificate's end goes on with the time, also where nobody uses the certificate", async () => {
+  let nowMs = Date.now();
+  const gauges: unknown[] = [];
+  const telemetry = Object.assign(new QuietTelemetry(), { gauge: (...set: unknown[]) => void gauges.push(set) });
+  const signers = new PassSigners({ telemetry, nowMs: () => nowMs });
+  await signers.open(good, "acme");
+  signers.measure();
+  nowMs += 30 * DAY_MS;
+  signers.measure();
+  const labels = { tenant: "acme", pass_type: PASS_TYPE };
+  expect(gauges).toEqual([
+    ["apple_certificate_expiry_days", 364, labels],
+    ["apple_certificate_expiry_days", 334, labels],
+  ]);
+});
+
+test("hostile PEM texts are refused, in a sentence that holds nothing of the key", () => {
+  const body = good.certificatePem.replace(/-----[^-]+-----|\s/g, "");
+  const wrapped = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
+  const nested = Buffer.from(Array.from({ length: 5_000 }, () => [0x30, 0x80]).flat()).toString("base64");
+  const texts = [
+    "",
+    "not a certificate",
+    good.privateKeyPem,
+    wrapped(""),
+    wrapped("AAAA"),
+    wrapped(body.slice(0, 400)),
+    wrapped(body.replace(/^M/, "N")),
+    wrapped(nested),
+    wrapped(Buffer.from([0x30, 0x84, 0xff, 0xff, 0xff, 0xff]).toString("base64")),
+    "-----BEGIN CERTIFICATE-----".repeat(10_000),
+    "A".repeat(10_000_000),
+  ];
+  for (const text of texts) {
+    expect(check({ ...good, certificatePem: text })).toMatch(/^the certificate cannot be read/);
+    expect(check({ ...good, wwdrPem: text })).toMatch(/^the intermediate certificate cannot be read/);
+    if (text !== good.privateKeyPem) {
+      expect(check({ ...good, privateKeyPem: text })).toMatch(/^the private key cannot be read/);
+    }
+  }
+});
+
+test("what a certificate says of itself stays on one line of the sentence", async () => {
+  const subject = [
+    [SUBJECT.userId, PASS_TYPE],
+    [SUBJECT.organizationalUnit, `evil\nUID=${PASS_TYPE}${"x".repeat(5_000)}`],
+  ] as const;
+  const sentence = check(await apple.signer({ subject }));
+  expect(sentence).not.toContain("\n");
+  expect(sentence?.length).toBeLessThan(250);
+});
+
+test("Apple's own intermediates are read, are of today, and come from Apple's root", async () => {
+  const ids: Record<string, string | null> = {};
+  for (const name of ["G3", "G4", "G5", "G6"]) {
+    const certificate = readCertificate(await Bun.file(`${WWDR_FOLDER}AppleWWDRCA${name}.pem`).text());
+    expect(certificate?.notAfterMs).toBeGreaterThan(Date.now());
+    if (certificate !== null) expect(isIssuedBy(certificate, certificate)).toBe(false);
+    ids[name] = certificate?.subjectKeyId ?? null;
+  }
+  // As Apple publishes them.
+  expect(ids).toEqual({
+    G3: "09fec01590f9af640a9212b92628630c97eca7b2",
+    G4: "5bd9fa1de79a1a0ba399762250863e91c85b77a8",
+    G5: "198b978d4a5b617857f4a55c35128a3908e3b075",
+    G6: "3f2f942351d350c99a283dedb07ce5cfa5906299",
+  });
+});

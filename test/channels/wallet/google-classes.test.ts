@@ -1,0 +1,268 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { GoogleFate } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { PlatformCredentials } from "../../../src/domain/platform.ts";
+import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
+import { Front } from "../../http/support/front.ts";
+import { NO_WALLET } from "../../http/support/no-wallet.ts";
+import { aTenant } from "../../support/tenants.ts";
+import { GOOGLE_ISSUER, GoogleWorld, ISSUER, text } from "./google-world.ts";
+import { TestOwners } from "./test-owners.ts";
+
+const SLOW_MS = 30_000;
+const NO_OWN = { apple: null, google: null, templates: new Map(), webhookUrl: null };
+const OWN = { ...NO_OWN, google: GOOGLE_ISSUER };
+/** The issuer that tenants without their own share. */
+const COMMON = "3388000000000000009";
+const platform: PlatformCredentials = {
+  whatsapp: null,
+  apple: null,
+  google: { ...GOOGLE_ISSUER, issuerId: COMMON },
+};
+const channels = new Set(["wallet"] as const);
+/** By API key. */
+const TENANTS: Readonly<Record<string, Tenant>> = {
+  own: aTenant({ channels, wallet: OWN }),
+  beta: aTenant({ tenantId: "beta", channels, wallet: NO_OWN }),
+  gamma: aTenant({ tenantId: "gamma", channels, wallet: NO_OWN }),
+  mail: aTenant({ tenantId: "mail", wallet: OWN }),
+};
+const directory: TenantDirectory = {
+  byApiKey: (apiKey) => TENANTS[apiKey] ?? null,
+  byId: () => null,
+};
+
+let owners: TestOwners;
+let world: GoogleWorld;
+let front: Front;
+let fate: GoogleFate | null = null;
+beforeAll(async () => {
+  owners = await TestOwners.open(["beta", "gamma"]);
+  world = await GoogleWorld.open({ fateOf: () => fate }, { platform, classOwners: owners.all });
+}, SLOW_MS);
+beforeEach(async () => {
+  front = await Front.start({
+    directory,
+    platform,
+    wallet: { ...NO_WALLET, classes: world.wallet.classes },
+  });
+});
+afterEach(async () => {
+  fate = null;
+  await front.stop();
+});
+afterAll(async () => {
+  await world?.close();
+  await owners?.close();
+}, SLOW_MS);
+
+let serials = 0;
+function anEvent(members: object = {}) {
+  serials += 1;
+  const id = `${ISSUER}.event-${serials}`;
+  return {
+    class_type: "eventTicket",
+    class_data: { id, issuerName: "Acme", eventName: text("The final"), ...members },
+  };
+}
+
+async function call(method: string, path: string, body?: unknown, key = "own") {
+  const headers = { "X-API-Key": key, "Content-Type": "application/json" };
+  const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };
+  const { status, body: answer } = await front.fetch(`/v1/google/classes${path}`, init);
+  return [status, answer] as const;
+}
+
+const refusal = (status: number, words: string) => [status, { error: expect.stringContaining(words) }] as const;
+
+describe("a class", () => {
+  test("is created as it is given, and submitted for review", async () => {
+    const body = anEvent({ venue: { name: text("Centre court"), address: text("1 Racket Road") } });
+    const { id } = body.class_data;
+    expect(await call("POST", "", body)).toEqual([201, { status: "created", class_id: id }]);
+    expect(world.sandbox.resources.data("eventTicketClass", id)).toEqual({
+      ...body.class_data,
+      hexBackgroundColor: "#1A56DB",
+      reviewStatus: "UNDER_REVIEW",
+    });
+    const [status, held] = await call("GET", `/${id}?class_type=eventTicket`);
+    expect(status).toBe(200);
+    expect(held).toMatchObject({ ...body.class_data, reviewStatus: "UNDER_REVIEW" });
+  });
+
+  test("changes in the parts that are given, and is submitted again, whatever its status was", async () => {
+    const body = anEvent({ hexBackgroundColor: "#0B1F3A" });
+    const { id } = body.class_data;
+    await call("POST", "", body);
+    for (const reviewStatus of [undefined, "APPROVED", "approved", "underReview", "REJECTED"]) {
+      const change = { class_type: "eventTicket", class_data: { eventName: text("Semifinal"), reviewStatus } };
+      expect(await call("PUT", `/${id}`, change)).toEqual([200, { status: "updated", class_id: id }]);
+    }
+    expect(world.sandbox.resources.data("eventTicketClass", id)).toMatchObject({
+      eventName: text("Semifinal"),
+      hexBackgroundColor: "#0B1F3A",
+    });
+  });
+
+  test("may stay a draft, and be a generic one, which nobody reviews", async () => {
+    const draft = anEvent({ reviewStatus: "draft" });
+    expect((await call("POST", "", draft))[0]).toBe(201);
+    expect(world.sandbox.resources.data("eventTicketClass", draft.class_data.id)).toMatchObject({
+      reviewStatus: "DRAFT",
+    });
+    const id = `${ISSUER}.members-${serials}`;
+    expect((await call("POST", "", { class_type: "generic", class_data: { id } }))[0]).toBe(201);
+    expect(world.sandbox.resources.data("genericClass", id)).toEqual({ id });
+    expect((await call("GET", `/${id}?class_type=generic`))[0]).toBe(200);
+    expect((await call("GET", `/${id}?class_type=eventTicket`))[0]).toBe(404);
+  });
+
+  test("that Google has already, does not have or does not take is answered as such", async () => {
+    const body = anEvent();
+    await call("POST", "", body);
+    expect(await call("POST", "", body)).toEqual(refusal(400, "already"));
+    const missing = `/${ISSUER}.nothing`;
+    expect(await call("PUT", missing, { class_type: "eventTicket", class_data: {} })).toEqual(refusal(404, "no class"));
+    expect(await call("GET", `${missing}?class_type=eventTicket`)).toEqual(refusal(404, "no class"));
+    const change = { class_type: "eventTicket", class_data: { venue: null, reviewStatus: "DRAFT" } };
+    expect(await call("PUT", `/${body.class_data.id}`, change)).toEqual(refusal(400, "UNDER_REVIEW"));
+  });
+
+  test("is answered 500 while Google does not do what it should, and no secret is told", async () => {
+    for (const each of ["throttled", "broken", "denied", "lost"] as const) {
+      fate = each;
+      const [status, body] = await call("POST", "", anEvent());
+      expect(status).toBe(500);
+      expect(JSON.stringify(body)).not.toContain("PRIVATE");
+    }
+  });
+});
+
+describe("a class request", () => {
+  test("is refused with the field that is wrong", async () => {
+    const event = anEvent().class_data;
+    const cases: readonly (readonly [unknown, string])[] = [
+      [[], "the body"],
+      [{ class_data: event }, "class_type is required"],
+      [{ class_type: "loyalty", class_data: event }, "class_type"],
+      [{ class_type: "eventTicket" }, "class_data is required"],
+      [{ class_type: "eventTicket", class_data: "x" }, "class_data"],
+      [anEvent({ id: undefined }), "class_data.id"],
+      [anEvent({ id: `${ISSUER}.a b` }), "class_data.id"],
+      [anEvent({ id: "3388000000000000002.event" }), `begin with ${ISSUER}.`],
+      [anEvent({ issuerName: undefined }), "class_data.issuerName"],
+      [anEvent({ eventName: "The final" }), "class_data.eventName"],
+      [anEvent({ venue: { name: text("Centre court") } }), "class_data.venue.address"],
+      [anEvent({ dateTime: { start: "tomorrow" } }), "class_data.dateTime.start"],
+      [anEvent({ hexBackgroundColor: "blue" }), "class_data.hexBackgroundColor"],
+      [anEvent({ logo: { sourceUri: { uri: "file:///etc/passwd" } } }), "class_data.logo.sourceUri.uri"],
+      [anEvent({ reviewStatus: "APPROVED" }), "class_data.reviewStatus"],
+      [{ class_type: "generic", class_data: { id: `${ISSUER}.g`, reviewStatus: "DRAFT" } }, "class_data.reviewStatus"],
+    ];
+    for (const [body, words] of cases)
+      expect([body, ...(await call("POST", "", body))]).toEqual([body, ...refusal(400, words)]);
+    const { id } = event;
+    const elsewhere = { class_type: "eventTicket", class_data: { id: `${ISSUER}.other` } };
+    expect(await call("PUT", `/${id}`, elsewhere)).toEqual(refusal(400, "class_data.id"));
+    expect(await call("GET", `/${id}`)).toEqual(refusal(400, "class_type"));
+    expect(await call("GET", `/${id}?class_type=flight`)).toEqual(refusal(400, "class_type"));
+    expect(await call("GET", `/${id}?colour=red`)).toEqual(refusal(400, "colour"));
+  });
+
+  test("needs a key and the channel, and is counted whatever comes of it", async () => {
+    expect((await call("POST", "", anEvent(), "nobody"))[0]).toBe(401);
+    expect(await call("POST", "", anEvent(), "mail")).toEqual(refusal(403, "wallet"));
+    expect(await call("GET", `/${ISSUER}.x?class_type=generic`, undefined, "mail")).toEqual(refusal(403, "wallet"));
+    const counted = front.journal.counted;
+    await call("POST", "", "no object");
+    await call("POST", "", anEvent());
+    expect(front.journal.counted).toBe(counted + 2);
+  });
+
+  test("without credentials is answered 500, and says where they are set", async () => {
+    const bare = await Front.start({ directory, wallet: { ...NO_WALLET, classes: world.wallet.classes } });
+    try {
+      const headers = { "X-API-Key": "beta", "Content-Type": "application/json" };
+      const answer = await bare.fetch("/v1/google/classes", {
+        method: "POST",
+        headers,
+        body: JSON.stringify(anEvent()),
+      });
+      expect([answer.status, answer.body]).toEqual([...refusal(500, "credentials/google")]);
+    } finally {
+      await bare.stop();
+    }
+  });
+});
+
+describe("with the platform's issuer a class", () => {
+  const aCommonEvent = () => {
+    const event = anEvent();
+    const id = event.class_data.id.replace(ISSUER, COMMON);
+    return { id, body: { ...event, class_data: { ...event.class_data, id } } };
+  };
+  const change = { class_type: "eventTicket", class_data: { eventName: text("Cancelled") } };
+  const created = (id: string) => [201, { status: "created", class_id: id }] as const;
+  const updated = (id: string) => [200, { status: "updated", class_id: id }] as const;
+  const get = (id: string, key: string) => call("GET", `/${id}?class_type=eventTicket`, undefined, key);
+
+  test("has any id behind the issuer's, and is its maker's alone", async () => {
+    const { id, body } = aCommonEvent();
+    expect(await call("POST", "", body, "beta")).toEqual(created(id));
+    expect(await call("POST", "", body, "gamma")).toEqual(await call("POST", "", body, "beta"));
+    expect(await call("POST", "", body, "gamma")).toEqual(refusal(400, "already"));
+    const nothing = `${COMMON}.nothing`;
+    const said = JSON.stringify(await call("PUT", `/${nothing}`, change, "gamma"));
+    expect(JSON.stringify(await call("PUT", `/${id}`, change, "gamma"))).toBe(said.replace(nothing, id));
+    expect(await get(id, "gamma")).toEqual(refusal(404, "no class"));
+    expect(world.sandbox.resources.data("eventTicketClass", id)).toMatchObject({ eventName: text("The final") });
+    expect(await call("PUT", `/${id}`, change, "beta")).toEqual(updated(id));
+    expect((await get(id, "beta"))[1]).toMatchObject({ eventName: text("Cancelled") });
+  });
+
+  test("is no more in reach of others when they ask for another kind", async () => {
+    const { id, body } = aCommonEvent();
+    await call("POST", "", body, "beta");
+    const generic = { class_type: "generic", class_data: { id } };
+    expect(await call("POST", "", generic, "gamma")).toEqual(refusal(400, "already"));
+    expect(await call("PUT", `/${id}`, { class_type: "generic", class_data: {} }, "gamma")).toEqual(
+      refusal(404, "no class"),
+    );
+    expect((await get(id, "gamma"))[0]).toBe(404);
+  });
+
+  test("that was made elsewhere is shown to all, and goes to the first who uses it", async () => {
+    const { id, body } = aCommonEvent();
+    world.sandbox.resources.insert("eventTicketClass", { ...body.class_data, reviewStatus: "UNDER_REVIEW" });
+    for (const key of ["beta", "gamma"]) expect((await get(id, key))[0]).toBe(200);
+    expect(await call("PUT", `/${id}`, change, "gamma")).toEqual(updated(id));
+    expect((await get(id, "beta"))[0]).toBe(404);
+    expect(await call("PUT", `/${id}`, change, "beta")).toEqual(refusal(404, "no class"));
+  });
+
+  test("that is not there is taken by no change of it", async () => {
+    const { id, body } = aCommonEvent();
+    expect(await call("PUT", `/${id}`, change, "beta")).toEqual(refusal(404, "no class"));
+    expect(await call("POST", "", body, "gamma")).toEqual(created(id));
+  });
+
+  test("stays in its maker's reach whatever becomes of the answer", async () => {
+    const lost = aCommonEvent();
+    fate = "lost";
+    expect((await call("POST", "", lost.body, "beta"))[0]).toBe(500);
+    fate = null;
+    expect(await call("POST", "", lost.body, "gamma")).toEqual(refusal(400, "already"));
+    expect(await call("PUT", `/${lost.id}`, change, "gamma")).toEqual(refusal(404, "no class"));
+    expect(await call("PUT", `/${lost.id}`, change, "beta")).toEqual(updated(lost.id));
+    const unmade = aCommonEvent();
+    fate = "broken";
+    expect((await call("POST", "", unmade.body, "beta"))[0]).toBe(500);
+    fate = null;
+    expect(await call("POST", "", unmade.body, "beta")).toEqual(created(unmade.id));
+  });
+
+  test("is written down for nobody who has an issuer of their own", async () => {
+    const body = anEvent();
+    await call("POST", "", body);
+    expect(await owners.all.ownerOf(body.class_data.id)).toBeNull();
+  });
+});

@@ -1,0 +1,157 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { GoogleFate } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import type { Outcome } from "../../../src/domain/outcome.ts";
+import type { Pass } from "../../../src/domain/passes.ts";
+import { eventually } from "../../support/eventually.ts";
+import { aPass, changed, GoogleWorld, ISSUER, objectOf, ready } from "./google-world.ts";
+
+/** What becomes of a call of the wallet's API. */
+const fate = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.constantFrom<GoogleFate>("throttled", "broken", "lost") },
+);
+
+/** A member that an update changes or takes away. */
+const member = fc.record({
+  name: fc.constantFrom("header", "subheader", "textModulesData", "barcode", "hexBackgroundColor"),
+  value: fc.option(fc.constantFrom("1", "2", "3")),
+});
+
+type Step =
+  | {
+      readonly kind: "update";
+      readonly members: readonly { name: string; value: string | null }[];
+      readonly notify: boolean;
+    }
+  | { readonly kind: "deliver" }
+  | { readonly kind: "crash" };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constant("update" as const),
+    members: fc.array(member, { minLength: 1, maxLength: 3 }),
+    notify: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant("deliver" as const) }),
+  fc.record({ kind: fc.constant("crash" as const) }),
+);
+
+/** The registry and the journal in short: a pass, its jobs in their order, each delivered until it is settled. */
+class Keeper {
+  pass: Pass;
+  readonly jobs: { readonly action: "create" | "update"; readonly message: string | null; readonly version: number }[];
+  /** An update was accepted, and what was remembered of an insertion lost, before the creation had ended. */
+  isDoubtful = false;
+  failure: string | null = null;
+  readonly messages: string[] = [];
+  private readonly crashes: boolean[] = [];
+
+  constructor(serial: string) {
+    this.pass = aPass({ serial });
+    this.jobs = [{ action: "create", message: null, version: 1 }];
+  }
+
+  accept(members: readonly { name: string; value: string | null }[], notify: boolean): void {
+    const values = Object.fromEntries(
+      members.map(({ name, value }) => [name, value === null ? null : valueOf(name, value)]),
+    );
+    this.pass = changed(this.pass, (object) => withoutNulls({ ...object, ...values }));
+    const { version } = this.pass;
+    const message = notify ? `message ${version}` : null;
+    if (message !== null) this.messages.push(message);
+    this.jobs.push({ action: "update", message, version });
+    this.note();
+  }
+
+  crashed(): void {
+    this.crashes.push(true);
+    this.note();
+  }
+
+  async deliver(world: GoogleWorld): Promise<void> {
+    const [job] = this.jobs;
+    if (job === undefined || this.failure !== null) return;
+    const { action, message, version } = job;
+    const payload = {
+      action,
+      passId: this.pass.passId,
+      version,
+      ...(message === null ? {} : { notifyMessage: message }),
+    };
+    const outcome = await world.wallet.deliver(this.pass, payload, world.tenant, new AbortController().signal);
+    this.settle(outcome, action);
+  }
+
+  private settle(outcome: Outcome, action: "create" | "update"): void {
+    if (outcome.kind === "delivered") {
+      if (action === "create") this.pass = ready(this.pass);
+      this.jobs.shift();
+    } else if (outcome.kind === "failed") this.failure = outcome.error;
+  }
+
+  private note(): void {
+    if (this.pass.state === "creating" && this.pass.version > 1 && this.crashes.length > 0) this.isDoubtful = true;
+  }
+}
+
+function valueOf(name: string, value: string): JsonObject[string] {
+  if (name === "hexBackgroundColor") return `#00000${value}`;
+  if (name === "barcode") return { type: "QR_CODE", value };
+  if (name === "textModulesData") return [{ id: "a", header: "A", body: value }];
+  return { defaultValue: { language: "en", value } };
+}
+
+/** `header` is what Google wants in every object. */
+function withoutNulls(object: JsonObject): JsonObject {
+  const entries = Object.entries(object).map(([name, value]) =>
+    name === "header" && value === null ? ([name, valueOf("header", "0")] as const) : ([name, value] as const),
+  );
+  return Object.fromEntries(entries.filter(([, value]) => value !== null));
+}
+
+test("any sequence of creation, updates, lost answers and crashes leaves the object as the pass, each message shown once", async () => {
+  const fates: (GoogleFate | null)[] = [];
+  const world = await GoogleWorld.open({ fateOf: () => fates.shift() ?? null });
+  let serials = 0;
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.array(fate, { maxLength: 20 }), async (steps, given) => {
+        fates.splice(0, fates.length, ...given);
+        serials += 1;
+        const keeper = new Keeper(`${ISSUER}.pass-${serials}`);
+        for (const each of steps) {
+          if (each.kind === "update") keeper.accept(each.members, each.notify);
+          if (each.kind === "deliver") await keeper.deliver(world);
+          if (each.kind === "crash") {
+            world.restart();
+            keeper.crashed();
+          }
+        }
+        for (let tries = 0; keeper.jobs.length > 0 && keeper.failure === null && tries < 60; tries++) {
+          await keeper.deliver(world);
+          // Three answers that were lost in a row: for a moment nothing is asked.
+          if (!world.wallet.health().up) {
+            await eventually("Google is asked again", async () => {
+              await keeper.deliver(world);
+              return world.wallet.health().up;
+            });
+          }
+        }
+        if (keeper.failure !== null) {
+          // Whose object it is cannot be said any more, and nobody's is changed on a guess.
+          expect(keeper.isDoubtful).toBe(true);
+          return;
+        }
+        expect(keeper.jobs).toEqual([]);
+        expect(world.held(keeper.pass)).toEqual(objectOf(keeper.pass));
+        const bodies = world.messages(keeper.pass).map(([body]) => body);
+        expect(new Set(bodies).size).toBe(bodies.length);
+      }),
+      { numRuns: 150 },
+    );
+  } finally {
+    await world.close();
+  }
+}, 60_000);

@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import { ApiError } from "../../../src/domain/errors.ts";
+import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
+import type { NewPass, PassStore, PassUpdate } from "../../../src/domain/passes.ts";
+import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
+import type { OpenDatabase } from "../../../src/storage/database.ts";
+import type { TestDatabase } from "../../tenants/registry-conformance.ts";
+import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
+
+const IN_TIME_MS = 60_000;
+const TOKEN = "an-authentication-token-of-32-ch";
+const apple: AppleContent = {
+  type: "apple",
+  style: "generic",
+  pass: { organizationName: "Acme", description: "A pass", generic: { backFields: [{ key: "a", value: "1" }] } },
+  images: { "icon.png": "aa11" },
+};
+const google: GoogleContent = { type: "google", kind: "generic", classId: "33.c", object: { id: "33.o", x: [1, "é"] } };
+
+/** What the registry guarantees of passes and their tokens on every PostgreSQL. */
+export function passConformance(name: string, create: () => Promise<TestDatabase>): void {
+  describe(name, () => {
+    let processes: TwoProcesses;
+    let here: OpenDatabase;
+    let first: OpenRegistry;
+    let passes: PassStore;
+    /** The same in another process. */
+    let others: PassStore;
+    let otherOwners: GoogleClassOwners;
+
+    beforeAll(async () => {
+      processes = await openTwoProcesses(create);
+      ({ here, first } = processes);
+      passes = first.passes;
+      const { second } = processes;
+      others = second.passes;
+      otherOwners = second.googleClasses;
+      await first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 });
+      await first.registry.createTenant({ id: "globex", name: "globex", tokens: 1_000 });
+    }, IN_TIME_MS);
+
+    afterAll(async () => {
+      await processes?.close();
+    }, IN_TIME_MS);
+
+    let made = 0;
+    const aPass = (changes: Partial<NewPass> = {}): NewPass => {
+      made += 1;
+      return {
+        passId: `pass-${made}`,
+        tenantId: "acme",
+        serial: `serial-${made}`,
+        content: apple,
+        passTypeId: "pass.test.acme",
+        authenticationToken: TOKEN,
+        jobId: `job-${made}`,
+        images: new Map([["aa11", new Uint8Array([0x89, 0x50, 0, 255])]]),
+        ...changes,
+      };
+    };
+    const anUpdate = (passId: string, changes: Partial<PassUpdate> = {}): PassUpdate => {
+      made += 1;
+      const unchanged = { notificationKind: null, notifyMessage: null, images: new Map() };
+      return { passId, jobId: `job-${made}`, ...unchanged, change: ({ content }) => content, ...changes };
+    };
+    const balance = async (tenantId: string) => (await first.registry.tenant(tenantId)).tokens;
+    const movements = async (tenantId: string) => (await first.registry.tokenMovements(tenantId, null, 500)).items;
+    const refused = (status: number) => expect.objectContaining({ name: "ApiError", status });
+
+    test("a Google class belongs to who claims it first, whoever else wants it and in whatever process", async () => {
+      const owners = first.googleClasses;
+      expect(await owners.ownerOf("33.final")).toBeNull();
+      expect(await owners.claim("33.final", "acme")).toBe("acme");
+      expect(await otherOwners.claim("33.final", "globex")).toBe("acme");
+      expect(await owners.claim("33.final", "acme")).toBe("acme");
+      expect(await otherOwners.ownerOf("33.final")).toBe("acme");
+      expect(await owners.ownerOf("33.FINAL")).toBeNull();
+      const claims = ["acme", "globex"].flatMap((tenantId) =>
+        [owners, otherOwners].map((each) => [each, tenantId] as const),
+      );
+      const said = await Promise.all(claims.map(([each, tenantId]) => each.claim("33.contested", tenantId)));
+      expect(new Set(said).size).toBe(1);
+      expect(await owners.ownerOf("33.contested")).toBe(said[0] ?? "nobody");
+    });
+
+    test("a pass is given back as it was stored, by its tenant alone", async () => {
+      const { images, ...stored } = aPass();
+      await passes.create({ ...stored, images });
+      const expected = { ...stored, state: "creating", version: 1 };
+      expect(await others.find("acme", stored.passId)).toEqual(expected as never);
+      expect(await passes.find("globex", stored.passId)).toBeNull();
+      expect(await passes.find("acme", "pass-unknown")).toBeNull();
+      expect(await passes.findBySerial("pass.test.acme", stored.serial)).toEqual([expected as never]);
+      expect(await passes.findBySerial("pass.test.other", stored.serial)).toEqual([]);
+      expect(await passes.images("acme", ["aa11", "bb22"])).toEqual(
+        new Map([["aa11", new Uint8Array([0x89, 0x50, 0, 255])]]),
+      );
+      expect(await passes.images("globex", ["aa11"])).toEqual(new Map());
+    });
+
+    test("a pass of Google's has neither token nor pass type", async () => {
+      const pass = aPass({ content: google, passTypeId: null, authenticationToken: null, images: new Map() });
+      await passes.create(pass);
+      expect(await passes.find("acme", pass.passId)).toMatchObject({ content: google, authenticationToken: null });
+      await expect(passes.putBundle(pass.passId, 1, new Uint8Array([1]))).rejects.toEqual(refused(404));
+    });
+
+    test("the token that devices show is not readable in the database", async () => {
+      const pass = aPass();
+      await passes.create(pass);
+      const rows = await here.db.execute(`select * from passes where id = '${pass.passId}'`);
+      expect(JSON.stringify(rows)).not.toContain(TOKEN);
+    });
+
+    test("a serial is used once a tenant and kind, and a refused pass costs nothing", async () => {
+      const pass = aPass();
+      await passes.create(pass);
+      const before = await balance("acme");
+      const again = { ...aPass(), serial: pass.serial };
+      await expect(others.create(again)).rejects.toEqual(refused(400));
+      expect(await passes.find("acme", again.passId)).toBeNull();
+      expect(await balance("acme")).toBe(before);
+      expect(await passes.holder(again)).toMatchObject({ passId: pass.passId });
+      await passes.create(aPass({ tenantId: "globex", serial: pass.serial }));
+      await passes.create(aPass({ serial: pass.serial, content: google }));
+    });
+
+    test("a pass takes one token with its job, and gives it back with its serial once", async () => {
+      const pass = aPass();
+      const before = await balance("acme");
+      await passes.create(pass);
+      expect(await balance("acme")).toBe(before - 1);
+      expect((await movements("acme"))[0]).toMatchObject({ amount: -1, job_id: pass.jobId, balance: before - 1 });
+      await Promise.all([passes, others, passes].map((store) => store.undoCreate("acme", pass.jobId)));
+      expect(await balance("acme")).toBe(before);
+      const ofJob = (await movements("acme")).filter(({ job_id }) => job_id === pass.jobId);
+      expect(ofJob.map(({ amount }) => amount)).toEqual([1, -1]);
+      expect(await passes.find("acme", pass.passId)).toMatchObject({ state: "failed" });
+      expect(await passes.findBySerial("pass.test.acme", pass.serial)).toEqual([]);
+      await expect(passes.update("acme", anUpdate(pass.passId))).rejects.toEqual(refused(404));
+      await passes.create(aPass({ serial: pass.serial }));
+    });
+
+    test("what is finished is not undone, and what another job did is not either", async () => {
+      const pass = aPass();
+      await passes.create(pass);
+      const before = await balance("acme");
+      await passes.undoCreate("acme", "job-of-nobody");
+      await passes.undoCreate("globex", pass.jobId);
+      await passes.finishCreate(pass.passId);
+      await passes.finishCreate(pass.passId);
+      await passes.undoCreate("acme", pass.jobId);
+      const update = anUpdate(pass.passId);
+      await passes.update("acme", update);
+      await passes.undoCreate("acme", update.jobId);
+      expect(await passes.find("acme", pass.passId)).toMatchObject({ state: "ready", version: 2 });
+      expect(await balance("acme")).toBe(before);
+    });
+
+    test(
+      "of 200 passes at once on a balance of 100, exactly 100 are stored and paid",
+      async () => {
+        await first.registry.createTenant({ id: "hundred", name: "hundred", tokens: 100 });
+        const all = Array.from({ length: 200 }, () => aPass({ tenantId: "hundred" }));
+        const settled = await Promise.allSettled(all.map((pass, i) => (i % 2 === 0 ? passes : others).create(pass)));
+        const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+        expect(reasons).toHaveLength(100);
+        for (const reason of reasons) expect(reason).toEqual(refused(402));
+        expect(await balance("hundred")).toBe(0);
+        const ledger = await movements("hundred");
+        expect(ledger.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
+        const charged = ledger.flatMap(({ amount, job_id }) => (amount === -1 ? [job_id] : []));
+        const stored = await Promise.all(all.map(({ passId }) => passes.find("hundred", passId)));
+        const jobs = stored.flatMap((pass) => (pass === null ? [] : [pass.jobId]));
+        expect(jobs.sort()).toEqual(charged.map(String).sort());
+        expect(new Set(ledger.map((one) => one.balance)).size).toBe(101);
+      },
+      IN_TIME_MS,
+    );
+
+    test("updates at once each build on the one before, and each has a version", async () => {
+      const pass = aPass();
+      await passes.create(pass);
+      const add = (i: number) =>
+        (i % 2 === 0 ? passes : others).update("acme", {
+          ...anUpdate(pass.passId, { notificationKind: "match.upcoming", notifyMessage: `n${i}` }),
+          change: ({ content }) =>
+            content.type === "apple" ? { ...content, pass: { ...content.pass, [`k${i}`]: i } } : content,
+        });
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => add(i)));
+      expect(answers.map(({ version }) => version).sort((a, b) => a - b)).toEqual(
+        Array.from({ length: 20 }, (_, i) => i + 2),
+      );
+      const found = await passes.find("acme", pass.passId);
+      expect(found?.version).toBe(21);
+      expect(Object.keys(found?.content.type === "apple" ? found.content.pass : {})).toHaveLength(23);
+      const history = await here.db.execute(`select * from pass_versions where pass_id = '${pass.passId}'`);
+      expect(JSON.stringify(history).match(/match\.upcoming/g)).toHaveLength(20);
+    });
+
+    test("an update that is refused while it is made changes nothing, nor does a stranger's", async () => {
+      const pass = aPass();
+      await passes.create(pass);
+      const broken = anUpdate(pass.passId, {
+        change: () => {
+          throw new ApiError(400, "no");
+        },
+      });
+      await expect(passes.update("acme", broken)).rejects.toEqual(refused(400));
+      await expect(passes.update("globex", anUpdate(pass.passId))).rejects.toEqual(refused(404));
+      expect(await passes.find("acme", pass.passId)).toMatchObject({ version: 1 });
+    });
+
+    test("the bundle of the latest version is kept, byte by byte, and each is a second newer than the one before", async () => {
+      const pass = aPass();
+      await passes.create(pass);
+      expect(await passes.bundle(pass.passId)).toBeNull();
+      const bytes = crypto.getRandomValues(new Uint8Array(100_000));
+      const one = await passes.putBundle(pass.passId, 2, bytes);
+      expect(await others.bundle(pass.passId)).toEqual({ version: 2, bytes, modifiedAt: one.modifiedAt });
+      expect(await others.putBundle(pass.passId, 1, new Uint8Array([1]))).toEqual(one);
+      expect(await others.putBundle(pass.passId, 2, new Uint8Array([2]))).toEqual(one);
+      const three = await others.putBundle(pass.passId, 3, new Uint8Array([3]));
+      const four = await passes.putBundle(pass.passId, 4, new Uint8Array([4]));
+      expect(three.modifiedAt).toBeGreaterThan(one.modifiedAt);
+      expect(four.modifiedAt).toBeGreaterThan(three.modifiedAt);
+      await expect(passes.putBundle("pass-unknown", 1, new Uint8Array([1]))).rejects.toEqual(refused(404));
+    });
+
+    test("bundles of one pass type that are stored at once get tags of their own", async () => {
+      const all = Array.from({ length: 10 }, () => aPass({ passTypeId: "pass.test.tags" }));
+      for (const pass of all) await passes.create(pass);
+      await Promise.all(
+        all.map(({ passId }, i) => (i % 2 === 0 ? passes : others).putBundle(passId, 1, new Uint8Array([i]))),
+      );
+      const rows = await here.db.execute("select update_tag from passes where pass_type_id = 'pass.test.tags'");
+      const tags = JSON.stringify(rows).match(/update_tag":"?\d+/g) ?? [];
+      expect(new Set(tags).size).toBe(10);
+    });
+
+    test("passes whose first job has not ended are found by their age", async () => {
+      const [open, done, undone] = [aPass(), aPass(), aPass()];
+      for (const pass of [open, done, undone]) await passes.create(pass);
+      await passes.finishCreate(done.passId);
+      await passes.undoCreate("acme", undone.jobId);
+      expect(await passes.unfinished(Date.now() - 3_600_000, null)).toEqual([]);
+      const found: string[] = [];
+      for (let last: string | null = null; ; last = found.at(-1) ?? null) {
+        const page = await passes.unfinished(Date.now() + 1_000, last);
+        if (page.length === 0) break;
+        found.push(...page.map(({ passId }) => passId));
+      }
+      expect(found).toContain(open.passId);
+      expect(found).not.toContain(done.passId);
+      expect(found).not.toContain(undone.passId);
+      expect(found.length).toBeGreaterThan(100);
+      expect(new Set(found).size).toBe(found.length);
+    });
+  });
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import { PassSweep } from "../../../src/channels/wallet/pass-sweep.ts";
+import { UnavailableError } from "../../../src/domain/errors.ts";
+import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
+import { limits } from "../../../src/domain/limits.ts";
+import type { OpenDatabase } from "../../../src/storage/database.ts";
+import { migrate } from "../../../src/storage/migrate.ts";
+import { eventually } from "../../support/eventually.ts";
+import { openMadePglite } from "../../support/made-postgres.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+import { openTestRegistry } from "../../tenants/open-test-registry.ts";
+
+const SLOW_MS = 60_000;
+let folder: string;
+let database: OpenDatabase;
+let registry: OpenRegistry;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "waybill-sweep-"));
+  database = await openMadePglite(join(folder, "postgres"));
+  await migrate(database.db);
+  registry = await openTestRegistry(database);
+  await registry.registry.createTenant({ id: "acme", name: "Acme", tokens: 100 });
+}, SLOW_MS);
+afterAll(async () => {
+  await registry?.stop();
+  await database?.close();
+  await rm(folder, { recursive: true, force: true });
+}, SLOW_MS);
+
+function aJob(jobId: string, status: JobStatus): JobRecord {
+  return { jobId, tenantId: "acme", channel: "wallet", status, attempts: 1, result: {}, events: [] };
+}
+
+async function store(name: string): Promise<void> {
+  await registry.passes.create({
+    passId: `pass-${name}`,
+    tenantId: "acme",
+    serial: name,
+    content: { type: "google", kind: "generic", classId: "1.c", object: {} },
+    passTypeId: null,
+    authenticationToken: null,
+    jobId: `job-${name}`,
+    images: new Map(),
+  });
+}
+
+const stateOf = async (name: string) => (await registry.passes.find("acme", `pass-${name}`))?.state;
+const balance = async () => (await registry.registry.tenant("acme")).tokens;
+
+/** A sweep `laterMs` after now, where the journal and the ledger know these jobs. */
+function sweep(laterMs: number, journal: readonly JobRecord[], ledger: readonly JobRecord[] = []) {
+  const clock = new VirtualClock(Date.now() + laterMs);
+  const knower = (jobs: readonly JobRecord[]) => ({
+    isAway: false,
+    async job(_tenant: unknown, jobId: string): Promise<JobRecord | null> {
+      if (this.isAway) throw new UnavailableError("away");
+      return jobs.find((job) => job.jobId === jobId) ?? null;
+    },
+  });
+  const stores = { journal: knower(journal), ledger: knower(ledger) };
+  const { passes, directory } = registry;
+  const swept = new PassSweep({ passes, directory, ...stores, clock, telemetry: new QuietTelemetry() });
+  return { ...stores, swept, clock };
+}
+
+test("only passes whose job is unknown or failed are undone, and their tokens and serials are free again", async () => {
+  const names = ["unknown", "pending", "running", "failed", "recorded", "done"];
+  for (const name of names) await store(name);
+  const before = await balance();
+  const { swept } = sweep(
+    limits.passUnfinishedMs + 60_000,
+    [aJob("job-pending", "pending"), aJob("job-running", "running"), aJob("job-done", "success")],
+    [aJob("job-failed", "failed"), aJob("job-recorded", "success")],
+  );
+  await swept.sweep();
+  await swept.sweep();
+  const states = await Promise.all(names.map(stateOf));
+  expect(states).toEqual(["failed", "creating", "creating", "failed", "ready", "ready"]);
+  expect(await balance()).toBe(before + 2);
+  await store("unknown-again");
+});
+
+test("a young pass is left alone: its job may be on its way", async () => {
+  await store("young");
+  await sweep(limits.passUnfinishedMs - 60_000, []).swept.sweep();
+  expect(await stateOf("young")).toBe("creating");
+});
+
+test("while the journal or the ledger cannot be asked nothing is undone, and the next sweep does it", async () => {
+  await store("patient");
+  const { swept, journal, ledger, clock } = sweep(limits.passUnfinishedMs + 60_000, [
+    aJob("job-pending", "pending"),
+    aJob("job-running", "running"),
+  ]);
+  ledger.isAway = true;
+  swept.start();
+  await clock.advance(2 * limits.passSweepMs);
+  expect(await stateOf("patient")).toBe("creating");
+  ledger.isAway = false;
+  journal.isAway = false;
+  await eventually("it is undone", async () => {
+    await clock.advance(limits.passSweepMs);
+    return (await stateOf("patient")) === "failed";
+  });
+  await swept.stop();
+});

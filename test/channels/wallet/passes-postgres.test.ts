@@ -1,0 +1,15 @@
+import { test } from "bun:test";
+import { connectPostgres } from "../../../src/storage/connect-postgres.ts";
+import { createPostgres, postgresMissing } from "../../support/postgres.ts";
+import { passConformance } from "./pass-conformance.ts";
+
+const missing = postgresMissing();
+
+if (missing === null) {
+  passConformance("passes on PostgreSQL 15", async () => {
+    const server = await createPostgres();
+    return { connect: () => connectPostgres(server.url), remove: () => server.remove() };
+  });
+} else {
+  test.skip(`passes on PostgreSQL 15: ${missing}`, () => undefined);
+}

@@ -1,0 +1,248 @@
+import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { type PassSigner, PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
+import { ApnsConnections } from "../../../src/channels/wallet/apple/push/apns-connections.ts";
+import { PassPusher } from "../../../src/channels/wallet/apple/push/pass-pusher.ts";
+import { startApnsSandbox } from "../../../src/channels/wallet/sandbox/apns-sandbox.ts";
+import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import type { Clock } from "../../../src/domain/clock.ts";
+import type { PushTarget } from "../../../src/domain/passes.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { eventually } from "../../support/eventually.ts";
+import { freePort } from "../../support/free-port.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { AppleAuthority, PASS_TYPE } from "./apple-authority.ts";
+import { answers, PushServer, takes } from "./push-server.ts";
+
+setDefaultTimeout(60_000);
+
+/** A second of it passes in ten milliseconds: what takes minutes is seen in a moment, over real sockets. */
+const HURRIED: Clock = {
+  nowMs: () => systemClock.nowMs(),
+  monotonicMs: () => systemClock.monotonicMs() * 100,
+  setTimer: (delayMs, run) => systemClock.setTimer(delayMs / 100, run),
+};
+
+let apple: AppleAuthority;
+let identity: Identity;
+let signer: PassSigner;
+const ends: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  apple = await AppleAuthority.make();
+  identity = await apple.server();
+  const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
+  signer = await signers.open(await apple.signer(), "acme");
+});
+
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+interface Told {
+  readonly push: (signal?: AbortSignal) => Promise<void>;
+  readonly forgotten: string[];
+  readonly telemetry: QuietTelemetry;
+}
+
+function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemClock): Told {
+  const forgotten: string[] = [];
+  const telemetry = new QuietTelemetry();
+  const devices = {
+    targets: async (): Promise<readonly PushTarget[]> =>
+      tokens.map((pushToken) => ({ deviceId: `device-${pushToken}`, pushToken })),
+    forget: async (passTypeId: string, pushToken: string) => {
+      expect(passTypeId).toBe(PASS_TYPE);
+      forgotten.push(pushToken);
+    },
+  };
+  const connections = new ApnsConnections({ url, ca: apple.root.certificatePem, verifies: true, clock });
+  const pusher = new PassPusher({ connections, devices, clock, random: systemRandom, telemetry });
+  ends.push(() => pusher.stop());
+  return {
+    push: (signal = new AbortController().signal) => pusher.push("pass-1", signer, signal),
+    forgotten,
+    telemetry,
+  };
+}
+
+async function serve(script = takes, port = 0): Promise<{ server: PushServer; url: string }> {
+  const server = new PushServer(identity, script);
+  ends.push(() => server.stop());
+  return { server, url: await server.listen(port) };
+}
+
+const tokensOf = (count: number) => Array.from({ length: count }, (_, i) => `token${i}`);
+
+test("a push carries what Apple asks for, and the pass's own certificate", async () => {
+  const sandbox = await startApnsSandbox({ server: identity, clock: systemClock, telemetry: new QuietTelemetry() });
+  ends.push(() => sandbox.stop());
+  await pusherTo(sandbox.url, ["0a1b2c"]).push();
+  const [message] = sandbox.mailbox.messages("0a1b2c", 10);
+  expect(message).toMatchObject({ channel: "wallet", from: PASS_TYPE, to: "0a1b2c" });
+  const [headers, payload] = message?.source.split("\n\n") ?? [];
+  expect(payload).toBe("{}");
+  expect(headers).toContain(":method: POST\n:path: /3/device/0a1b2c\n");
+  expect(headers).toContain(`apns-topic: ${PASS_TYPE}\napns-push-type: background\napns-priority: 5\n`);
+});
+
+test("the sandbox takes nothing without a certificate, and nothing for another pass type", async () => {
+  const sandbox = await startApnsSandbox({ server: identity, clock: systemClock, telemetry: new QuietTelemetry() });
+  ends.push(() => sandbox.stop());
+  const ca = apple.root.certificatePem;
+  const connections = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
+  ends.push(() => connections.close());
+  const other = { ...signer, id: "other", passTypeId: "pass.test.other" };
+  expect(await connections.post(other, "abc")).toEqual({ kind: "answered", status: 400, reason: "TopicDisallowed" });
+  const none = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
+  ends.push(() => none.close());
+  // Without it there is no connection; with an empty one TLS has nothing to show.
+  const anonymous = { id: "none", passTypeId: PASS_TYPE, tls: {} as PassSigner["tls"] };
+  expect((await none.post(anonymous, "abc")).kind).toBe("unanswered");
+  expect(sandbox.mailbox.messages(null, 10)).toEqual([]);
+});
+
+test("thousands of devices are told over one connection, each once", async () => {
+  const { server, url } = await serve();
+  const tokens = tokensOf(3_000);
+  const { push } = pusherTo(url, [...tokens, ...tokens]);
+  await push();
+  expect(server.tokens.toSorted()).toEqual(tokens.toSorted());
+  await push();
+  expect(server.tokens).toHaveLength(6_000);
+  expect(server.sessions).toBe(1);
+});
+
+test("devices are forgotten when Apple says that they are gone, and for no other reason", async () => {
+  const replies: Record<string, [number, string]> = {
+    gone: [410, "Unregistered"],
+    bad: [400, "BadDeviceToken"],
+    foreign: [400, "DeviceTokenNotForTopic"],
+    ours: [400, "BadTopic"],
+    proxy: [410, "Gone"],
+    path: [404, "BadPath"],
+    large: [413, "PayloadTooLarge"],
+  };
+  const { server, url } = await serve((stream, token, nth) =>
+    answers(...(replies[token] ?? [200, ""]))(stream, token, nth),
+  );
+  const { push, forgotten } = pusherTo(url, [...Object.keys(replies), "fine"]);
+  await push();
+  expect(forgotten.toSorted()).toEqual(["bad", "foreign", "gone"]);
+  // What Apple refuses is not tried again.
+  expect(server.tokens).toHaveLength(8);
+});
+
+test("what Apple cannot take at the moment is tried again a few times, behind the update", async () => {
+  const { server, url } = await serve((stream, token, nth) =>
+    token === "never" || nth < 3 ? answers(503, "ServiceUnavailable")(stream, token, nth) : takes(stream, token, nth),
+  );
+  const { push, forgotten } = pusherTo(url, ["a", "b", "never"], HURRIED);
+  await push();
+  expect(server.tokens).toHaveLength(3);
+  await eventually("the tries are used up", () => server.tokens.filter((token) => token === "never").length === 4);
+  expect(server.tokens.filter((token) => token === "a")).toHaveLength(2);
+  await Bun.sleep(500);
+  expect(server.tokens).toHaveLength(8);
+  expect(forgotten).toEqual([]);
+});
+
+test("a push that waits to be tried again stands for the next one, too", async () => {
+  const { server, url } = await serve(answers(429, "TooManyRequests"));
+  const { push } = pusherTo(url, ["a"]);
+  await push();
+  server.does(takes);
+  await push();
+  expect(server.tokens).toEqual(["a", "a"]);
+});
+
+test("a certificate that Apple refuses is left alone for a while, and no device is forgotten", async () => {
+  const { server, url } = await serve(answers(403, "BadCertificate"));
+  const { push, forgotten, telemetry } = pusherTo(url, tokensOf(2_000));
+  await push();
+  const tried = server.tokens.length;
+  // Those that were under way when the first answer came, and no more.
+  expect(tried).toBeLessThan(500);
+  await push();
+  expect(server.tokens).toHaveLength(tried);
+  expect(forgotten).toEqual([]);
+  expect(telemetry.lines).toEqual(["error: Apple takes no pushes with this certificate; they pause"]);
+});
+
+test("a server that goes away in the middle of it loses no push", async () => {
+  const { server, url } = await serve((stream, token, nth) => {
+    takes(stream, token, nth);
+    if (nth % 50 === 20) stream.session?.close();
+  });
+  const { push } = pusherTo(url, tokensOf(300), HURRIED);
+  await push();
+  await eventually("every device was told", () => new Set(server.tokens).size === 300);
+  expect(server.sessions).toBeGreaterThan(1);
+});
+
+test("a connection that breaks in the middle of it loses no push", async () => {
+  const told = new Set<string>();
+  const { server, url } = await serve((stream, token, nth) => {
+    if (nth === 40) return stream.session?.destroy();
+    told.add(token);
+    takes(stream, token, nth);
+  });
+  const { push } = pusherTo(url, tokensOf(100), HURRIED);
+  await push();
+  await eventually("every device was told", () => told.size === 100);
+  expect(server.sessions).toBeGreaterThan(1);
+});
+
+test("streams that are refused are asked again", async () => {
+  const { server, url } = await serve((stream, token, nth) =>
+    // REFUSED_STREAM (RFC 9113, 7)
+    nth < 5 ? stream.close(7) : takes(stream, token, nth),
+  );
+  await pusherTo(url, tokensOf(10), HURRIED).push();
+  await eventually("every device was told", () => new Set(server.tokens.slice(5)).size === 10);
+});
+
+test("a server that never answers holds up nobody for longer than the first round", async () => {
+  const { server, url } = await serve(() => undefined);
+  const { push } = pusherTo(url, tokensOf(1_000), HURRIED);
+  const startedMs = HURRIED.monotonicMs();
+  await push();
+  // 10 s of the hurried clock, on a machine that may be busy.
+  expect(HURRIED.monotonicMs() - startedMs).toBeLessThan(200_000);
+  expect(server.tokens.length).toBeLessThan(1_000);
+});
+
+test("an aborted delivery waits for no push", async () => {
+  const { url } = await serve(() => undefined);
+  const aborter = new AbortController();
+  const pushed = pusherTo(url, ["a"]).push(aborter.signal);
+  aborter.abort();
+  await pushed;
+});
+
+test("a service that is down costs an update nothing, and hears of it when it is back", async () => {
+  const port = await freePort();
+  const { push, telemetry } = pusherTo(`https://127.0.0.1:${port}`, ["a", "b"], HURRIED);
+  await push();
+  const { server } = await serve(takes, port);
+  await eventually("both were told", () => new Set(server.tokens).size === 2);
+  expect(telemetry.lines).toEqual([]);
+});
+
+test("a server whose certificate nobody vouches for hears nothing", async () => {
+  const stranger = await AppleAuthority.make();
+  const server = new PushServer(await stranger.server(), takes);
+  ends.push(() => server.stop());
+  await pusherTo(await server.listen(), ["a"]).push();
+  expect(server.tokens).toEqual([]);
+});
+
+test("after the stop nothing is sent", async () => {
+  const { server, url } = await serve(answers(503, "ServiceUnavailable"));
+  const { push } = pusherTo(url, ["a"], HURRIED);
+  await push();
+  for (const end of ends.splice(1)) end();
+  await push();
+  await Bun.sleep(300);
+  expect(server.tokens).toEqual(["a"]);
+});

@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
+import type { OpenDatabase } from "../../../src/storage/database.ts";
+import { migrate } from "../../../src/storage/migrate.ts";
+import { openMadePglite } from "../../support/made-postgres.ts";
+import { openTestRegistry } from "../../tenants/open-test-registry.ts";
+
+/** The owners of Google's classes, in a registry of their own. */
+export class TestOwners {
+  private constructor(
+    private readonly registry: OpenRegistry,
+    private readonly database: OpenDatabase,
+    private readonly folder: string,
+  ) {}
+
+  static async open(tenantIds: readonly string[]): Promise<TestOwners> {
+    const folder = await mkdtemp(join(tmpdir(), "waybill-owners-"));
+    const database = await openMadePglite(join(folder, "postgres"));
+    await migrate(database.db);
+    const registry = await openTestRegistry(database);
+    for (const id of tenantIds) await registry.registry.createTenant({ id, name: id });
+    return new TestOwners(registry, database, folder);
+  }
+
+  get all(): GoogleClassOwners {
+    return this.registry.googleClasses;
+  }
+
+  async close(): Promise<void> {
+    await this.registry.stop();
+    await this.database.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

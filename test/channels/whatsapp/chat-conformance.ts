@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import { eventually } from "../../support/eventually.ts";
+
+export interface ChatConformancePorts {
+  registry(): OpenRegistry;
+  /** Another process on the same database, which hears of nothing. */
+  elsewhere(): OpenRegistry;
+  /** The id of a tenant of the test's own. */
+  newTenant(): Promise<string>;
+}
+
+const ALIAS = {
+  alias: "shipped",
+  meta_name: "order_shipped_hx01",
+  language_code: "es",
+  params: ['it\'s {a}, "b"', "ñ"],
+  header: { type: "document", link: "https://media.example/a.pdf", filename: "a.pdf" },
+} as const;
+
+/** What the registry guarantees of aliases and of the credentials of the chat channel. */
+export function chatConformance({ registry: open, elsewhere, newTenant }: ChatConformancePorts): void {
+  test("an alias is given back as it was put, once a name, for its tenant alone", async () => {
+    const { registry } = open();
+    const [id, otherId] = [await newTenant(), await newTenant()];
+    expect(await registry.putAlias(id, ALIAS)).toEqual(ALIAS);
+    const bare = { alias: "Shipped", meta_name: "m", language_code: null, params: [], header: null };
+    expect(await registry.putAlias(id, bare)).toEqual(bare);
+    expect(await registry.alias(id, "shipped")).toEqual(ALIAS);
+    expect(await registry.aliases(id)).toEqual([bare, ALIAS]);
+    expect(await registry.aliases(otherId)).toEqual([]);
+    const changed = { ...ALIAS, header: { type: "image", id: "77" } } as const;
+    await registry.putAlias(id, changed);
+    expect(await registry.alias(id, "shipped")).toEqual(changed);
+    await registry.deleteAlias(id, "shipped");
+    await expect(registry.alias(id, "shipped")).rejects.toMatchObject({ status: 404 });
+    await expect(registry.deleteAlias(id, "shipped")).rejects.toMatchObject({ status: 404 });
+    await expect(registry.putAlias("nobody", ALIAS)).rejects.toMatchObject({ status: 404 });
+    await expect(registry.putAlias(id, { ...ALIAS, meta_name: "a\u0000b" })).rejects.toMatchObject({ status: 400 });
+  });
+
+  test("aliases and own chat credentials are seen elsewhere within a second without any message", async () => {
+    const { registry } = open();
+    const id = await newTenant();
+    const seen = async () => (await elsewhere().directory.byId(id))?.whatsapp;
+    expect(await seen()).toEqual({ sender: null, aliases: new Map() });
+    await registry.putAlias(id, ALIAS);
+    const { meta_name: metaName, language_code: languageCode, params, header } = ALIAS;
+    await eventually("the alias", async () => (await seen())?.aliases.has("shipped"), 1_000);
+    expect((await seen())?.aliases.get("shipped")).toEqual({ metaName, languageCode, params, header });
+    await registry.putWhatsappCredentials(id, { phone_number_id: "106540352242922", access_token: "EAAJB-token" });
+    await registry.changeTenant(id, { allow_custom: ["email"] });
+    expect((await open().directory.byId(id))?.whatsapp.sender).toBeNull();
+    await registry.changeTenant(id, { allow_custom: ["whatsapp"] });
+    const sender = { phoneNumberId: "106540352242922", accessToken: "EAAJB-token" };
+    expect((await open().directory.byId(id))?.whatsapp.sender).toEqual(sender);
+    await eventually("the sender", async () => (await seen())?.sender !== null, 1_000);
+    await registry.deleteAlias(id, "shipped");
+    await eventually("its end", async () => (await seen())?.aliases.size === 0, 1_000);
+  });
+}

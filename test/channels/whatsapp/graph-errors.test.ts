@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import { type Consequence, type GraphError, ruleFor } from "../../../src/channels/whatsapp/graph-errors.ts";
+
+function anError(status: number, code: number | null): GraphError {
+  return { status, code, message: "", details: null };
+}
+
+const DAY = 24 * 60 * 60_000;
+
+// What the provider documents, written down once more, so that a row that is lost or moved shows.
+const DOCUMENTED: Readonly<Record<Consequence, readonly number[]>> = {
+  slow_number: [130429, 4, 80007],
+  space_recipient: [131056],
+  retry: [1, 131000, 131057, 131053],
+  away: [2, 131016, 133004],
+  pause_number: [131048],
+  fail: [
+    131049, 131050, 130472, 131026, 131021, 131047, 131030, 132000, 132012, 132018, 132005, 132007, 132001, 132015,
+    132016, 132068, 132069, 100, 33, 131008, 131009, 131051, 135000, 131052, 133016, 130497,
+  ],
+  lock_account: [368, 131031],
+  refuse_sender: [
+    0, 190, 3, 10, 200, 210, 299, 131005, 131037, 131042, 131045, 133000, 133005, 133006, 133007, 133008, 133009,
+    133010, 133015, 134011,
+  ],
+  unknown_fate: [],
+};
+
+// Object.entries loses the keys' type; they are those of the record above.
+for (const [follows, codes] of Object.entries(DOCUMENTED) as [Consequence, readonly number[]][]) {
+  for (const code of codes) {
+    test(`${code} means ${follows}, whatever the HTTP status is`, () => {
+      for (const status of [200, 400, 401, 404, 429, 500, 503, 504]) {
+        expect(ruleFor(anError(status, code)).follows).toBe(follows);
+      }
+    });
+  }
+}
+
+test.each([
+  [302, 999_999, "retry"],
+  [400, 999_999, "fail"],
+  [401, 999_999, "refuse_sender"],
+  [403, null, "fail"],
+  [404, null, "fail"],
+  [408, null, "retry"],
+  [429, null, "slow_number"],
+  [500, 999_999, "away"],
+  [502, null, "away"],
+  [503, null, "away"],
+  [504, 999_999, "away"],
+  [504, null, "unknown_fate"],
+] as const)("HTTP %p with the code %p, which is in no table, means %s", (status, code, follows) => {
+  expect(ruleFor(anError(status, code)).follows).toBe(follows);
+});
+
+test("what hides a lasting mistake is tried a few times only", () => {
+  expect(ruleFor(anError(500, 1)).attemptsMax).toBe(4);
+  expect(ruleFor(anError(400, 131053)).attemptsMax).toBe(2);
+});
+
+test("a number that is stopped is asked again within the day that a job is tried", () => {
+  for (const code of [131048, 368, 131031, 190, 131042, 4, 80007]) {
+    const { pauseMs = 0 } = ruleFor(anError(400, code));
+    expect(pauseMs).toBeGreaterThan(0);
+    expect(pauseMs).toBeLessThan(DAY);
+  }
+});

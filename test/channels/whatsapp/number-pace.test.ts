@@ -1,0 +1,159 @@
+import { expect, test } from "bun:test";
+import { NumberPace } from "../../../src/channels/whatsapp/number-pace.ts";
+import { limits } from "../../../src/domain/limits.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+
+const SENDER = { phoneNumberId: "1", accessToken: "token" };
+const OTHER = { phoneNumberId: "2", accessToken: "token" };
+
+/** Sends from the number as fast as its pace allows for a time, as one tenant; answers how many passed. */
+async function drive(pace: NumberPace, clock: VirtualClock, forMs: number, answer: "taken" | "throttled" = "taken") {
+  const untilMs = clock.monotonicMs() + forMs;
+  let sent = 0;
+  while (clock.monotonicMs() < untilMs) {
+    const waitMs = pace.waitMs(SENDER, "acme");
+    if (waitMs > 0) {
+      await clock.advance(Math.min(Math.ceil(waitMs), untilMs - clock.monotonicMs()));
+      continue;
+    }
+    const sentAtMs = pace.take(SENDER, "acme");
+    sent += 1;
+    if (answer === "taken") pace.succeeded(SENDER);
+    else pace.slow(SENDER, sentAtMs);
+  }
+  return sent;
+}
+
+test("a number sends eighty messages a second, and one tenth of a second's worth at once after a rest", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  let atOnce = 0;
+  while (pace.waitMs(SENDER, "acme") === 0) {
+    pace.take(SENDER, "acme");
+    atOnce += 1;
+  }
+  expect(atOnce).toBe(8);
+  expect(await drive(pace, clock, 10_000)).toBeWithin(799, 802);
+});
+
+test("another number has a pace of its own", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  pace.slow(SENDER, pace.take(SENDER, "acme"));
+  pace.pause(SENDER, 60_000);
+  expect(pace.waitMs(SENDER, "acme")).toBeGreaterThan(0);
+  expect(pace.waitMs(OTHER, "acme")).toBe(0);
+});
+
+test("a throttled number halves once for all that was under way, recovers gradually, and then stays below what was too much", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  await drive(pace, clock, 2_000);
+  const sentAtMs = pace.take(SENDER, "acme");
+  await clock.advance(100);
+  for (let i = 0; i < 50; i += 1) pace.slow(SENDER, sentAtMs);
+  await clock.advance(1);
+  expect(await drive(pace, clock, 1_000)).toBeWithin(40, 50);
+  expect(await drive(pace, clock, 1_000)).toBeWithin(43, 50);
+  await drive(pace, clock, 20_000);
+  expect(await drive(pace, clock, 1_000)).toBeWithin(71, 74);
+});
+
+test("what was learned is forgotten in time, and the usual rate is never exceeded", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  pace.slow(SENDER, pace.take(SENDER, "acme"));
+  await clock.advance(limits.chatLearnedMs - 1_000);
+  expect(await drive(pace, clock, 1_000)).toBeLessThan(82);
+  await clock.advance(10_000);
+  await drive(pace, clock, 1_000);
+  expect(await drive(pace, clock, 1_000)).toBeWithin(80, 82);
+});
+
+test("a number that is throttled for a minute does not hammer, and is back soon after", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  expect(await drive(pace, clock, 60_000, "throttled")).toBeLessThan(250);
+  await drive(pace, clock, 20_000);
+  expect(await drive(pace, clock, 1_000)).toBeWithin(71, 74);
+});
+
+test("a paused number sends nothing until the pause is over, and is asked about now and then", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  pace.pause(SENDER, 60_000);
+  pace.pause(SENDER, 10_000);
+  expect(pace.waitMs(SENDER, "acme")).toBe(limits.chatAskAgainMs);
+  await clock.advance(59_999);
+  expect(pace.waitMs(SENDER, "acme")).toBe(1);
+  await clock.advance(1);
+  expect(pace.waitMs(SENDER, "acme")).toBe(0);
+});
+
+test("no answer stops a number for longer than a job lives", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  pace.pause(SENDER, Number.MAX_SAFE_INTEGER);
+  await clock.advance(limits.chatPauseMsMax);
+  expect(pace.waitMs(SENDER, "acme")).toBe(0);
+});
+
+test("refused credentials stop the number until they change, and are news once", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  expect(pace.refuse(SENDER, 30_000)).toBe(true);
+  expect(pace.refuse(SENDER, 30_000)).toBe(false);
+  expect(pace.waitMs(SENDER, "acme")).toBe(30_000);
+  const renewed = { ...SENDER, accessToken: "new" };
+  expect(pace.waitMs(renewed, "acme")).toBe(0);
+  pace.succeeded(renewed);
+  expect(pace.refuse(SENDER, 30_000)).toBe(true);
+});
+
+/** Tenants with endless mail who share the number, each woken when it was told to come, and only then. */
+async function shareNumber(tenants: number, forMs: number) {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  const sent = new Map<string, number>();
+  let asked = 0;
+  const ask = (tenant: string) => {
+    for (;;) {
+      asked += 1;
+      const waitMs = pace.waitMs(SENDER, tenant);
+      if (waitMs > 0) return void clock.setTimer(Math.ceil(waitMs), () => ask(tenant));
+      pace.take(SENDER, tenant);
+      sent.set(tenant, (sent.get(tenant) ?? 0) + 1);
+    }
+  };
+  for (let i = 0; i < tenants; i += 1) ask(`tenant-${i}`);
+  await clock.advance(forMs);
+  const counts = Array.from(sent.values());
+  return { counts, asked, total: counts.reduce((sum, count) => sum + count, 0) };
+}
+
+test("tenants who share a number get equal shares of its whole rate, and are woken for their own turns only", async () => {
+  const { counts, asked, total } = await shareNumber(200, 20_000);
+  expect(total).toBeWithin(1_560, 1_620);
+  expect(counts).toHaveLength(200);
+  expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(8);
+  expect(asked / total).toBeLessThan(3);
+});
+
+test("a tenant who went away without sending costs the others no more than a moment", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
+  for (let i = 0; i < 1_000; i += 1) pace.waitMs(SENDER, `gone-${i}`);
+  // They were told to come within the next seconds, and none does.
+  await clock.advance(limits.chatTurnLateMsMax + 1_000 * 12.5 + 100);
+  expect(pace.waitMs(SENDER, "new")).toBe(0);
+  while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
+  expect(pace.waitMs(SENDER, "new")).toBeLessThan(3 * 12.5);
+});
+
+test("a quiet tenant's message waits for one message of each who waits, not for all of a neighbour's", async () => {
+  const clock = new VirtualClock();
+  const pace = new NumberPace(clock);
+  while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
+  expect(pace.waitMs(SENDER, "quiet")).toBeLessThan(2 * 12.5 + 1);
+});

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { UnavailableError } from "../../../src/domain/errors.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import type { JobRecord } from "../../../src/domain/job.ts";
+import { isFinal } from "../../../src/domain/job.ts";
+import { limits } from "../../../src/domain/limits.ts";
+import type { Tenant } from "../../../src/domain/tenant.ts";
+import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
+import type { SuppressionFiller } from "../../../src/engine/dispatch/fill-suppressions.ts";
+import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { RecordingChannel } from "../../support/recording-channel.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { aTenant, directoryOf } from "../../support/tenants.ts";
+
+const SHARDS = 4;
+let redis: RedisServer;
+const telemetry = new QuietTelemetry();
+const jobIds = new JobIds(systemClock, systemRandom);
+const journals: RedisJournal[] = [];
+let journal: RedisJournal;
+
+const tenants = Array.from({ length: 8 }, (_, i) => aTenant({ tenantId: `tenant-${i}`, shard: i % SHARDS }));
+
+beforeAll(async () => {
+  redis = await startRedis();
+  journal = await connect();
+});
+beforeEach(async () => {
+  await redis.client.flushall();
+});
+afterAll(async () => {
+  for (const open of journals) await open.stop();
+  await redis.stop();
+});
+
+/** A connection of its own for each process of the test. */
+async function connect(): Promise<RedisJournal> {
+  const address = { kind: "socket", path: redis.path } as const;
+  const opened = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  await opened.start();
+  journals.push(opened);
+  return opened;
+}
+
+function dispatcher(
+  owner: string,
+  channel: RecordingChannel,
+  over: RedisJournal = journal,
+  suppressions: SuppressionFiller = { fill: async () => true },
+): Dispatcher {
+  return new Dispatcher({
+    journal: over,
+    directory: directoryOf(tenants),
+    channels: [channel],
+    suppressions,
+    owner,
+    shards: SHARDS,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+}
+
+async function accept(tenant: Tenant, recipient = "ann@example.com"): Promise<string> {
+  const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
+  const answer = await journal.accept(tenant, 1_000_000, job);
+  if (answer.kind !== "accepted") throw new Error(answer.kind);
+  return answer.jobId;
+}
+
+async function acceptMany(count: number): Promise<{ tenant: Tenant; jobId: string }[]> {
+  return await Promise.all(
+    Array.from({ length: count }, async (_, i) => {
+      const tenant = tenants[i % tenants.length] ?? aTenant();
+      return { tenant, jobId: await accept(tenant) };
+    }),
+  );
+}
+
+async function finalJob(tenant: Tenant, jobId: string): Promise<JobRecord> {
+  return await eventually("the job ends", async () => {
+    const job = await journal.job(tenant, jobId);
+    return job !== null && isFinal(job.status) ? job : null;
+  });
+}
+
+test("every job is delivered once and ends", async () => {
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: { ok: true } }));
+  const jobs = await acceptMany(2000);
+  const worker = dispatcher("one", channel);
+  worker.start();
+  for (const { tenant, jobId } of jobs) {
+    expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success", attempts: 1, result: { ok: true } });
+  }
+  expect(channel.delivered.length).toBe(2000);
+  expect(new Set(channel.delivered).size).toBe(2000);
+  await worker.stop();
+});
+
+test("mail that comes while the dispatcher is at rest is delivered without waiting for a poll", async () => {
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const worker = dispatcher("one", channel);
+  worker.start();
+  for (let i = 0; i < 20; i += 1) {
+    const tenant = tenants[i % tenants.length] ?? aTenant();
+    await finalJob(tenant, await accept(tenant));
+  }
+  await worker.stop();
+});
+
+test("a transient failure is tried again, a permanent one is not", async () => {
+  const seen = new Map<string, number>();
+  const channel = new RecordingChannel((job) => {
+    const tries = (seen.get(job.jobId) ?? 0) + 1;
+    seen.set(job.jobId, tries);
+    if (job.recipient === "never@example.com") return { kind: "failed", error: "refused", detail: { code: 550 } };
+    return tries < 3 ? { kind: "retry", why: "busy" } : { kind: "delivered", result: {} };
+  });
+  const worker = dispatcher("one", channel);
+  worker.start();
+  const [tenant = aTenant()] = tenants;
+  const transient = await accept(tenant);
+  const permanent = await accept(tenant, "never@example.com");
+  expect(await finalJob(tenant, transient)).toMatchObject({ status: "success", attempts: 3 });
+  expect(await finalJob(tenant, permanent)).toMatchObject({
+    status: "failed",
+    attempts: 1,
+    result: { error: "refused", code: 550 },
+    events: [{ type: "failed", result: { error: "refused" } }],
+  });
+  await worker.stop();
+});
+
+test("a suppressed recipient is never sent to", async () => {
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const [tenant = aTenant()] = tenants;
+  await redis.client.hset("wb:{s00}:suppressed:tenant-0", "gone@example.com", "unsubscribed");
+  const jobId = await accept(tenant, "gone@example.com");
+  const worker = dispatcher("one", channel);
+  worker.start();
+  expect(await finalJob(tenant, jobId)).toMatchObject({
+    status: "suppressed",
+    result: { reason: "unsubscribed" },
+    events: [{ type: "suppressed", result: { reason: "unsubscribed" } }],
+  });
+  expect(channel.delivered).toEqual([]);
+  await worker.stop();
+});
+
+test("a channel that throws costs an attempt, not the shard", async () => {
+  let calls = 0;
+  const channel = new RecordingChannel(() => {
+    calls += 1;
+    if (calls === 1) throw new Error("a defect");
+    return { kind: "delivered", result: {} };
+  });
+  const worker = dispatcher("one", channel);
+  worker.start();
+  const [tenant = aTenant()] = tenants;
+  expect(await finalJob(tenant, await accept(tenant))).toMatchObject({ status: "success", attempts: 2 });
+  await worker.stop();
+});
+
+test("a drain finishes what is under way and leaves the rest to the next owner", async () => {
+  const release: (() => void)[] = [];
+  const slow = new RecordingChannel(async () => {
+    await new Promise<void>((resolve) => release.push(resolve));
+    return { kind: "delivered", result: {} };
+  });
+  const [tenant = aTenant()] = tenants;
+  const ids = await Promise.all(Array.from({ length: 100 }, () => accept(tenant)));
+  const first = dispatcher("one", slow);
+  first.start();
+  await eventually("the window is full", () => slow.inFlight === 64);
+  const stopped = first.stop();
+  for (const end of release) end();
+  await stopped;
+  expect(slow.delivered.length).toBe(64);
+  const rest = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const second = dispatcher("two", rest);
+  second.start();
+  for (const jobId of ids) expect((await finalJob(tenant, jobId)).attempts).toBe(1);
+  expect(rest.delivered.length).toBe(36);
+  await second.stop();
+});
+
+test("two processes share the shards, and one takes over from the other", async () => {
+  const channels = [0, 1].map(() => new RecordingChannel(() => ({ kind: "delivered", result: {} })));
+  const [one, two] = channels;
+  if (!one || !two) throw new Error("two channels");
+  const a = dispatcher("a", one, await connect());
+  const b = dispatcher("b", two, await connect());
+  a.start();
+  b.start();
+  await eventually("each holds its half", async () => {
+    const owners = await Promise.all(
+      [0, 1, 2, 3].map((s) => redis.client.hget(`wb:{s0${s}}:lease:dispatcher`, "owner")),
+    );
+    return owners.filter((owner) => owner === "a").length === 2 && owners.filter((owner) => owner === "b").length === 2;
+  });
+  const jobs = await acceptMany(800);
+  for (const { tenant, jobId } of jobs) await finalJob(tenant, jobId);
+  expect(one.delivered.length).toBe(400);
+  expect(two.delivered.length).toBe(400);
+  await a.stop();
+  const more = await acceptMany(80);
+  for (const { tenant, jobId } of more) await finalJob(tenant, jobId);
+  expect(two.delivered.length).toBe(480);
+  await b.stop();
+});
+
+test("redis may die and come back: nothing is lost, and what was answered is not sent again", async () => {
+  const channel = new RecordingChannel(async () => {
+    await Bun.sleep(5);
+    return { kind: "delivered", result: {} };
+  });
+  const worker = dispatcher("one", channel);
+  worker.start();
+  const jobs = await acceptMany(3000);
+  await eventually("some are delivered", () => channel.delivered.length > 200);
+  await redis.kill();
+  await redis.restart();
+  for (const { tenant, jobId } of jobs) expect((await finalJob(tenant, jobId)).status).toBe("success");
+  expect(new Set(channel.delivered).size).toBe(3000);
+  expect(channel.delivered.length).toBe(3000);
+  await worker.stop();
+}, 30_000);
+
+test("nothing is delivered before the shard's suppressions are filled, however often that fails", async () => {
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const tenant = tenants[0] ?? aTenant();
+  const { promise: filled, resolve: fillNow } = Promise.withResolvers<boolean>();
+  let calls = 0;
+  const fill = async () => {
+    calls += 1;
+    if (calls <= SHARDS) throw new UnavailableError("the registry is away");
+    return filled;
+  };
+  const worker = dispatcher("one", channel, journal, { fill });
+  worker.start();
+  const jobId = await accept(tenant);
+  await eventually("every shard asked again", () => calls >= 2 * SHARDS);
+  expect(await journal.job(tenant, jobId)).toMatchObject({ status: "pending" });
+  expect(channel.delivered).toEqual([]);
+  fillNow(true);
+  expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success" });
+  await worker.stop();
+});
+
+test("a redis that is silent for longer than a lease makes nobody send anything twice", async () => {
+  const silenceMs = limits.leaseTtlMs + 2_500;
+  const slow = () => new RecordingChannel(() => Bun.sleep(silenceMs).then(() => ({ kind: "delivered", result: {} })));
+  const channels = [slow(), slow()] as const;
+  const workers = [dispatcher("a", channels[0], await connect()), dispatcher("b", channels[1], await connect())];
+  for (const worker of workers) worker.start();
+  const jobs = await acceptMany(20);
+  const delivered = () => channels.flatMap((channel) => channel.delivered);
+  await eventually("all are under way", () => delivered().length === 20);
+  await redis.client.call("CLIENT", "PAUSE", String(silenceMs), "ALL");
+  for (const { tenant, jobId } of jobs) {
+    const job = await eventually(
+      "the job ends",
+      async () => {
+        const found = await journal.job(tenant, jobId).catch(() => null);
+        return found !== null && isFinal(found.status) ? found : null;
+      },
+      2 * silenceMs,
+    );
+    expect(job).toMatchObject({ status: "success", attempts: 1 });
+  }
+  expect(delivered().length).toBe(20);
+  await Promise.all(workers.map((worker) => worker.stop()));
+}, 60_000);
+
+test("a process that stops hands its shards over at once, whatever it still has to deliver", async () => {
+  const stuck = new RecordingChannel(
+    (_, signal) =>
+      new Promise((resolve) => signal.addEventListener("abort", () => resolve({ kind: "retry", why: "broken off" }))),
+  );
+  const first = dispatcher("one", stuck, await connect());
+  first.start();
+  const held = await acceptMany(8);
+  await eventually("all are under way", () => stuck.inFlight === 8);
+  const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
+  const second = dispatcher("two", channel, await connect());
+  second.start();
+  await eventually("the second has its share", async () => {
+    const owners = await Promise.all(
+      [0, 1, 2, 3].map((s) => redis.client.hget(`wb:{s0${s}}:lease:dispatcher`, "owner")),
+    );
+    return owners.filter((owner) => owner === "two").length === 2;
+  });
+  const stopped = first.stop();
+  const begunMs = performance.now();
+  for (const { tenant, jobId } of await acceptMany(8)) {
+    expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  }
+  expect(performance.now() - begunMs).toBeLessThan(2_000);
+  await stopped;
+  // They were broken off where they were in flight, and each is tried again.
+  for (const { tenant, jobId } of held) {
+    expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+  }
+  await second.stop();
+}, 60_000);

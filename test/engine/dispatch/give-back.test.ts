@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Channel } from "../../../src/domain/channel.ts";
+import { UnavailableError } from "../../../src/domain/errors.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { isFinal, type JobRecord, type QueuedJob } from "../../../src/domain/job.ts";
+import type { Outcome } from "../../../src/domain/outcome.ts";
+import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
+import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { aTenant, directoryOf } from "../../support/tenants.ts";
+
+const IN_TIME_MS = 30_000;
+const telemetry = new QuietTelemetry();
+const jobIds = new JobIds(systemClock, systemRandom);
+const tenant = aTenant({ channels: new Set(["wallet"]) });
+let redis: RedisServer;
+let journal: RedisJournal;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  const address = { kind: "socket", path: redis.path } as const;
+  journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  await journal.start();
+}, IN_TIME_MS);
+afterAll(async () => {
+  await journal?.stop();
+  await redis?.stop();
+}, IN_TIME_MS);
+
+const FAILED: Outcome = { kind: "failed", error: "no" };
+
+/** Ends each job as its payload says, and notes what is given back. */
+class PaidChannel implements Channel {
+  readonly name = "wallet";
+  readonly slots = 64;
+  readonly givenBack: string[] = [];
+  tries = 0;
+  /** Tries that fail before one succeeds. */
+  failures = 0;
+  /** What the journal says of a job while it is given back. */
+  readonly seen: (JobRecord | null)[] = [];
+
+  async screen({ payload }: QueuedJob): Promise<Outcome | null> {
+    return payload === '"bad"' ? FAILED : null;
+  }
+
+  async deliver({ payload, attempts }: QueuedJob): Promise<Outcome> {
+    if (payload === '"fails"') return FAILED;
+    if (payload === '"spent"') return attempts < 2 ? { kind: "retry", why: "busy" } : FAILED;
+    return { kind: "delivered", result: {} };
+  }
+
+  async giveBack({ jobId }: QueuedJob): Promise<void> {
+    this.tries += 1;
+    this.seen.push(await journal.job(tenant, jobId));
+    if (this.tries <= this.failures) throw new UnavailableError("the registry is away");
+    this.givenBack.push(jobId);
+  }
+}
+
+function dispatcher(channel: Channel): Dispatcher {
+  const worker = new Dispatcher({
+    journal,
+    directory: directoryOf([tenant]),
+    channels: [channel],
+    suppressions: { fill: async () => true },
+    owner: crypto.randomUUID(),
+    shards: 1,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+  worker.start();
+  return worker;
+}
+
+async function accept(end: string, needsScreening = false): Promise<string> {
+  const job = {
+    jobId: jobIds.next(),
+    channel: "wallet",
+    recipient: "p",
+    payload: JSON.stringify(end),
+    idempotency: null,
+  } as const;
+  await journal.accept(tenant, 1_000_000, needsScreening ? { ...job, needsScreening } : job);
+  return job.jobId;
+}
+
+const finalJob = (jobId: string) =>
+  eventually("the job ends", async () => {
+    const job = await journal.job(tenant, jobId);
+    return job !== null && isFinal(job.status) ? job : null;
+  });
+
+test(
+  "what a failed job took is given back once, whether it failed, was spent or was refused before its delivery",
+  async () => {
+    const channel = new PaidChannel();
+    const worker = dispatcher(channel);
+    const failing = [await accept("fails"), await accept("spent"), await accept("bad", true)];
+    const fine = await accept("delivered");
+    for (const jobId of failing) expect((await finalJob(jobId)).status).toBe("failed");
+    expect((await finalJob(fine)).status).toBe("success");
+    expect(channel.givenBack.toSorted()).toEqual(failing.toSorted());
+    await worker.stop();
+  },
+  IN_TIME_MS,
+);
+
+test(
+  "no job is failed before that is done, however often it takes",
+  async () => {
+    const channel = new PaidChannel();
+    channel.failures = 3;
+    const worker = dispatcher(channel);
+    const jobId = await accept("fails");
+    expect((await finalJob(jobId)).status).toBe("failed");
+    expect(channel.tries).toBe(4);
+    expect(channel.seen.map((job) => job?.status)).toEqual(["running", "running", "running", "running"]);
+    await worker.stop();
+  },
+  IN_TIME_MS,
+);
+
+test(
+  "a process that stops meanwhile leaves the job to the next one, which does both",
+  async () => {
+    const stuck = new PaidChannel();
+    stuck.failures = Number.POSITIVE_INFINITY;
+    const first = dispatcher(stuck);
+    const jobId = await accept("fails");
+    await eventually("it is tried", () => stuck.tries > 1);
+    await first.stop();
+    expect(isFinal((await journal.job(tenant, jobId))?.status ?? "failed")).toBe(false);
+    const channel = new PaidChannel();
+    const second = dispatcher(channel);
+    expect((await finalJob(jobId)).status).toBe("failed");
+    expect(channel.givenBack).toEqual([jobId]);
+    await second.stop();
+  },
+  IN_TIME_MS,
+);

@@ -1,0 +1,158 @@
+import { expect, test } from "bun:test";
+import { TransportError } from "../../../src/domain/errors.ts";
+import { limits } from "../../../src/domain/limits.ts";
+import { MemoryJournal } from "../../simulation/memory-journal.ts";
+import type { JournalState } from "../../simulation/memory-journal-state.ts";
+import { type Behaviour, RelayWorld, TAKES } from "./relay-world.ts";
+
+const SLOW: Behaviour = { tookMs: 28_000, outcome: { kind: "delivered", result: {} } };
+/** From accept to hand-over, where nothing but the engine's own loops is in between. */
+const PROMPTLY_MS = 300;
+
+/** A way to the journal that can be cut: then each call fails after a while. */
+function cuttable(state: JournalState, world: RelayWorld) {
+  const line = { cut: false };
+  const target = new MemoryJournal(state);
+  const journal = new Proxy(target, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function" || name === "onMail" || name === "onRelease") return value;
+      return async (...args: unknown[]) => {
+        if (!line.cut) return Reflect.apply(value, target, args);
+        await new Promise<void>((resolve) => world.clock.setTimer(500, resolve));
+        throw new TransportError("cut");
+      };
+    },
+  });
+  return { journal, line };
+}
+
+test("a shard whose deliveries take their time is handed over at once, and each is written down where it ends", async () => {
+  const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? SLOW : TAKES));
+  const tenant = world.tenant("acme");
+  const neighbour = world.tenant("neighbour");
+  const slow = world.accept(tenant, 5, { recipient: "slow@example.com" });
+  const first = world.start();
+  await world.advance(2_000);
+  const second = world.start();
+  await world.advance(2_000);
+  const stopping = first.stop();
+  const jobs = world.accept(neighbour, 10);
+  await world.advance(1_000);
+  // Long before the slow ones end.
+  expect(world.statuses(neighbour, jobs)).toEqual({ "success after 1": 10 });
+  expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
+  await world.advance(limits.drainMs);
+  await stopping;
+  await world.advance(60_000);
+  // The drain broke them off, which is an attempt; the next one took them up again.
+  expect(world.statuses(tenant, slow)).toEqual({ "success after 2": 5 });
+  await world.stop(second);
+});
+
+test("a process that joins takes its share at once, and what is in flight elsewhere is sent once", async () => {
+  const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? SLOW : TAKES), 4);
+  const tenants = Array.from({ length: 8 }, (_, i) => world.tenant(`t-${i}`));
+  const first = world.start();
+  await world.advance(2_000);
+  const slow = tenants.map((tenant) => ({ tenant, jobs: world.accept(tenant, 4, { recipient: "slow@example.com" }) }));
+  await world.advance(2_000);
+  const second = world.start();
+  const jobs: string[] = [];
+  for (let i = 0; i < 100; i += 1) {
+    jobs.push(...tenants.flatMap((tenant) => world.accept(tenant)));
+    await world.advance(50);
+  }
+  await world.advance(PROMPTLY_MS);
+  expect(world.longestWaitMs(jobs)).toBeLessThan(PROMPTLY_MS);
+  await world.advance(60_000);
+  for (const { tenant, jobs: ids } of slow) expect(world.statuses(tenant, ids)).toEqual({ "success after 1": 4 });
+  expect(world.callsOf(slow.flatMap(({ jobs: ids }) => ids))).toHaveLength(32);
+  await world.stop(first, second);
+});
+
+test("a lent delivery that fails for now is tried again by the next owner, one that fails for good has ended", async () => {
+  const end = (outcome: Behaviour & object) => ({ ...outcome, tookMs: 3_000 });
+  let tries = 0;
+  const world = new RelayWorld((job) => {
+    if (job.recipient === "bad@example.com") return end({ tookMs: 0, outcome: { kind: "failed", error: "refused" } });
+    tries += 1;
+    return tries === 1 ? end({ tookMs: 0, outcome: { kind: "retry", why: "busy" } }) : TAKES;
+  });
+  const tenant = world.tenant("acme");
+  const bad = world.accept(tenant, 1, { recipient: "bad@example.com" });
+  const busy = world.accept(tenant);
+  const first = world.start();
+  await world.advance(1_000);
+  const second = world.start();
+  const stopping = first.stop();
+  await world.advance(limits.drainMs);
+  await stopping;
+  expect(world.statuses(tenant, bad)).toEqual({ "failed after 1": 1 });
+  expect(world.statuses(tenant, busy)).toEqual({ "success after 2": 1 });
+  expect(world.callsOf(bad)).toHaveLength(1);
+  await world.stop(second);
+});
+
+test("a silence of the journal that is longer than the lease sends nothing twice, and starts nothing in it", async () => {
+  const world = new RelayWorld(
+    (job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 25_000 } : TAKES),
+    2,
+  );
+  const tenant = world.tenant("acme", "smtp://acme");
+  world.tenant("other");
+  const lines = [0, 1].map(() => cuttable(world.state, world));
+  const processes = lines.map(({ journal }) => world.start({ journal }));
+  await world.advance(3_000);
+  const jobs = world.accept(tenant, 20, { recipient: "slow@example.com" });
+  await world.advance(1_000);
+  expect(world.callsOf(jobs)).toHaveLength(8);
+  for (const { line } of lines) line.cut = true;
+  // The rest may start only while the lease is surely held.
+  await world.advance(12_000);
+  const startedBy = world.callsOf(jobs).length;
+  await world.advance(20_000);
+  expect(world.callsOf(jobs)).toHaveLength(startedBy);
+  for (const { line } of lines) line.cut = false;
+  await world.advance(90_000);
+  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 20 });
+  expect(world.callsOf(jobs)).toHaveLength(20);
+  await world.stop(...processes);
+});
+
+test("a dead owner's jobs are delivered by another within the time that is promised", async () => {
+  const world = new RelayWorld(() => TAKES, 4);
+  const tenants = Array.from({ length: 4 }, (_, i) => world.tenant(`t-${i}`));
+  const { journal, line } = cuttable(world.state, world);
+  world.start({ journal });
+  const heir = world.start();
+  await world.advance(3_000);
+  line.cut = true;
+  const jobs = tenants.flatMap((tenant) => world.accept(tenant));
+  await world.advance(limits.takeoverMsMax);
+  expect(world.longestWaitMs(jobs)).toBeLessThan(limits.takeoverMsMax);
+  await world.stop(heir);
+});
+
+test("a process that stops lends its jobs for no longer than its drain takes", async () => {
+  const world = new RelayWorld(() => SLOW);
+  const jobs = world.accept(world.tenant("acme"));
+  const target = new MemoryJournal(world.state);
+  const loansMs: number[] = [];
+  const journal = new Proxy(target, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== "settle") return typeof value === "function" ? value.bind(target) : value;
+      return (...[lease, settlements, ...more]: Parameters<MemoryJournal["settle"]>) => {
+        for (const each of settlements) if (each.kind === "lend") loansMs.push(each.forMs);
+        return target.settle(lease, settlements, ...more);
+      };
+    },
+  });
+  const dispatcher = world.start({ journal });
+  await world.advance(2_000);
+  expect(world.callsOf(jobs)).toHaveLength(1);
+  await world.stop(dispatcher);
+  expect(loansMs).toHaveLength(1);
+  expect(loansMs[0]).toBeLessThan(limits.deliveryTimeoutMs);
+});

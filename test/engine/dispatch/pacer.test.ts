@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { Pacer } from "../../../src/engine/dispatch/pacer.ts";
+
+/** Starts of a tenant that always has something to send. */
+function starts(perSecond: number, untilMs: number): number[] {
+  const pacer = new Pacer();
+  const at: number[] = [];
+  for (let nowMs = 0; nowMs < untilMs; nowMs += 1) {
+    while (pacer.waitMs(nowMs, perSecond) === 0) {
+      pacer.take(nowMs, perSecond);
+      at.push(nowMs);
+    }
+  }
+  return at;
+}
+
+test.each([1, 3, 10, 80, 500])("holds %i deliveries a second", (perSecond) => {
+  const at = starts(perSecond, 20_000);
+  expect(Math.abs(at.length - perSecond * 20)).toBeLessThanOrEqual(1 + perSecond / 10);
+  // No second holds more than the rate and the burst.
+  for (const from of at) {
+    const within = at.filter((ms) => ms >= from && ms < from + 1000).length;
+    expect(within).toBeLessThanOrEqual(perSecond + Math.max(1, Math.ceil(perSecond / 10)));
+  }
+});
+
+test("no limit never waits", () => {
+  const pacer = new Pacer();
+  pacer.take(0, null);
+  expect(pacer.waitMs(0, null)).toBe(0);
+});

@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { UnavailableError } from "../../../src/domain/errors.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
+import { PayloadSweep } from "../../../src/engine/dispatch/payload-sweep.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { MemoryPayloads } from "../../http/support/memory-payloads.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+
+const UNQUEUED_MS = 15 * 60_000;
+
+class Knower {
+  readonly jobs = new Map<string, JobRecord>();
+  failure: Error | null = null;
+
+  put(jobId: string, status: JobStatus): void {
+    this.jobs.set(jobId, { jobId, tenantId: "acme", channel: "email", status, attempts: 0, result: {}, events: [] });
+  }
+
+  async job(_tenant: unknown, jobId: string): Promise<JobRecord | null> {
+    if (this.failure !== null) throw this.failure;
+    return this.jobs.get(jobId) ?? null;
+  }
+}
+
+let clock: VirtualClock;
+let payloads: MemoryPayloads;
+let journal: Knower;
+let ledger: Knower;
+let telemetry: QuietTelemetry;
+let sweep: PayloadSweep;
+let ids: JobIds;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  payloads = new MemoryPayloads();
+  [journal, ledger] = [new Knower(), new Knower()];
+  telemetry = new QuietTelemetry();
+  const directory = directoryOf([aTenant()]);
+  sweep = new PayloadSweep({ payloads, directory, journal, ledger, clock, telemetry });
+  ids = new JobIds(clock, systemRandom);
+});
+
+async function put(tenantId = "acme"): Promise<string> {
+  const jobId = ids.next();
+  await payloads.put({ tenantId, jobId }, new Uint8Array(1));
+  return jobId;
+}
+
+const left = async () => {
+  await sweep.sweep();
+  return Array.from(payloads.stored.keys(), (key) => key.split(" ")[1]);
+};
+
+describe("the payload of a job", () => {
+  test.each(["pending", "running"] as const)("that is %s stays, however old it is", async (status) => {
+    const jobId = await put();
+    journal.put(jobId, status);
+    await clock.advance(80 * 60 * UNQUEUED_MS);
+    expect(await left()).toEqual([jobId]);
+  });
+
+  test.each(["success", "failed", "suppressed"] as const)("that ended with %s is removed", async (status) => {
+    journal.put(await put(), status);
+    const recorded = await put();
+    ledger.put(recorded, status);
+    await clock.advance(UNQUEUED_MS);
+    expect(await left()).toEqual([]);
+  });
+
+  test("that nobody knows is removed when it cannot be queued any more, and not before", async () => {
+    const jobId = await put();
+    await clock.advance(UNQUEUED_MS - 1);
+    expect(await left()).toEqual([jobId]);
+    await clock.advance(1);
+    expect(await left()).toEqual([]);
+  });
+
+  test("of a tenant that is gone is removed", async () => {
+    await put("nobody");
+    expect(await left()).toEqual([]);
+  });
+
+  test("stays while journal or ledger cannot be asked, and is looked at again", async () => {
+    const jobId = await put();
+    await clock.advance(UNQUEUED_MS);
+    for (const knower of [journal, ledger]) {
+      knower.failure = new UnavailableError("away");
+      expect(await left()).toEqual([jobId]);
+      knower.failure = null;
+    }
+    expect(telemetry.lines).toEqual(Array.from({ length: 2 }, () => "warn: large payloads could not be swept"));
+    expect(await left()).toEqual([]);
+  });
+});
+
+test("sweeps go on until it is stopped", async () => {
+  sweep.start();
+  const jobId = await put();
+  journal.put(jobId, "running");
+  await clock.advance(60_000);
+  expect(payloads.stored.size).toBe(1);
+  journal.put(jobId, "success");
+  await eventually("it is removed", async () => {
+    await clock.advance(60_000);
+    return payloads.stored.size === 0;
+  });
+  await sweep.stop();
+  await sweep.stop();
+});

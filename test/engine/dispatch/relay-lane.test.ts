@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import type { QueuedJob } from "../../../src/domain/job.ts";
+import { FairScheduler } from "../../../src/engine/dispatch/fair-scheduler.ts";
+import { PROMPT_MS, RelayLane, type Slot, type Waiter } from "../../../src/engine/dispatch/relay-lane.ts";
+import { SeededRandom } from "../../support/seeded-random.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+
+const JOB: QueuedJob = {
+  jobId: "job-1",
+  tenantId: "acme",
+  channel: "email",
+  entryId: "1-0",
+  attempts: 0,
+  recipient: "ada@example.com",
+  suppressed: null,
+  payload: "{}",
+};
+
+function aWaiter(): Waiter {
+  return {
+    inFlight: 0,
+    delivering: 0,
+    next: undefined,
+    waitingJobs: 0,
+    nextCost: () => null,
+    startNext: () => {},
+    contend: () => {},
+    prefer: () => {},
+    reviewHeld: () => {},
+  };
+}
+
+/** A lane whose relay has just answered promptly. */
+function aPromptLane({ connections = 48 } = {}) {
+  const clock = new VirtualClock();
+  const [prompt, patient, probes] = [new FairScheduler(48), new FairScheduler(2_048), new FairScheduler(1_024)];
+  const lane = new RelayLane(
+    { key: "smtp://mta", name: "mta:25", isOwn: false },
+    {
+      prompt,
+      patient,
+      probes,
+      unprovenSlots: 256,
+      promptSlots: new Set<Slot>(),
+      relayConnections: connections,
+      clock,
+      random: new SeededRandom(1),
+      onOpened: () => {},
+      onClosed: () => {},
+      onStarted: () => {},
+    },
+  );
+  const waiter = aWaiter();
+  const first = lane.begin(waiter, false);
+  lane.handOver(first);
+  lane.judge(first, "answer", JOB);
+  lane.end(first);
+  return { lane, waiter, clock };
+}
+
+test("what passes before a message is handed over is not held against its relay", async () => {
+  const { lane, waiter, clock } = aPromptLane();
+  const slot = lane.begin(waiter, true);
+  // It is looked at, or its content is fetched, for so long that its slot is given to others.
+  await clock.advance(3 * PROMPT_MS);
+  lane.moveToPatience(slot);
+  expect([slot.kind, lane.takesPromptly(waiter)]).toEqual(["patient", true]);
+  lane.handOver(slot);
+  await clock.advance(PROMPT_MS / 2);
+  lane.judge(slot, "answer", JOB);
+  expect(lane.takesPromptly(waiter)).toBeTrue();
+});
+
+test("a relay that has had a message for long is not prompt, before it answers and when it does", async () => {
+  for (const isSwept of [true, false]) {
+    const { lane, waiter, clock } = aPromptLane();
+    const slot = lane.begin(waiter, true);
+    lane.handOver(slot);
+    await clock.advance(PROMPT_MS);
+    if (isSwept) lane.moveToPatience(slot);
+    else lane.judge(slot, "answer", JOB);
+    expect(lane.takesPromptly(waiter)).toBeFalse();
+  }
+});
+
+test("a prompt relay has no more deliveries than connections, the last quarter for tenants that have none", () => {
+  const { lane, waiter } = aPromptLane({ connections: 8 });
+  const busy: Waiter = { ...aWaiter(), delivering: 4 };
+  const slots = Array.from({ length: 4 }, () => lane.begin(busy, true));
+  expect([lane.takesPromptly(busy), lane.takesPromptly(waiter)]).toEqual([false, true]);
+  for (let i = 0; i < 4; i += 1) slots.push(lane.begin(aWaiter(), true));
+  expect(lane.takesPromptly(waiter)).toBeFalse();
+  for (const slot of slots.slice(0, 1)) lane.end(slot);
+  expect(lane.takesPromptly(waiter)).toBeTrue();
+});

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { isFinal } from "../../../src/domain/job.ts";
+import type { Tenant } from "../../../src/domain/tenant.ts";
+import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
+import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { RecordingChannel } from "../../support/recording-channel.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { aTenant, directoryOf } from "../../support/tenants.ts";
+
+/** A channel whose senders may be used when the test says so. */
+class PacedChannel extends RecordingChannel {
+  readonly asked = new Map<string, number>();
+
+  constructor(private readonly waitMsOf: (tenantId: string) => number) {
+    super(() => ({ kind: "delivered", result: {} }));
+  }
+
+  paceMs({ tenantId }: Tenant): number {
+    this.asked.set(tenantId, (this.asked.get(tenantId) ?? 0) + 1);
+    return this.waitMsOf(tenantId);
+  }
+}
+
+const tenants = [aTenant({ tenantId: "paced", shard: 0 }), aTenant({ tenantId: "free", shard: 0 })] as const;
+const telemetry = new QuietTelemetry();
+const jobIds = new JobIds(systemClock, systemRandom);
+let redis: RedisServer;
+let journal: RedisJournal;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  journal = new RedisJournal({
+    address: { kind: "socket", path: redis.path },
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+  await journal.start();
+}, 30_000);
+afterAll(async () => {
+  await journal.stop();
+  await redis.stop();
+}, 30_000);
+
+async function accept(tenant: Tenant): Promise<string> {
+  const job = {
+    jobId: jobIds.next(),
+    channel: "email",
+    recipient: "a@b.test",
+    payload: "{}",
+    idempotency: null,
+  } as const;
+  await journal.accept(tenant, 1_000_000, job);
+  return job.jobId;
+}
+
+test("a tenant whose sender must wait is asked again when it may go, at no attempt's cost, and delays nobody", async () => {
+  const [paced, free] = tenants;
+  let isOpen = false;
+  const channel = new PacedChannel((tenantId) => (tenantId === "paced" && !isOpen ? 20 : 0));
+  const waiting = [await accept(paced), await accept(paced)];
+  const passing = [await accept(free), await accept(free)];
+  const dispatcher = new Dispatcher({
+    journal,
+    directory: directoryOf(tenants),
+    channels: [channel],
+    suppressions: { fill: async () => true },
+    owner: "one",
+    shards: 1,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+  dispatcher.start();
+  const ended = async (tenant: Tenant, jobIdsOf: readonly string[]) => {
+    const jobs = await Promise.all(jobIdsOf.map((jobId) => journal.job(tenant, jobId)));
+    return jobs.every((job) => job !== null && isFinal(job.status)) ? jobs : null;
+  };
+  await eventually("the free tenant's jobs end", () => ended(free, passing));
+  await eventually("the paced one was asked again", () => (channel.asked.get("paced") ?? 0) >= 3);
+  expect(channel.delivered.toSorted()).toEqual(passing.toSorted());
+  isOpen = true;
+  const jobs = await eventually("the paced tenant's jobs end", () => ended(paced, waiting));
+  for (const job of jobs) expect(job).toMatchObject({ status: "success", attempts: 1 });
+  await dispatcher.stop();
+}, 30_000);

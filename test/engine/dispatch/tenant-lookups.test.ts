@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
+import { TenantLookups } from "../../../src/engine/dispatch/tenant-lookups.ts";
+import { aTenant } from "../../support/tenants.ts";
+
+/** A directory whose loads end when the test says so. */
+class SlowDirectory implements TenantDirectory {
+  readonly loads: {
+    readonly tenantId: string;
+    readonly end: (tenant: Tenant | null) => void;
+    readonly fail: () => void;
+  }[] = [];
+  readonly known = new Map<string, Tenant>();
+
+  byApiKey() {
+    return null;
+  }
+  byId(tenantId: string): Tenant | Promise<Tenant | null> {
+    const known = this.known.get(tenantId);
+    if (known !== undefined) return known;
+    return new Promise((resolve, reject) => {
+      this.loads.push({ tenantId, end: resolve, fail: () => reject(new Error("away")) });
+    });
+  }
+  byIdNow(tenantId: string) {
+    return this.known.get(tenantId);
+  }
+}
+
+class Asking {
+  heard: Tenant | null | "away" | undefined = undefined;
+  tenantLoaded(tenant: Tenant | null) {
+    this.heard = tenant;
+  }
+  tenantAway() {
+    this.heard = "away";
+  }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("thousands that ask at once load a few at a time, each once, and all are told", async () => {
+  const directory = new SlowDirectory();
+  const lookups = new TenantLookups(directory);
+  const askers = Array.from({ length: 3_000 }, (_, i) => ({ tenantId: `t-${i}`, asking: new Asking() }));
+  for (const { tenantId, asking } of askers) expect(lookups.find(tenantId, asking)).toBeUndefined();
+  let most = 0;
+  let loads = 0;
+  while (directory.loads.length > 0) {
+    most = Math.max(most, directory.loads.length);
+    const { tenantId, end, fail } = directory.loads.shift() ?? { tenantId: "", end: () => {}, fail: () => {} };
+    loads += 1;
+    if (loads % 7 === 0) fail();
+    else end(aTenant({ tenantId }));
+    await settled();
+  }
+  expect(most).toBeLessThanOrEqual(256);
+  expect(loads).toBe(3_000);
+  expect(askers.filter(({ asking }) => asking.heard === undefined)).toEqual([]);
+});
+
+test("who is in memory does not wait behind those that are loaded, and who has gone is not loaded", async () => {
+  const directory = new SlowDirectory();
+  const lookups = new TenantLookups(directory);
+  for (let i = 0; i < 256; i += 1) lookups.find(`t-${i}`, new Asking());
+  const tenant = aTenant({ tenantId: "known" });
+  directory.known.set("known", tenant);
+  expect(lookups.find("known", new Asking())).toBe(tenant);
+  const gone = new Asking();
+  lookups.find("gone", gone);
+  lookups.forget(gone);
+  const last = new Asking();
+  lookups.find("last", last);
+  directory.loads[0]?.end(null);
+  await settled();
+  expect(directory.loads.map(({ tenantId }) => tenantId)).toContain("last");
+  expect(directory.loads.map(({ tenantId }) => tenantId)).not.toContain("gone");
+});

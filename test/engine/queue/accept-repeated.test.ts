@@ -1,0 +1,77 @@
+import { beforeEach, expect, test } from "bun:test";
+import { Acceptor } from "../../../src/engine/queue/accept.ts";
+import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { accept, first, journal, newJob, pullOne, record, redis, sent, world } from "./journal-world.ts";
+
+type Call = () => Promise<unknown>;
+
+/** What was sent, call by call; each can be sent once more, as a network that had held it back would. */
+let calls: Call[];
+/** Whether the next call arrives, and its answer does not. */
+let losesAnswer: boolean;
+
+/** A real connection, all of whose calls can come again. */
+function acceptor(): Acceptor {
+  const evalsha = async (...args: Parameters<RedisConnection["evalsha"]>) => {
+    const sentArgs = [...args] as typeof args;
+    calls.push(() => redis.client.evalsha(...sentArgs));
+    const reply = await redis.client.evalsha(...args);
+    if (!losesAnswer) return reply;
+    losesAnswer = false;
+    throw new Error("Command timed out");
+  };
+  // Nothing else of a connection is used by an acceptor.
+  return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all");
+}
+
+beforeEach(async () => {
+  calls = [];
+  losesAnswer = true;
+  // The script is known from here on: a call is one command.
+  const { tenant } = await world("known");
+  await accept(tenant);
+});
+
+test("a call whose answer was lost is repeated, and queues and counts nothing twice", async () => {
+  const { tenant, prefix } = await world();
+  const job = newJob();
+  const answer = await acceptor().submit({ tenant, requestsPerMinute: 100, job });
+  expect(answer).toMatchObject({ kind: "accepted", jobId: job.jobId, rate: { remaining: 99 } });
+  expect(calls).toHaveLength(2);
+  expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
+});
+
+test("a try that arrives behind its own repeat does nothing, also when its job is sent and recorded by then", async () => {
+  const { tenant, lease, recorder, prefix } = await world();
+  await acceptor().submit({ tenant, requestsPerMinute: 100, job: newJob() });
+  const [former] = calls;
+  expect(await former?.()).toEqual([]);
+  expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
+  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await record(recorder, await record(recorder, null));
+  expect(await former?.()).toEqual([]);
+  expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
+  expect((await journal.admit(tenant, 100)).rate.remaining).toBe(100 - 1 - 1);
+});
+
+test("a job that a repeat refused is not queued by the try that comes behind it", async () => {
+  const { tenant, prefix } = await world();
+  const quota = { jobs: 1, bytes: 1_000_000 };
+  const submitted = newJob({ quota });
+  // The first try is held back, and the room that there was is used up meanwhile.
+  const held: Call[] = [];
+  let isHeld = true;
+  const evalsha = (...args: Parameters<RedisConnection["evalsha"]>) => {
+    if (!isHeld) return redis.client.evalsha(...args);
+    isHeld = false;
+    const sentArgs = [...args] as typeof args;
+    held.push(() => redis.client.evalsha(...sentArgs));
+    return accept(tenant).then(() => Promise.reject(new Error("Command timed out")));
+  };
+  const front = new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all");
+  const answer = await front.submit({ tenant, requestsPerMinute: 100, job: submitted });
+  expect(answer).toMatchObject({ kind: "queue_full", what: "jobs" });
+  expect(await held[0]?.()).toEqual([]);
+  expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { Acceptor } from "../../../src/engine/queue/accept.ts";
+import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+
+const jobIds = new JobIds(systemClock, systemRandom);
+
+/** Each call fails as the next of these says. */
+function acceptorOf(failures: readonly Error[]): Acceptor {
+  let calls = 0;
+  const evalsha = () => Promise.reject(failures[calls++] ?? new Error("more calls than failures"));
+  // Nothing else of a connection is used by an acceptor.
+  return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all");
+}
+
+function refusal(text: string): Error {
+  const error = new Error(text);
+  error.name = "ReplyError";
+  return error;
+}
+
+function anAccept(acceptor: Acceptor): Promise<unknown> {
+  const job = {
+    jobId: jobIds.next(),
+    channel: "email",
+    recipient: "a@b.test",
+    payload: "{}",
+    idempotency: null,
+  } as const;
+  return acceptor.submit({ tenant: { tenantId: "acme", shard: 0 }, requestsPerMinute: null, job });
+}
+
+test("a job that may be queued is never taken for one that is not, whatever a repeat is told", async () => {
+  const acceptor = acceptorOf([new Error("Command timed out"), refusal("OOM command not allowed")]);
+  await expect(anAccept(acceptor)).rejects.toBeInstanceOf(TransportError);
+});
+
+test("a job that was refused and never sent otherwise is known not to be queued", async () => {
+  await expect(anAccept(acceptorOf([refusal("OOM command not allowed")]))).rejects.toBeInstanceOf(UnavailableError);
+});

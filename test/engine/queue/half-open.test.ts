@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { FENCED } from "../../../src/domain/queue.ts";
+import { type RedisAddress } from "../../../src/engine/queue/connection.ts";
+import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { PULL } from "./journal-pulls.ts";
+
+/** What a connection that has lost its other end may cost. */
+const RECOVERED_MS = 7_000;
+/** Beside what the machine takes. */
+const SLACK_MS = 2_000;
+
+/** A wire to Redis: connections that exist can fall silent, in both directions and without a word, while new ones work. */
+class Wire {
+  private readonly sockets = new Set<Socket>();
+
+  /** Where Redis listens, once it does. */
+  redisPort = 0;
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+  ) {}
+
+  static async start(): Promise<Wire> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    const wire = new Wire(server, address.port);
+    server.on("connection", (socket) => {
+      const onward = connect(wire.redisPort, "127.0.0.1");
+      for (const [from, to] of [
+        [socket, onward],
+        [onward, socket],
+      ] as const) {
+        wire.sockets.add(from);
+        from.on("error", () => {});
+        from.on("data", (data) => to.write(data));
+        from.on("close", () => wire.sockets.delete(from));
+      }
+      socket.on("close", () => onward.destroy());
+    });
+    return wire;
+  }
+
+  silenceExisting(): void {
+    for (const socket of this.sockets) {
+      socket.removeAllListeners("data");
+      socket.on("data", () => {});
+    }
+  }
+
+  stop(): void {
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+}
+
+const jobIds = new JobIds(systemClock, systemRandom);
+const ACME = { tenantId: "acme", shard: 0 } as const;
+const redisOf = new Map<"url" | "cluster", { redis: RedisServer; wire: Wire; journal: RedisJournal }>();
+
+async function open(kind: "url" | "cluster") {
+  const wire = await Wire.start();
+  const cluster = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"];
+  const redis = await startRedis(kind === "url" ? [] : [...cluster, "--cluster-announce-port", String(wire.port)]);
+  wire.redisPort = Number(new URL(redis.url).port);
+  if (kind === "cluster") {
+    await redis.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+    await eventually("the cluster is whole", async () =>
+      String(await redis.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
+    );
+  }
+  const url = `redis://127.0.0.1:${wire.port}`;
+  const address: RedisAddress = kind === "url" ? { kind, url } : { kind, urls: [url] };
+  const journal = new RedisJournal({
+    address,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  });
+  redisOf.set(kind, { redis, wire, journal });
+  await journal.start();
+}
+
+beforeAll(async () => {
+  await open("url");
+  await open("cluster");
+}, 30_000);
+
+afterAll(async () => {
+  for (const { redis, wire, journal } of redisOf.values()) {
+    await journal.stop();
+    wire.stop();
+    await redis.stop();
+  }
+});
+
+async function hearsRelease(journal: RedisJournal): Promise<boolean> {
+  const lease = await journal.acquire(1, "recorder", "test", null);
+  if (lease === null) return false;
+  const heard = new Promise<boolean>((resolve) => {
+    const stop = journal.onRelease(() => resolve(true));
+    systemClock.setTimer(200, () => {
+      stop();
+      resolve(false);
+    });
+  });
+  await journal.release(lease);
+  return heard;
+}
+
+for (const kind of ["url", "cluster"] as const) {
+  test(`connections whose other end is gone without a word are replaced in time (${kind})`, async () => {
+    const { wire, journal } = redisOf.get(kind) ?? { wire: null, journal: null };
+    if (wire === null) throw new Error("not started");
+    const newJob = () => {
+      const jobId = jobIds.next();
+      return { jobId, channel: "email", recipient: "ann@example.com", payload: "{}", idempotency: null } as const;
+    };
+    const lease = await journal.acquire(0, "dispatcher", "test", null);
+    if (lease === null) throw new Error("the lease is taken");
+    await journal.accept(ACME, 1_000, newJob());
+    wire.silenceExisting();
+    const since = Date.now();
+    const within = async (what: string, call: () => Promise<boolean>) => {
+      await eventually(what, () => call().catch(() => false), 20_000);
+      expect(`${what} after ${Date.now() - since > RECOVERED_MS + SLACK_MS ? Date.now() - since : 0} ms`).toBe(
+        `${what} after 0 ms`,
+      );
+    };
+    await Promise.all([
+      within("requests are accepted", async () => (await journal.accept(ACME, 1_000, newJob())).kind === "accepted"),
+      within("the lease is renewed", () => journal.renew(lease)),
+      within("jobs are pulled", async () => (await journal.pull(lease, PULL)) !== FENCED),
+      within("outcomes are settled", async () => (await journal.settle(lease, [])) === "settled"),
+    ]);
+    // Hints of a cluster come by a connection of the client library's own; owners look by themselves where it is silent.
+    if (kind === "url") await within("releases are heard", () => hearsRelease(journal));
+  }, 40_000);
+}
+
+test("a connection that nobody used meanwhile is replaced, too: the first call finds a sound one", async () => {
+  const { wire, journal } = redisOf.get("url") ?? { wire: null, journal: null };
+  if (wire === null) throw new Error("not started");
+  wire.silenceExisting();
+  const front: unknown = Reflect.get(journal, "front");
+  if (!(front instanceof Object) || !("once" in front)) throw new Error("the journal has a connection of this name");
+  const connection = front as { once(event: "ready", listener: () => void): void };
+  await new Promise<void>((resolve) => connection.once("ready", resolve));
+  const since = Date.now();
+  await journal.probe.check();
+  expect(Date.now() - since).toBeLessThan(SLACK_MS);
+}, 40_000);

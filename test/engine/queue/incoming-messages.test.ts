@@ -1,0 +1,73 @@
+import { beforeEach, expect, test } from "bun:test";
+import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
+import { limits } from "../../../src/domain/limits.ts";
+import { journal, redis } from "./journal-world.ts";
+
+beforeEach(async () => {
+  await redis.client.flushall();
+});
+
+function message(id: string): IncomingMessage {
+  const content = { id, text: { body: "¡Hola! 👋 \u0000" } };
+  return { id, phoneNumberId: "106540352242922", from: "5491122334455", name: null, type: "text", content };
+}
+
+const messages = (count: number, from = 0) => Array.from({ length: count }, (_, i) => message(`wamid.${from + i}`));
+
+async function idsKept(limit = 500): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof journal.incomingMessages.page>> = await journal.incomingMessages.page(
+      cursor,
+      limit,
+    );
+    ids.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return ids;
+}
+
+test("a message is given back as it came in, with the time of its recording", async () => {
+  const before = Date.now();
+  expect(await journal.incomingMessages.record([message("wamid.1")])).toBe(1);
+  const { items, nextCursor } = await journal.incomingMessages.page(null, 10);
+  expect([items.length, nextCursor]).toEqual([1, null]);
+  expect(items[0]).toEqual({ ...message("wamid.1"), receivedAtMs: expect.any(Number) });
+  expect(items[0]?.receivedAtMs).toBeGreaterThanOrEqual(before - 1);
+});
+
+test("a message that comes again is recorded once, within a call too", async () => {
+  const [one, two] = [message("wamid.1"), message("wamid.2")];
+  expect(await journal.incomingMessages.record([one, two, one])).toBe(2);
+  expect(await journal.incomingMessages.record([two])).toBe(0);
+  expect(await idsKept()).toEqual(["wamid.2", "wamid.1"]);
+});
+
+test("all are on exactly one page, newest first", async () => {
+  await journal.incomingMessages.record(messages(7));
+  for (const limit of [1, 3, 7, 8]) {
+    expect(await idsKept(limit)).toEqual(
+      messages(7)
+        .map(({ id }) => id)
+        .reverse(),
+    );
+  }
+});
+
+test("a cursor that was not given out is refused", async () => {
+  for (const cursor of ["", "-", "x", "1", "1-2-3", "(1-1"]) {
+    await expect(journal.incomingMessages.page(cursor, 10)).rejects.toMatchObject({ status: 400 });
+  }
+});
+
+test("only the newest are kept, and nothing of the others", async () => {
+  await journal.incomingMessages.record(messages(limits.incomingMessagesMax));
+  await journal.incomingMessages.record(messages(1_200, limits.incomingMessagesMax));
+  const ids = await idsKept();
+  expect(ids).toHaveLength(limits.incomingMessagesMax);
+  expect([ids[0], ids.at(-1)]).toEqual([`wamid.${limits.incomingMessagesMax + 1_199}`, "wamid.1200"]);
+  const keys = await redis.client.keys("wb:{incoming}:*");
+  expect(keys.toSorted()).toEqual(["wb:{incoming}:ids", "wb:{incoming}:messages"]);
+  expect(await redis.client.hlen("wb:{incoming}:ids")).toBe(limits.incomingMessagesMax);
+}, 30_000);

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { FENCED } from "../../../src/domain/queue.ts";
+import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
+import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
+import { ACME_MAIL, accept, first, jobIds, journal, pullOne, record, redis, sent, world } from "./journal-world.ts";
+
+/** Counts what is said of quarantine. */
+class Counting implements Telemetry {
+  readonly counted: string[] = [];
+  count(name: string, labels: Labels = {}): void {
+    if (name === "quarantined") this.counted.push(Object.values(labels).join());
+  }
+  gauge(): void {}
+  time(): void {}
+  log(): void {}
+}
+
+const telemetry = new Counting();
+let watched: RedisJournal;
+
+beforeAll(async () => {
+  const address = { kind: "socket", path: redis.path } as const;
+  watched = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  await watched.start();
+});
+
+afterAll(() => watched.stop());
+
+function kept(prefix: string): Promise<string[]> {
+  return redis.client.lrange(`${prefix}:quarantine`, 0, -1);
+}
+
+test("an entry that cannot be read leaves its box, and those around it are handed out", async () => {
+  const { tenant, lease, prefix } = await world();
+  const box = `${prefix}:box:acme/e`;
+  const ids = [await accept(tenant)];
+  // Not an entry, without its field, and one whose template is no JSON text: only its reader finds that.
+  await redis.client.xadd(box, "*", "p", "garbage\nwith secrets");
+  await redis.client.xadd(box, "*", "q", "x");
+  await redis.client.xadd(box, "*", "p", `${jobIds.next()} e0 ann@example.com\t"a\\u00zz"\n{}`);
+  const boxes = [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }];
+  telemetry.counted.length = 0;
+  const result = await watched.pull(lease, { ...PULL, boxes });
+  if (result === FENCED) throw new Error("fenced");
+  expect(result.boxes[0]?.jobs.map(({ jobId }) => jobId)).toEqual(ids);
+  expect(telemetry.counted).toEqual(["entry", "entry", "entry"]);
+  const texts = await kept(prefix);
+  expect(texts).toHaveLength(3);
+  expect(texts[2]).toMatch(/^\d+ entry acme\/e \d+-\d+: not a box entry\ngarbage\nwith secrets$/);
+  expect(await redis.client.xlen(box)).toBe(1);
+  await watched.pull(lease, { ...PULL, boxes });
+  expect(telemetry.counted).toHaveLength(3);
+});
+
+test("an entry that cannot be read counts in its tenant's share no longer", async () => {
+  const { tenant, lease, prefix } = await world();
+  await accept(tenant);
+  const box = `${prefix}:box:acme/e`;
+  const [[id = "", [, text = ""]]] = (await redis.client.xrange(box, "-", "+")) as [[string, string[]]];
+  const load = await redis.client.hget(`${prefix}:tenants`, "acme");
+  for (const spoilt of [text.replace(" e0 ", ' e0 \t"a\\u00zz"'), text.replace(" e0 ", " ? ")]) {
+    await redis.client.del(box);
+    await redis.client.xadd(box, id, "p", spoilt);
+    await redis.client.hset(`${prefix}:tenants`, "acme", load ?? "");
+    await watched.pull(lease, { ...PULL, boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }] });
+    expect(await redis.client.xlen(box)).toBe(0);
+    expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
+  }
+});
+
+test("the name of a box and a parked job that cannot be read stop nobody else", async () => {
+  const { tenant, lease, prefix } = await world();
+  await accept(tenant);
+  const job = first(await pullOne(lease, "acme"));
+  await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+  await redis.client.sadd(`${prefix}:ready`, "no box", "acme/z");
+  const lost = jobIds.next();
+  await redis.client.zadd(`${prefix}:later`, 1, lost, 2, jobIds.next());
+  await redis.client.hset(`${prefix}:parked`, lost, "garbage");
+  telemetry.counted.length = 0;
+  expect(await watched.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL], nextDueMs: null });
+  expect(telemetry.counted.toSorted()).toEqual(["box", "box", "parked", "parked"]);
+  expect((await pullOne(lease, "acme")).map(({ jobId }) => jobId)).toEqual([job.jobId]);
+});
+
+test("a row that cannot be read does not keep its batch, nor the batches behind it", async () => {
+  const { tenant, lease, recorder, prefix } = await world();
+  const outbox = `${prefix}:outbox`;
+  await redis.client.xadd(outbox, "*", "c", "1", "r", "no json");
+  await redis.client.xadd(outbox, "*", "x", "y");
+  await accept(tenant);
+  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  telemetry.counted.length = 0;
+  const batch = await record(recorder, null, watched);
+  if (batch === null) throw new Error("no batch");
+  expect(batch.rows.map(({ type }) => type)).toEqual(["sent"]);
+  // The same batch again, as after a crash: the same rows, and nothing is said twice.
+  expect(await record(recorder, null, watched)).toEqual(batch);
+  expect(telemetry.counted.toSorted()).toEqual(["outbox", "row"]);
+  expect(await record(recorder, batch, watched)).toBeNull();
+  expect(await redis.client.xlen(outbox)).toBe(0);
+});
+
+test("a batch of nothing that can be read is passed over", async () => {
+  const { recorder, prefix } = await world();
+  await redis.client.xadd(`${prefix}:outbox`, "*", "c", "1", "r", "no json");
+  expect(await record(recorder, null)).toBeNull();
+  expect(await redis.client.xlen(`${prefix}:outbox`)).toBe(0);
+});
+
+test("a job record that cannot be read keeps nobody from writing down what became of the job", async () => {
+  const { tenant, lease, prefix } = await world();
+  const jobId = await accept(tenant);
+  const job = first(await pullOne(lease, "acme"));
+  await redis.client.hset(`${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`, jobId.slice(12), "garbage");
+  await journal.settle(lease, [sent(job)]);
+  expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  expect(await kept(prefix)).toHaveLength(1);
+  expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
+  await accept(tenant);
+});
+
+test("what is kept of a tenant and cannot be read counts as nothing, and is written anew", async () => {
+  const { tenant, lease, prefix } = await world();
+  await accept(tenant);
+  await redis.client.hset(`${prefix}:tenants`, "acme", "garbage");
+  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await accept(tenant);
+  expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toMatch(/^1 \d+ \d+ 1 \d+ 1$/);
+});
+
+test("no more than the newest thousand is kept", async () => {
+  const { lease, prefix } = await world();
+  const names = Array.from({ length: 1_200 }, (_, i) => `no box ${i}`);
+  await redis.client.sadd(`${prefix}:ready`, ...names);
+  for (let calls = 0; calls < 6; calls += 1) await journal.pull(lease, PULL);
+  expect(await redis.client.scard(`${prefix}:ready`)).toBe(0);
+  expect(await kept(prefix)).toHaveLength(1_000);
+});

@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import type { Lease, RecordBatch, RecordPiece } from "../../../src/domain/queue.ts";
+import { accept, acquire, first, journal, pullOne, redis, sent, world } from "./journal-world.ts";
+
+type World = Awaited<ReturnType<typeof world>>;
+
+interface Wishes {
+  readonly done?: readonly RecordPiece[];
+  readonly refused?: string;
+  readonly takes?: boolean;
+}
+
+async function twoWorlds(): Promise<[World, World]> {
+  return [await world("acme"), await world("globex")];
+}
+
+/** Each gets one row more. */
+async function sendOne(...worlds: readonly World[]): Promise<void> {
+  for (const { tenant, lease } of worlds) {
+    await accept(tenant);
+    await journal.settle(lease, [sent(first(await pullOne(lease, tenant.tenantId)))]);
+  }
+}
+
+function record(leases: readonly Lease[], { done = [], refused, takes = true }: Wishes = {}) {
+  return journal.record(
+    leases.map((lease) => {
+      const own = done.find(({ shard }) => shard === lease.shard) ?? null;
+      return { lease, done: own, refused: refused ?? null, takes };
+    }),
+  );
+}
+
+async function recordOne(...leases: readonly Lease[]): Promise<RecordBatch> {
+  const { batches } = await record(leases);
+  expect(batches).toHaveLength(1);
+  return first(batches);
+}
+
+const shardsOf = ({ pieces }: RecordBatch) => pieces.map(({ shard }) => shard);
+const markOf = ({ prefix }: World) => redis.client.get(`${prefix}:mark`);
+
+/** The recorder's lease passes to another one. */
+async function takeOver({ recorder }: World): Promise<Lease> {
+  await journal.release(recorder);
+  return acquire(recorder.shard, "recorder");
+}
+
+test("what several shards hold is one batch; a shard that holds nothing has no part in it", async () => {
+  const [one, two] = await twoWorlds();
+  const idle = await world();
+  await sendOne(one, two);
+  const { batches, more } = await record([one.recorder, idle.recorder, two.recorder]);
+  expect([batches.length, more]).toEqual([1, []]);
+  const batch = first(batches);
+  expect([batch.state, shardsOf(batch)]).toEqual(["frozen", [one.tenant.shard, two.tenant.shard]]);
+  expect(batch.pieces.map(({ rows }) => rows.map(({ tenantId }) => tenantId))).toEqual([["acme"], ["globex"]]);
+  // What came meanwhile is not in it.
+  await sendOne(one, idle);
+  const again = await record([two.recorder, one.recorder]);
+  expect(again.batches).toEqual([{ ...batch, state: "found" }]);
+  expect(again.more).toEqual([one.tenant.shard]);
+  const next = await record([one.recorder, two.recorder, idle.recorder], { done: batch.pieces });
+  expect(next.batches.map(shardsOf)).toEqual([[one.tenant.shard, idle.tenant.shard]]);
+});
+
+test("whoever takes one shard of a batch over is handed all of it, in the same order", async () => {
+  const [one, two] = await twoWorlds();
+  await sendOne(one, two);
+  const batch = await recordOne(one.recorder, two.recorder);
+  await sendOne(one, two);
+  expect(await recordOne(await takeOver(two))).toEqual({ ...batch, state: "found" });
+  // Who has the other shard still can write it, too.
+  expect(await recordOne(one.recorder)).toEqual({ ...batch, state: "found" });
+});
+
+test("where a piece of a batch is taken off, the others are known to be in the ledger", async () => {
+  const [one, two] = await twoWorlds();
+  await sendOne(one, two);
+  const batch = await recordOne(one.recorder, two.recorder);
+  await record([one.recorder], { done: batch.pieces, takes: false });
+  await sendOne(one);
+  const rest = await recordOne(await takeOver(two));
+  expect([rest.state, rest.token, shardsOf(rest)]).toEqual(["recorded", batch.token, [two.tenant.shard]]);
+});
+
+test("a shard whose lease is lost is left as it is, and keeps nothing from the others", async () => {
+  const [one, two] = await twoWorlds();
+  await sendOne(one, two);
+  const batch = await recordOne(one.recorder, two.recorder);
+  const mark = await markOf(two);
+  await takeOver(two);
+  const answer = await record([one.recorder, two.recorder], { done: batch.pieces });
+  expect([answer.fenced, answer.batches]).toEqual([[two.tenant.shard], []]);
+  expect([await markOf(one), await markOf(two)]).toEqual([null, mark]);
+});
+
+test("a batch that is refused falls into its pieces, all at once; what was its end before takes nothing off", async () => {
+  const [one, two] = await twoWorlds();
+  await sendOne(one, two);
+  const batch = await recordOne(one.recorder, two.recorder);
+  const { batches } = await record([one.recorder], { refused: batch.token });
+  expect(batches.map(({ token, state }) => [token, state])).toEqual([[batch.pieces[0]?.token ?? "", "found"]]);
+  const late = await record([two.recorder], { done: batch.pieces });
+  expect(late.batches.map(({ token, state }) => [token, state])).toEqual([[batch.pieces[1]?.token ?? "", "found"]]);
+});
+
+test("a batch of which a piece is taken off falls into no pieces", async () => {
+  const [one, two] = await twoWorlds();
+  await sendOne(one, two);
+  const batch = await recordOne(one.recorder, two.recorder);
+  await record([one.recorder], { done: batch.pieces, takes: false });
+  const { batches } = await record([two.recorder], { refused: batch.token });
+  expect(batches.map(({ token, state }) => [token, state])).toEqual([[batch.token, "recorded"]]);
+});
+
+test("a piece that the former release marked comes alone, under the token that it was written under", async () => {
+  const [one, two] = await twoWorlds();
+  await sendOne(one, two);
+  const [entry] = await redis.client.xrange(`${one.prefix}:outbox`, "-", "+");
+  const id = entry?.[0] ?? "";
+  await redis.client.set(`${one.prefix}:mark`, `${id} ${id}`);
+  await sendOne(one);
+  const { batches } = await record([one.recorder, two.recorder]);
+  const told = batches.map((batch) => [batch.state, shardsOf(batch), first(batch.pieces).rows.length]);
+  expect(told).toEqual([
+    ["found", [one.tenant.shard], 1],
+    ["frozen", [two.tenant.shard], 1],
+  ]);
+  expect(first(batches).token).toBe(`s${one.tenant.shard}:${id}/${id}`);
+});
+
+test("a piece alone is marked as the former release marks it", async () => {
+  const one = await world();
+  await sendOne(one);
+  const batch = await recordOne(one.recorder);
+  const [, range = ""] = batch.token.split(":");
+  expect(await markOf(one)).toBe(range.replace("/", " "));
+});

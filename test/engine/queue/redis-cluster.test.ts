@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Cluster } from "ioredis";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { FENCED, type NewJob, type Settlement } from "../../../src/domain/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenant.ts";
+import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { PULL, ROOM } from "./journal-pulls.ts";
+
+let redis: RedisServer;
+let journal: RedisJournal;
+const jobIds = new JobIds(systemClock, systemRandom);
+
+beforeAll(async () => {
+  redis = await startRedis(["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
+  await redis.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+  await eventually("the cluster is whole", async () =>
+    String(await redis.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
+  );
+  const address = { kind: "cluster", urls: [redis.url] } as const;
+  journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
+  await journal.start();
+}, 20_000);
+
+afterAll(async () => {
+  await journal.stop();
+  await redis.stop();
+});
+
+function newJob(): NewJob {
+  const recipient = "ann@example.com";
+  return { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null };
+}
+
+test("every verb works on a Redis Cluster, for tenants of many shards in one breath", async () => {
+  const tenants: TenantRef[] = Array.from({ length: 40 }, (_, i) => ({ tenantId: `tenant-${i}`, shard: i % 8 }));
+  const answers = await Promise.all(tenants.map((tenant) => journal.accept(tenant, 1000, newJob())));
+  expect(answers.every((answer) => answer.kind === "accepted")).toBe(true);
+  for (const [i, tenant] of tenants.entries()) {
+    const lease = await journal.acquire(tenant.shard, "dispatcher", "test", null);
+    if (lease === null) throw new Error("the lease is taken");
+    const box = { tenantId: tenant.tenantId, channel: "email" } as const;
+    const pulled = await journal.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    if (pulled === FENCED) throw new Error("fenced");
+    const [job] = pulled.boxes[0]?.jobs ?? [];
+    const answer = answers[i];
+    if (job === undefined || answer?.kind !== "accepted") throw new Error("no job");
+    expect(job.jobId).toBe(answer.jobId);
+    const event = { type: "sent", result: {} } as const;
+    const providerRef = `wamid.${i}`;
+    await journal.settle(lease, [{ kind: "final", job, status: "success", result: {}, event, providerRef }]);
+    const { jobId } = job;
+    const report = {
+      jobId,
+      type: "delivered",
+      result: {},
+      suppress: null,
+      known: null,
+    } as const;
+    expect(await journal.observe(tenant, report)).toBe("recorded");
+    expect((await journal.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
+    await journal.release(lease);
+  }
+  const found = await journal.jobsOf(tenants.map((_, i) => `wamid.${i}`));
+  expect(found.map((address) => address?.tenantId)).toEqual(tenants.map(({ tenantId }) => tenantId));
+  const recorder = await journal.acquire(0, "recorder", "test", null);
+  if (recorder === null) throw new Error("the lease is taken");
+  const { batches } = await journal.record([{ lease: recorder, done: null, refused: null, takes: true }]);
+  expect(batches.flatMap(({ pieces }) => pieces.flatMap(({ rows }) => rows))).toHaveLength(10);
+});
+
+test("a node that hangs holds up no settlement of a shard on another one, whatever its reference", async () => {
+  const counted: (string | number)[] = [];
+  const telemetry = new (class extends QuietTelemetry {
+    override count(name?: string, _labels?: object, by = 1): void {
+      if (name !== undefined) counted.push(name, by);
+    }
+  })();
+  const address = { kind: "cluster", urls: [redis.url] } as const;
+  const other = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  await other.start();
+  const owner: Cluster = Reflect.get(other, "owner");
+  const evalsha = owner.evalsha.bind(owner);
+  let hung: PromiseWithResolvers<never> | null = Promise.withResolvers<never>();
+  Object.assign(owner, {
+    evalsha: (...args: Parameters<typeof evalsha>) =>
+      hung !== null && String(args[2]).startsWith("wb:{ref") ? hung.promise : evalsha(...args),
+  });
+  const tenant: TenantRef = { tenantId: "tenant-9", shard: 9 };
+  for (let i = 0; i < 4; i += 1) await other.accept(tenant, 1000, newJob());
+  const lease = await other.acquire(9, "dispatcher", "test", null);
+  if (lease === null) throw new Error("the lease is taken");
+  const box = { tenantId: tenant.tenantId, channel: "email" } as const;
+  const pulled = await other.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+  const jobs = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
+  const [plain, ...named] = jobs.map((job, i): Settlement => {
+    const event = { type: "sent", result: {} } as const;
+    const end = { kind: "final", job, status: "success", result: {}, event } as const;
+    return i === 0 ? end : { ...end, providerRef: `hung.${i % 3}` };
+  });
+  if (plain === undefined) throw new Error("no job");
+  const statusOf = async (at: number) => (await other.job(tenant, jobs[at]?.jobId ?? ""))?.status;
+  const begunMs = performance.now();
+  const first = other.settle(lease, [plain, ...named.slice(0, 1)]);
+  await eventually("the one without a reference lands", async () => (await statusOf(0)) === "success", 900);
+  expect(performance.now() - begunMs).toBeLessThan(900);
+  expect(await statusOf(1)).toBe("running");
+  expect(await first).toBe("settled");
+  expect(performance.now() - begunMs).toBeLessThan(3_000);
+  expect(await other.settle(lease, named)).toBe("settled");
+  hung.reject(new Error("Command timed out."));
+  hung = null;
+  await eventually("what was not kept is counted", async () => counted.length > 0);
+  expect(counted.filter((_, i) => i % 2 === 0).every((name) => name === "references_not_kept")).toBe(true);
+  expect(telemetry.lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
+  await eventually("references are kept again", async () => {
+    await other.settle(lease, named);
+    return (await other.jobsOf(["hung.1", "hung.2"])).every((found) => found?.tenantId === "tenant-9");
+  });
+  await eventually("it is told of", () => telemetry.lines.at(-1)?.startsWith("info"));
+  await other.stop();
+}, 20_000);
+
+test("a cluster that is away refuses within a bound, and is used again when it is back", async () => {
+  const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
+  await redis.kill();
+  await expect(journal.accept(tenant, 1000, newJob())).rejects.toThrow("the journal did not answer");
+  await expect(journal.probe.check()).rejects.toThrow();
+  await redis.restart();
+  await eventually("it takes jobs again", async () => {
+    const answer = await journal.accept(tenant, 1000, newJob()).catch(() => null);
+    return answer?.kind === "accepted";
+  });
+}, 40_000);

@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
+import { PULL } from "./journal-pulls.ts";
+import { accept, first, journal, pullOne, redis, stepClock, world } from "./journal-world.ts";
+
+const HOUR_MS = 3_600_000;
+
+async function pull(lease: Lease, shardTimeMs: number | null): Promise<PullResult> {
+  const result = await journal.pull(lease, { ...PULL, shardTimeMs });
+  if (result === FENCED) throw new Error("fenced");
+  return result;
+}
+
+async function parkedFor(delayMs: number) {
+  const around = await world();
+  await accept(around.tenant);
+  const job = first(await pullOne(around.lease, "acme"));
+  const reckonedMs = (await pull(around.lease, null)).shardTimeMs;
+  await journal.settle(around.lease, [{ kind: "retry", job, delayMs, status: "running" }]);
+  return { ...around, reckonedMs };
+}
+
+test("a clock that is set back delays no retry", async () => {
+  const { lease, prefix, reckonedMs } = await parkedFor(10_000);
+  await stepClock(prefix, -HOUR_MS);
+  const result = await pull(lease, reckonedMs);
+  expect(result.nextDueMs).toBeLessThanOrEqual(11_000);
+  expect(result.nextDueMs).toBeGreaterThan(5_000);
+  expect(await pull(lease, reckonedMs + 12_000)).toMatchObject({ ready: [{ tenantId: "acme" }] });
+});
+
+test("a clock that is set forward hastens none", async () => {
+  const { lease, prefix, reckonedMs } = await parkedFor(10_000);
+  await stepClock(prefix, HOUR_MS);
+  const result = await pull(lease, reckonedMs);
+  expect(result.ready).toEqual([]);
+  expect(result.nextDueMs).toBeGreaterThan(5_000);
+  expect(Math.abs(result.shardTimeMs - reckonedMs)).toBeLessThan(1);
+});
+
+test("what calls take moves no time, and an owner who knows nothing yet takes it as it is", async () => {
+  const { lease, prefix } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await pull(lease, shardTimeMs - 700);
+  expect((await redis.client.get(`${prefix}:skew`))?.split(" ")[0]).toBe("0");
+  expect(Math.abs(shardTimeMs - Date.now())).toBeLessThan(2_000);
+});
+
+test("what is put aside behind a step of the clock is due by its owner's reckoning", async () => {
+  for (const byMs of [HOUR_MS, -HOUR_MS]) {
+    const { lease, tenant, prefix } = await world();
+    await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    const { shardTimeMs } = await pull(lease, null);
+    await stepClock(prefix, byMs);
+    await journal.settle(lease, [{ kind: "retry", job, delayMs: 10_000, status: "running" }], shardTimeMs + 2_000);
+    expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 12_000));
+  }
+});
+
+test("what is put aside late is due by what was agreed on since", async () => {
+  const { lease, tenant, prefix } = await world();
+  await accept(tenant);
+  const job = first(await pullOne(lease, "acme"));
+  const { shardTimeMs } = await pull(lease, null);
+  await pull(lease, shardTimeMs + 5_000);
+  await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }], shardTimeMs);
+  expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 5_000));
+});
+
+test("an owner who knows nothing yet goes on from the last pull, where the clock was set back since", async () => {
+  const { lease, prefix } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await stepClock(prefix, -HOUR_MS);
+  expect((await pull(lease, null)).shardTimeMs).toBe(shardTimeMs);
+  expect((await pull(lease, shardTimeMs)).shardTimeMs - shardTimeMs).toBeLessThan(2_000);
+});
+
+test("a pull that comes late sets no time back", async () => {
+  const { lease, prefix } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await pull(lease, shardTimeMs + HOUR_MS);
+  expect((await pull(lease, shardTimeMs + 10_000)).shardTimeMs).toBeGreaterThanOrEqual(shardTimeMs + HOUR_MS);
+  expect((await redis.client.get(`${prefix}:skew`))?.startsWith("0 ")).toBe(false);
+});
+
+test("a pull that comes late behind a step of the clock does not make the step the shard's time", async () => {
+  const { lease, prefix, reckonedMs } = await parkedFor(10_000);
+  await pull(lease, reckonedMs + 3_000);
+  await stepClock(prefix, HOUR_MS);
+  expect((await pull(lease, reckonedMs)).ready).toEqual([]);
+  const result = await pull(lease, reckonedMs + 5_000);
+  expect(result.ready).toEqual([]);
+  expect(Math.abs(result.shardTimeMs - reckonedMs - 5_000)).toBeLessThan(1_001);
+});

@@ -1,0 +1,103 @@
+import { expect, test } from "bun:test";
+import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { NewJob, Settlement } from "../../../src/domain/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenant.ts";
+import { PULL } from "./journal-pulls.ts";
+import { accept, failed, first, journal, newJob, PER_MINUTE, pullOne, redis, sent, world } from "./journal-world.ts";
+
+const PAYLOAD = '{"é":1}';
+const BYTES = Buffer.byteLength(PAYLOAD);
+
+function retry(job: QueuedJob): Settlement {
+  return { kind: "retry", job, delayMs: 0, status: "running" };
+}
+
+function ask(tenant: TenantRef, quota: NewJob["quota"] & object, overrides: Partial<NewJob> = {}) {
+  return journal.accept(tenant, PER_MINUTE, newJob({ payload: PAYLOAD, quota, ...overrides }));
+}
+
+/** "<jobs> <bytes>"; what follows is of the rate window. */
+async function loadOf(prefix: string): Promise<string | undefined> {
+  return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ");
+}
+
+test("a tenant has no more unfinished jobs than its share, and room again when one has ended", async () => {
+  const { tenant, lease, prefix } = await world();
+  const quota = { jobs: 2, bytes: 1_000_000 };
+  const answers = await Promise.all([ask(tenant, quota), ask(tenant, quota), ask(tenant, quota)]);
+  expect(answers.map(({ kind }) => kind)).toEqual(["accepted", "accepted", "queue_full"]);
+  expect(answers[2]).toMatchObject({ what: "jobs" });
+  expect(await loadOf(prefix)).toBe(`2 ${2 * BYTES}`);
+  const jobs = await pullOne(lease, "acme");
+  await journal.settle(lease, [sent(first(jobs))]);
+  await journal.settle(lease, [sent(first(jobs))]);
+  expect(await loadOf(prefix)).toBe(`1 ${BYTES}`);
+  expect(await ask(tenant, quota)).toMatchObject({ kind: "accepted" });
+});
+
+test("a tenant's payloads have no more bytes than its share, wherever they wait", async () => {
+  const { tenant, prefix } = await world();
+  const quota = { jobs: 100, bytes: 500_000 };
+  const stored = { sha256: "ab".repeat(32), bytes: 499_000 };
+  expect(await ask(tenant, quota, { payload: "", stored })).toMatchObject({ kind: "accepted" });
+  const large = JSON.stringify("x".repeat(1_000));
+  expect(await ask(tenant, quota, { payload: large })).toMatchObject({ kind: "queue_full", what: "bytes" });
+  expect(await ask(tenant, quota)).toMatchObject({ kind: "accepted" });
+  expect(await loadOf(prefix)).toBe(`2 ${499_000 + BYTES}`);
+});
+
+test("a refusal counts in the rate window, queues nothing, and leaves its idempotency key free", async () => {
+  const { tenant, prefix } = await world();
+  const idempotency = { key: "order 7", fingerprint: "aa" };
+  const full = await journal.accept(tenant, 10, newJob({ quota: { jobs: 0, bytes: 0 }, idempotency }));
+  expect(full).toMatchObject({ kind: "queue_full", what: "jobs", rate: { remaining: 9 } });
+  expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
+  expect(await loadOf(prefix)).toBe("0 0");
+  const again = await journal.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
+  expect(again).toMatchObject({ kind: "accepted", rate: { remaining: 8 } });
+  const replayed = await journal.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
+  expect(replayed.kind).toBe("replayed");
+});
+
+test("each job is counted once, whatever way it takes: retried, lent, reported on, failed, or sent again late", async () => {
+  const { tenant, lease, prefix } = await world();
+  const ids = [];
+  for (let i = 0; i < 4; i += 1) ids.push(await accept(tenant, { payload: PAYLOAD }));
+  await journal.settle(lease, (await pullOne(lease, "acme")).map(retry));
+  expect(await loadOf(prefix)).toBe(`4 ${4 * BYTES}`);
+  await journal.pull(lease, PULL);
+  const jobs = await pullOne(lease, "acme");
+  const [one, two, three] = [first(jobs), first(jobs.slice(1)), first(jobs.slice(2))];
+  await journal.settle(lease, [{ kind: "lend", job: one, forMs: 60_000 }, failed(two), retry(three)]);
+  expect(await loadOf(prefix)).toBe(`3 ${3 * BYTES}`);
+  await journal.settleLent(lease, [sent(one)]);
+  await journal.settleLent(lease, [sent(one)]);
+  expect(await loadOf(prefix)).toBe(`2 ${2 * BYTES}`);
+  const report = { jobId: three.jobId, type: "delivered", result: {}, suppress: null, known: null } as const;
+  expect(await journal.observe(tenant, report)).toBe("recorded");
+  await journal.settle(lease, [sent(three), failed(two)]);
+  expect(await loadOf(prefix)).toBe(`1 ${BYTES}`);
+  await journal.settle(lease, [sent(first(jobs.slice(3)))]);
+  expect(await loadOf(prefix)).toBe("0 0");
+});
+
+test("a stored payload is handed out by name, also after a retry", async () => {
+  const { tenant, lease } = await world();
+  const stored = { sha256: "0f".repeat(32), bytes: 300_000 };
+  await accept(tenant, { payload: "", stored });
+  await accept(tenant, { payload: "", stored, template: 'a "b"' });
+  const jobs = await pullOne(lease, "acme");
+  expect(jobs).toMatchObject([
+    { payload: "", stored },
+    { payload: "", stored, template: 'a "b"' },
+  ]);
+  expect(first(jobs).template).toBeUndefined();
+  await journal.settle(lease, jobs.map(retry));
+  await journal.pull(lease, PULL);
+  // What is due in the same millisecond comes back in the order of its ids, which has chance in it.
+  const namesOf = (some: readonly QueuedJob[]) =>
+    some
+      .map(({ jobId, stored, template }) => ({ jobId, stored, template }))
+      .toSorted((x, y) => (x.jobId < y.jobId ? -1 : 1));
+  expect(namesOf(await pullOne(lease, "acme"))).toEqual(namesOf(jobs));
+});

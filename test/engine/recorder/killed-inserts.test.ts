@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ClickHouse } from "../../../src/events/clickhouse.ts";
+import { migrateLedger } from "../../../src/events/migrate-ledger.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { openChdb } from "../../../src/storage/chdb.ts";
+import { expectStoredOnce } from "../../support/ledger-books.ts";
+import { SeededRandom } from "../../support/seeded-random.ts";
+import { batchAt, ForgetfulLedger, newToken } from "./forgetful-ledger.ts";
+
+const { KILLED_INSERTS: rounds } = Bun.env;
+const ROUNDS = Number(rounds ?? 6);
+
+test("the books balance after an engine was killed amid inserts whose tokens were forgotten before they were repeated", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-killed-"));
+  const random = new SeededRandom(5);
+  const inEngine = async (work: (ledger: ForgetfulLedger) => Promise<void>) => {
+    const chdb = openChdb(join(folder, "clickhouse"));
+    try {
+      const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
+      await work(new ForgetfulLedger(clickhouse, "killed"));
+    } finally {
+      await chdb.close();
+    }
+  };
+  await inEngine(async (ledger) => {
+    await migrateLedger(ledger.clickhouse, { database: "killed", cluster: null });
+    await ledger.forgetSoon();
+  });
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [token, rows] = [newToken(), batchAt(1_000 * round, 400)];
+    const batch = join(folder, "batch.json");
+    await Bun.write(batch, JSON.stringify({ token, rows }));
+    const program = join(import.meta.dir, "writing-process.ts");
+    // Right behind the events, or somewhere in what is derived from them.
+    const table = ["events", "events_by_type", "events_hourly"][round % 3] ?? "events";
+    const lateMs = String(Math.floor(random.next() * 3));
+    const command = [process.execPath, program, join(folder, "clickhouse"), "killed", batch, table, lateMs];
+    const child = Bun.spawn(command, { stdout: "ignore", stderr: "inherit" });
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+    await inEngine(async (ledger) => {
+      await ledger.writeOthers(1_000 * round + 500);
+      ledger.letTimePass();
+      await ledger.complete(token, rows);
+      await expectStoredOnce(ledger.clickhouse, "killed", rows);
+    });
+  }
+  await rm(folder, { recursive: true, force: true });
+}, 120_000);

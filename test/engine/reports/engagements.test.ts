@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { limits } from "../../../src/domain/limits.ts";
+import type { DeliveryReport } from "../../../src/domain/report.ts";
+import { Engagements } from "../../../src/engine/reports/engagements.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+
+class CountingTelemetry extends QuietTelemetry {
+  readonly dropped: unknown[] = [];
+  override count(...what: readonly unknown[]): void {
+    this.dropped.push(what);
+  }
+}
+
+/** Reports that are recorded when the test says so. */
+class Reports {
+  readonly taken: DeliveryReport[] = [];
+  private readonly waiting: (() => void)[] = [];
+  take(report: DeliveryReport): Promise<void> {
+    this.taken.push(report);
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+  recordAll(): void {
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}
+
+const click = { type: "clicked", tenantId: "acme", jobId: "j", url: "https://x.test/" } as const;
+
+test("what is done again while it is being recorded is reported once, anything else besides", async () => {
+  const reports = new Reports();
+  const engagements = new Engagements({ reports, telemetry: new QuietTelemetry() });
+  engagements.note(click);
+  engagements.note(click);
+  engagements.note({ ...click, url: "https://y.test/" });
+  engagements.note({ ...click, type: "opened", url: null });
+  expect(reports.taken.map(({ type, result }) => [type, result])).toEqual([
+    ["clicked", { url: "https://x.test/" }],
+    ["clicked", { url: "https://y.test/" }],
+    ["opened", {}],
+  ]);
+  reports.recordAll();
+  await eventually("it may be reported again", () => {
+    engagements.note(click);
+    return reports.taken.length === 4;
+  });
+});
+
+test("a journal that is away costs bounded memory: what comes beyond the bound is dropped and counted", async () => {
+  const reports = new Reports();
+  const telemetry = new CountingTelemetry();
+  const engagements = new Engagements({ reports, telemetry });
+  for (let i = 0; i < limits.engagementsPendingMax + 5; i += 1) engagements.note({ ...click, jobId: String(i) });
+  expect(reports.taken).toHaveLength(limits.engagementsPendingMax);
+  expect(telemetry.dropped).toHaveLength(5);
+  expect(telemetry.dropped[0]).toEqual(["engagements_dropped", { type: "clicked" }]);
+  reports.recordAll();
+  await eventually("there is room again", () => {
+    engagements.note(click);
+    return reports.taken.length > limits.engagementsPendingMax;
+  });
+});

@@ -1,0 +1,237 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { UnavailableError } from "../../src/domain/errors.ts";
+import { firstEventIdAt } from "../../src/domain/event.ts";
+import type { ExportQuery, LedgerExport } from "../../src/domain/event-export.ts";
+import { limits } from "../../src/domain/limits.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
+import { eventually } from "../support/eventually.ts";
+
+const DAYS = "from=2026-11-01&to=2026-11-30";
+const PATH = "/dash/api/export";
+
+/** A ledger that gives what the test says, and tells what became of it. */
+class ScriptedExport implements LedgerExport {
+  readonly queries: ExportQuery[] = [];
+  given = 0;
+  ended = 0;
+
+  constructor(private readonly script: (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>) {}
+
+  async open(query: ExportQuery, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array, void>> {
+    this.queries.push(query);
+    return this.told(signal);
+  }
+
+  private async *told(signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const chunk of this.script(signal)) {
+        this.given += 1;
+        yield chunk;
+      }
+    } finally {
+      this.ended += 1;
+    }
+  }
+}
+
+const LINE = Buffer.from('{"tenant_id":"acme","event_id":1}\n');
+const BIG = Buffer.alloc(256 * 1024, "x");
+
+async function* lines(count: number): AsyncGenerator<Uint8Array, void> {
+  for (let n = 0; n < count; n += 1) yield LINE;
+}
+
+async function* endless(): AsyncGenerator<Uint8Array, void> {
+  for (;;) yield BIG;
+}
+
+let front: Front | null = null;
+afterEach(() => front?.stop(), 15_000);
+
+async function start(exports: LedgerExport, changes: Parameters<typeof Front.start>[0] = {}): Promise<Front> {
+  front = await Front.start({ exports, ...changes });
+  return front;
+}
+
+function ask(query = DAYS, init: RequestInit = {}): Promise<Response> {
+  return fetch(`${front?.url}${PATH}?${query}`, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` }, ...init });
+}
+
+describe("an export", () => {
+  test("is for operators only", async () => {
+    await start(new ScriptedExport(() => lines(1)));
+    for (const authorization of ["", "Bearer wrong"]) {
+      expect((await ask(DAYS, { headers: { authorization } })).status).toBe(401);
+    }
+  });
+
+  test("streams what the ledger gives, under a name, and asks for just the days and the tenant", async () => {
+    const ledger = new ScriptedExport(() => lines(3));
+    await start(ledger);
+    const answer = await ask(`${DAYS}&tenant=acme`);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+    expect(answer.headers.get("content-disposition")).toBe(
+      'attachment; filename="waybill-events-acme-2026-11-01-2026-11-30.ndjson"',
+    );
+    expect(await answer.text()).toBe(LINE.toString().repeat(3));
+    const range = {
+      fromEventId: firstEventIdAt(Date.UTC(2026, 10, 1)),
+      toEventId: firstEventIdAt(Date.UTC(2026, 11, 1)),
+    };
+    expect(ledger.queries).toEqual([{ tenantId: "acme", ...range, format: "ndjson" }]);
+    const types = ["text/csv; charset=utf-8; header=present", "application/vnd.apache.parquet"];
+    for (const [at, format] of ["csv", "parquet"].entries()) {
+      const other = await ask(`${DAYS}&format=${format}`);
+      expect(other.headers.get("content-type")).toBe(types[at] ?? "");
+      await other.text();
+    }
+    expect(ledger.queries.slice(1).map(({ tenantId, format }) => [tenantId, format])).toEqual([
+      [null, "csv"],
+      [null, "parquet"],
+    ]);
+    expect(ledger.ended).toBe(3);
+  });
+
+  test.each([
+    ["", "from is required: a date as YYYY-MM-DD"],
+    ["from=2026-11-01", "to is required: a date as YYYY-MM-DD"],
+    ["from=2026-02-30&to=2026-03-01", "from must be a calendar date as YYYY-MM-DD"],
+    ["from=2026-11-02&to=2026-11-01", "to must not be before from"],
+    ["from=2024-01-01&to=2025-01-01", "an export is of at most 366 days: split a longer one"],
+    [`${DAYS}&tenant=`, "tenant must be a tenant's id"],
+    [`${DAYS}&tenant=a'%20OR%201%20--`, "tenant must be a tenant's id"],
+    [`${DAYS}&tenant=..%2f..%2fetc`, "tenant must be a tenant's id"],
+    [`${DAYS}&format=xlsx`, "format must be one of ndjson, csv, parquet"],
+    [`${DAYS}&format=__proto__`, "format must be one of ndjson, csv, parquet"],
+    [`${DAYS}&format=csv&format=csv`, "the query parameter format is given more than once"],
+    [`${DAYS}&limit=1`, 'the query parameter "limit" is unknown: known are from, to, tenant, format'],
+  ])("of %p is refused: %s", async (query, message) => {
+    const ledger = new ScriptedExport(() => lines(1));
+    await start(ledger);
+    const answer = await ask(query);
+    expect([answer.status, await answer.json()]).toEqual([400, { error: message }]);
+    expect(ledger.queries).toEqual([]);
+  });
+
+  test("of a leap year is taken whole", async () => {
+    await start(new ScriptedExport(() => lines(1)));
+    expect((await ask("from=2024-01-01&to=2024-12-31")).status).toBe(200);
+  });
+
+  test("is told in the status when the ledger is away, and leaves room for the next one", async () => {
+    let isAway = true;
+    const away = {
+      open: async () => {
+        if (isAway) throw new UnavailableError("away");
+        return lines(1);
+      },
+    };
+    await start(away);
+    expect((await ask()).status).toBe(500);
+    isAway = false;
+    expect((await ask()).status).toBe(200);
+  });
+
+  test("that fails midway breaks the connection off, and never looks whole", async () => {
+    const { promise: fails, resolve: fail } = Promise.withResolvers<void>();
+    const ledger = new ScriptedExport(async function* () {
+      yield* lines(2);
+      await fails;
+      throw new UnavailableError("gone");
+    });
+    await start(ledger);
+    const answer = await ask();
+    expect(answer.status).toBe(200);
+    fail();
+    await expect(answer.text()).rejects.toThrow();
+    expect(front?.logs.map(({ message }) => message)).toEqual(["an export broke off"]);
+    // Now it fails before a byte has left.
+    expect(
+      await ask()
+        .then((next) => next.text())
+        .catch(() => "broken"),
+    ).toBe("broken");
+    expect(ledger.ended).toBe(2);
+  });
+
+  test("ends in the ledger, too, when its client goes, having read little more than was taken", async () => {
+    const ledger = new ScriptedExport(endless);
+    await start(ledger);
+    const caller = new AbortController();
+    const answer = await ask(DAYS, { signal: caller.signal });
+    const reader = answer.body?.getReader();
+    await reader?.read();
+    expect((await ask()).status).toBe(429);
+    caller.abort();
+    await eventually("the ledger is let go", () => ledger.ended === 1);
+    // What the sockets hold, and a chunk ahead.
+    expect(ledger.given).toBeLessThan(200);
+    await eventually("there is room again", async () => {
+      const next = new AbortController();
+      const { status } = await ask(DAYS, { signal: next.signal });
+      next.abort();
+      return status === 200;
+    });
+  }, 20_000);
+
+  test("whose client goes while the ledger still works is given up", async () => {
+    let wasAborted = false;
+    const ledger: LedgerExport = {
+      open: (_query, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => {
+            wasAborted = true;
+            reject(new UnavailableError("given up"));
+          });
+        }),
+    };
+    await start(ledger);
+    const caller = new AbortController();
+    const asked = ask(DAYS, { signal: caller.signal }).catch(() => null);
+    await eventually("it is under way", async () => (await ask()).status === 429);
+    caller.abort();
+    await asked;
+    await eventually("it is given up", () => wasAborted);
+  }, 20_000);
+
+  test("that its client takes nothing of is ended in time", async () => {
+    const timers: (() => void)[] = [];
+    const clock = {
+      ...systemClock,
+      setTimer: (delayMs: number, run: () => void) => {
+        if (delayMs !== limits.exportStalledMs) return systemClock.setTimer(delayMs, run);
+        timers.push(run);
+        return { cancel: () => void timers.splice(timers.indexOf(run), timers.includes(run) ? 1 : 0) };
+      },
+    };
+    const ledger = new ScriptedExport(endless);
+    await start(ledger, { clock });
+    const answer = await ask();
+    let given = -1;
+    await eventually("nothing more goes through", async () => {
+      const isStill = given === ledger.given && timers.length === 1;
+      given = ledger.given;
+      await Bun.sleep(50);
+      return isStill;
+    });
+    timers[0]?.();
+    await eventually("it has ended", () => ledger.ended === 1);
+    await expect(answer.arrayBuffer()).rejects.toThrow();
+  }, 20_000);
+
+  test("does not hold up the end of the process", async () => {
+    const draining = new AbortController();
+    const ledger = new ScriptedExport(async function* (signal) {
+      while (!signal.aborted) {
+        yield LINE;
+        await Bun.sleep(5);
+      }
+    });
+    await start(ledger, { whenDraining: draining.signal });
+    const answer = await ask();
+    draining.abort();
+    await expect(answer.text()).rejects.toThrow();
+    expect(ledger.ended).toBe(1);
+  });
+});

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { EventQuery } from "../../src/domain/event-store.ts";
+import { eventIdAt, ledgerRow } from "../engine/recorder/ledger-rows.ts";
+import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
+
+const DAY_MS = 86_400_000;
+
+let engine: Awaited<ReturnType<typeof startChdb>>;
+let ledger: TestLedger;
+const ids: number[] = [];
+
+/** Nine days with bursts, gaps of days, and single events in between. */
+beforeAll(async () => {
+  engine = await startChdb();
+  ledger = await engine.ledger("spans", "process");
+  const random = new SeededRandom(7);
+  for (const [daysAgo, count] of [
+    [9, 40],
+    [8, 1],
+    [5, 130],
+    [4.9, 2],
+    [1.2, 90],
+    [0.4, 12],
+    [0, 7],
+  ] as const) {
+    for (let n = 0; n < count; n += 1) ids.push(eventIdAt(Math.round(-daysAgo * DAY_MS + random.next() * 600_000)));
+  }
+  const rows = [...new Set(ids)].map((eventId) => ledgerRow(eventId, { tenantId: "acme" }));
+  ids.splice(0, ids.length, ...rows.map(({ eventId }) => eventId).sort((a, b) => b - a));
+  await ledger.writer.write("s1:spans", rows);
+}, 30_000);
+afterAll(async () => {
+  await engine.stop();
+});
+
+test("however far apart the events are, and whatever was read before, following the pages shows each once, in order", async () => {
+  const random = new SeededRandom(11);
+  for (let round = 0; round < 25; round += 1) {
+    const limit = 1 + Math.floor(random.next() * 60);
+    const fromEventId = eventIdAt(Math.round(-10 * random.next() * DAY_MS));
+    const end = eventIdAt(Math.round((2 - 9 * random.next()) * DAY_MS));
+    const expected = ids.filter((id) => id >= fromEventId && id < end);
+    const seen: number[] = [];
+    for (let toEventId = end; ; ) {
+      const query: EventQuery = { tenantId: "acme", fromEventId, toEventId, channel: null, type: null, limit };
+      const { events, hasMore } = await ledger.reader.page(query);
+      seen.push(...events.map(({ eventId }) => eventId));
+      expect(hasMore).toBe(seen.length < expected.length);
+      if (!hasMore) break;
+      toEventId = seen.at(-1) ?? 0;
+    }
+    expect(seen).toEqual(expected);
+  }
+}, 60_000);

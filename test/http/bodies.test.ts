@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { SHARE_BYTES } from "../../src/http/body-room.ts";
+import { costOfParsing } from "../../src/http/json-scan.ts";
+import { LargeBodies } from "../../src/http/large-bodies.ts";
+import { eventually } from "../support/eventually.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+import { Front } from "./support/front.ts";
+import { type RawAnswer, RawConnection } from "./support/raw-connection.ts";
+
+const MIB = 1024 * 1024;
+const BLANKS = new Uint8Array(MIB).fill(0x20);
+const SEND = { to_address: "ada@example.com", template_id: "welcome" };
+
+let clock: ManualClock;
+let front: Front;
+let open: SlowBody[];
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  open = [];
+  front = await Front.start({ clock });
+});
+afterEach(async () => {
+  for (const { connection } of open) connection.close();
+  await front.stop();
+}, 15_000);
+
+/** A request whose body the test sends piece by piece. */
+interface SlowBody {
+  readonly connection: RawConnection;
+  answer: RawAnswer | null;
+}
+
+async function begin(apiKey: string, framing: string): Promise<SlowBody> {
+  const connection = await RawConnection.open(front.port);
+  const lines = ["POST /v1/send/email HTTP/1.1", "Host: api", `X-API-Key: ${apiKey}`];
+  await connection.write(`${[...lines, "Content-Type: application/json", framing].join("\r\n")}\r\n\r\n`);
+  const body: SlowBody = { connection, answer: null };
+  open.push(body);
+  connection.answer().then(
+    (answer) => (body.answer = answer),
+    () => undefined,
+  );
+  return body;
+}
+
+/** Time that passes with work besides. */
+class WorkClock extends VirtualClock {
+  workedMs = 0;
+
+  override monotonicMs(): number {
+    return super.monotonicMs() + this.workedMs;
+  }
+}
+
+const answered = () => open.flatMap(({ answer }) => answer ?? []);
+const errorOf = (answer: RawAnswer | undefined) => JSON.parse(answer?.body ?? "{}").error;
+
+describe("room for bodies", () => {
+  const TEN = `Content-Length: ${10 * MIB}`;
+  const FITTING = Math.floor(SHARE_BYTES / (10 * MIB));
+
+  test("forty slow bodies of 10 MiB hold no more than their tenant's share, and another's is taken", async () => {
+    const other = await front.addTenant("globex", "pro", ["allow_raw_html"]);
+    const before = process.memoryUsage.rss();
+    for (let n = 0; n < 40; n++) {
+      const { connection } = await begin(front.apiKey, TEN);
+      for (let sent = 0; sent < 9; sent++) await connection.write(BLANKS);
+    }
+    await eventually("all beyond the share are refused", () => answered().length === 40 - FITTING);
+    const [first] = answered();
+    expect(new Set(answered().map(({ status }) => status))).toEqual(new Set([429]));
+    expect(errorOf(first)).toContain("your share of the memory for bodies");
+    expect([first?.headers.get("retry-after"), first?.headers.get("ratelimit-limit")]).toEqual(["1", "1000"]);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(3 * SHARE_BYTES);
+    const html = `<p>${"x".repeat(400_000)}</p>`;
+    const answer = await front.send({ to_address: "ada@example.com", html }, { "X-API-Key": other });
+    expect(answer.status).toBe(202);
+  }, 30_000);
+
+  test("of all together is bounded, and what has ended makes room again", async () => {
+    const keys = await Promise.all(["a", "b", "c", "d", "e"].map((id) => front.addTenant(id, "pro")));
+    for (const key of keys.slice(0, 4)) for (let n = 0; n < FITTING; n++) await begin(key, TEN);
+    // 240 MiB are taken.
+    await begin(keys[4] ?? "", TEN);
+    const { connection } = await begin(keys[4] ?? "", TEN);
+    const refused = await eventually("it is refused", () => answered()[0]);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(errorOf(refused)).toBe("the service reads as many large requests as it has memory for: try again");
+    // A usual body needs no room.
+    expect((await front.send(SEND)).status).toBe(202);
+    connection.close();
+    open[0]?.connection.close();
+    await eventually("there is room", async () => {
+      const body = await begin(keys[4] ?? "", `Content-Length: ${MIB}`);
+      await body.connection.write(" ".repeat(MIB));
+      return (await eventually("an answer", () => body.answer)).status === 400;
+    });
+  }, 30_000);
+
+  test("grows with a body that does not say how long it is", async () => {
+    for (let n = 0; n < 40; n++) {
+      const { connection } = await begin(front.apiKey, "Transfer-Encoding: chunked");
+      await connection.write("10\r\n                \r\n");
+    }
+    // So little of forty bodies is no reason to refuse anybody.
+    expect((await front.send(SEND)).status).toBe(202);
+    expect(answered()).toHaveLength(0);
+    const chunk = `${(9 * MIB).toString(16)}\r\n${" ".repeat(9 * MIB)}\r\n`;
+    for (const { connection } of open.slice(0, 10)) await connection.write(chunk);
+    await eventually("those beyond the share are refused", () => answered().length >= 3);
+    expect(new Set(answered().map(({ status }) => status))).toEqual(new Set([429]));
+  }, 30_000);
+});
+
+describe("a body that comes too slowly", () => {
+  test("is given up when nothing of it comes for ten seconds", async () => {
+    const { connection } = await begin(front.apiKey, `Content-Length: ${MIB}`);
+    await connection.write(" ".repeat(1000));
+    await front.send(SEND);
+    clock.forward(10_500);
+    const late = await eventually("it is given up", () => answered()[0]);
+    expect(late.status).toBe(408);
+    expect(errorOf(late)).toBe("the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
+    await connection.closed();
+  });
+
+  test("is given up when it takes longer than half a minute and its length allows", async () => {
+    const body = await begin(front.apiKey, `Content-Length: ${MIB}`);
+    for (let n = 0; n < 5; n++) {
+      await body.connection.write(" ".repeat(1000));
+      await front.send(SEND);
+      expect(body.answer).toBeNull();
+      clock.forward(9_000);
+    }
+    await body.connection.write(" ");
+    clock.forward(3_000);
+    expect((await eventually("it is given up", () => body.answer)).status).toBe(408);
+  });
+
+  test("gives its room back", async () => {
+    const heads = Array.from({ length: 6 }, () => begin(front.apiKey, `Content-Length: ${10 * MIB}`));
+    await Promise.all(heads);
+    const refused = await begin(front.apiKey, `Content-Length: ${5 * MIB}`);
+    expect((await eventually("there is no room", () => refused.answer)).status).toBe(429);
+    clock.forward(10_500);
+    await eventually("they are given up", () => answered().length === 7);
+    const next = await begin(front.apiKey, `Content-Length: ${5 * MIB}`);
+    for (let n = 0; n < 5; n++) await next.connection.write(" ".repeat(MIB));
+    expect((await eventually("it is read", () => next.answer)).status).toBe(400);
+  });
+});
+
+describe("a body that is dear to parse", () => {
+  const VALUES_MAX = 50_000;
+
+  test("is refused when it holds more than 50,000 values", async () => {
+    const objects = (count: number) => `{"data":{"a":[${"{},".repeat(count)}{}]}}`;
+    const refused = await front.send(objects(3 * MIB));
+    expect([refused.status, refused.body]).toEqual([400, { error: "the body holds more than 50000 values" }]);
+    const numbers = await front.send(`[${"1,".repeat(VALUES_MAX)}1]`);
+    expect([numbers.status, numbers.body]).toEqual([400, { error: "the body holds more than 50000 values" }]);
+    const items = Array.from({ length: VALUES_MAX - 10 }, () => 1);
+    expect((await front.send({ ...SEND, data: { items } })).status).toBe(202);
+  });
+
+  test("costs what its commas and brackets outside of texts say, whatever is in the texts", () => {
+    const naive = (value: unknown): { values: number; depth: number } => {
+      if (typeof value !== "object" || value === null) return { values: 0, depth: 0 };
+      const inner = Object.values(value).map(naive);
+      const values = 1 + Math.max(0, inner.length - 1) + inner.reduce((sum, { values: more }) => sum + more, 0);
+      return { values, depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)) };
+    };
+    const text = fc.stringMatching(/^(?:[a-z"\\{}[\],]|\u00e9|\ud83d\ude00){0,200}$/);
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 6 },
+        text,
+        fc.integer(),
+        fc.array(tie("tree"), { maxLength: 4 }),
+        fc.dictionary(text, tie("tree"), { maxKeys: 4 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, (value) => {
+        const bytes = Buffer.from(JSON.stringify(value));
+        const { values } = naive(value);
+        expect(costOfParsing(bytes, values)).toBeNull();
+        if (values > 0) expect(costOfParsing(bytes, values - 1)).toBe("values");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ["a text that never ends", `"${"x".repeat(200)}`],
+    ["a text that ends in a backslash", `"${"x".repeat(200)}\\`],
+    ["a long text whose quotes are all escaped", `"${'\\"'.repeat(100)}`],
+    ["a text that ends behind an escaped backslash", `"${"x".repeat(100)}\\\\",[[`],
+  ])("that is no JSON is left to the parser: %s", (_case, text) => {
+    expect(costOfParsing(Buffer.from(text), 3)).toBeNull();
+  });
+
+  test("waits until the one before it was worked on and others had three times as long", async () => {
+    const time = new WorkClock();
+    const large = new LargeBodies(time);
+    const order: string[] = [];
+    const work = (name: string, ms: number) =>
+      large.inTurn(() => {
+        order.push(name);
+        time.workedMs += ms;
+      });
+    await work("first", 40);
+    const second = work("second", 10);
+    await time.advance(119);
+    expect(order).toEqual(["first"]);
+    await time.advance(1);
+    await second;
+    expect(order).toEqual(["first", "second"]);
+    const broken = () => {
+      throw new Error("not JSON");
+    };
+    const third = large.inTurn(broken).catch(String);
+    await time.advance(30);
+    expect(await third).toBe("Error: not JSON");
+    expect(await Promise.all([large.inTurn(() => 4), time.advance(1)])).toEqual([4, undefined]);
+  });
+});

@@ -1,0 +1,200 @@
+import { createApi } from "../../../src/app/endpoints.ts";
+import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
+import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
+import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
+import type { WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
+import type { Clock } from "../../../src/domain/clock.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
+import type { PlatformCredentials } from "../../../src/domain/platform.ts";
+import type { Random } from "../../../src/domain/random.ts";
+import type { DeliveryReport } from "../../../src/domain/report.ts";
+import type { Telemetry } from "../../../src/domain/telemetry.ts";
+import type { Permission } from "../../../src/domain/tenant.ts";
+import type { Engagement } from "../../../src/engine/reports/engagements.ts";
+import type { ApiPorts } from "../../../src/http/api-ports.ts";
+import type { Server } from "../../../src/http/server.ts";
+import { DASHBOARD_PAGES } from "../../../src/operators/dashboard/dashboard-pages.ts";
+import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
+import { FakeDomains } from "./fake-domains.ts";
+import { FakeJournal } from "./fake-journal.ts";
+import { FakeLedger } from "./fake-ledger.ts";
+import { FakeRegistry } from "./fake-registry.ts";
+import { MemoryPayloads } from "./memory-payloads.ts";
+import { NO_WALLET } from "./no-wallet.ts";
+
+/** Signs and reads the links of the tests. */
+export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
+
+/** Provider credentials of tenants without their own. */
+const PLATFORM: PlatformCredentials = {
+  whatsapp: { phoneNumberId: "100000000000001", accessToken: "platform-token" },
+  apple: null,
+  google: null,
+};
+
+/** The newer one first, while it is rotated. */
+export const WEBHOOK_SECRETS = ["webhook-secret-of-the-tests", "webhook-secret-before-that"] as const;
+
+export const OPERATOR_TOKEN = "operator-token-of-the-tests";
+
+const clock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  setTimer: (delayMs, run) => {
+    const timer = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+
+const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getRandomValues(bytes) };
+
+const NO_PASSES: PassKitPorts = {
+  passes: { findBySerial: async () => [], bundle: async () => null },
+  devices: { register: async () => "known", unregister: async () => false, updatedSince: async () => null },
+  webhooks: { note: () => undefined },
+  log: { take: () => undefined, latest: () => [] },
+};
+
+/** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
+export class Front {
+  readonly journal = new FakeJournal();
+  readonly payloads = new MemoryPayloads();
+  readonly ledger = new FakeLedger();
+  readonly registry = new FakeRegistry();
+  readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
+  readonly engagements: Engagement[] = [];
+  readonly reports: DeliveryReport[] = [];
+  readonly statuses: WhatsappStatus[] = [];
+  readonly incoming: IncomingMessage[] = [];
+  /** Rejects what the chat provider reports, as a journal that is away does. */
+  statusFailure: Error | null = null;
+  readonly server: Server;
+  url = "";
+  port = 0;
+  apiKey = "";
+
+  private constructor(changes: Partial<ApiPorts>) {
+    const { journal, ledger, registry, logs } = this;
+    const telemetry: Telemetry = {
+      count: () => {},
+      gauge: () => {},
+      time: () => {},
+      log: (level, message, fields) => logs.push({ level, message, fields: fields ?? {} }),
+    };
+    const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
+    this.server = createApi({
+      journal,
+      payloads: this.payloads,
+      directory: registry,
+      registry,
+      domains: new FakeDomains(),
+      ledger,
+      exports: { open: async () => (async function* () {})() },
+      clock,
+      random,
+      jobIds: new JobIds(clock, random),
+      telemetry,
+      metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
+      readiness: { look: async () => ({ failing: [], away: [] }) },
+      sandbox: null,
+      platform: PLATFORM,
+      links: linkTokens,
+      suppressions: new SuppressionList({ registry, index: journal, journal }),
+      engagements: { note: (engagement) => this.engagements.push(engagement) },
+      mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
+      whatsapp: {
+        webhookSecrets: WEBHOOK_SECRETS,
+        statuses: { take: (statuses) => this.takeStatuses(statuses) },
+        messages: {
+          record: async (messages) => this.incoming.push(...messages) && messages.length,
+          page: async () => ({ items: [], nextCursor: null }),
+        },
+      },
+      passKit: NO_PASSES,
+      wallet: NO_WALLET,
+      dashboard: DASHBOARD_PAGES,
+      operatorToken: OPERATOR_TOKEN,
+      version: "0.0.0-test",
+      ...changes,
+    });
+  }
+
+  static async start(changes: Partial<ApiPorts> = {}): Promise<Front> {
+    const front = new Front(changes);
+    const { registry } = front;
+    await registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] });
+    const { api_key } = await registry.createKey("acme");
+    const template = { slug: "welcome", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
+    await registry.putEmailTemplate("acme", template);
+    const { url, port } = await front.server.listen({ host: "127.0.0.1", port: 0 });
+    return Object.assign(front, { url, port, apiKey: api_key });
+  }
+
+  private async takeStatuses(statuses: readonly WhatsappStatus[]): Promise<void> {
+    if (this.statusFailure !== null) throw this.statusFailure;
+    this.statuses.push(...statuses);
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop();
+  }
+
+  /** A tenant beside acme, and its key. */
+  async addTenant(id: string, plan: string, permissions: readonly Permission[] = []): Promise<string> {
+    await this.registry.createTenant({ id, name: id, plan, permissions });
+    return (await this.registry.createKey(id)).api_key;
+  }
+
+  /** A request of acme's. */
+  request(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.fetch(path, { method, headers: { "X-API-Key": this.apiKey, ...headers } });
+  }
+
+  /** A send of acme's; a body that is not text is written as JSON. */
+  send(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.post("/v1/send/email", body, headers);
+  }
+
+  /** A chat send of acme's. */
+  sendChat(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.post("/v1/send/whatsapp", body, headers);
+  }
+
+  /** A post of acme's. */
+  post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const all = { "X-API-Key": this.apiKey, "Content-Type": "application/json", ...headers };
+    return this.fetch(path, { method: "POST", headers: all, body: text });
+  }
+
+  /** An operator's call. */
+  operate(method: string, path: string, body?: unknown): Promise<Answer> {
+    const headers = { Authorization: `Bearer ${OPERATOR_TOKEN}`, "Content-Type": "application/json" };
+    const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };
+    return this.fetch(`/dash/api${path}`, init);
+  }
+
+  async fetch(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await fetch(this.url + path, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  }
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body where it is a JSON object, otherwise an empty one. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

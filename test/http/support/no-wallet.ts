@@ -1,0 +1,33 @@
+import type { WalletPorts } from "../../../src/channels/wallet/ports.ts";
+import { UnavailableError } from "../../../src/domain/errors.ts";
+
+const away = () => Promise.reject(new UnavailableError("there is no wallet here"));
+
+/** The wallet of front doors that serve other channels. */
+export const NO_WALLET: WalletPorts = {
+  passes: {
+    create: away,
+    undoCreate: away,
+    finishCreate: away,
+    update: away,
+    find: away,
+    holder: away,
+    findBySerial: away,
+    images: away,
+    bundle: away,
+    putBundle: away,
+    unfinished: away,
+  },
+  devices: { count: away },
+  bundles: { bundleOf: away },
+  google: { status: away, requireOwnLinks: away },
+  classes: { create: away, change: away, read: away, requireUsable: away },
+  saveLinks: {
+    linkOf: () => {
+      throw new UnavailableError("there is no wallet here");
+    },
+  },
+  checkSigner: () => ({ problem: null, warnings: [] }),
+  noteSigner: async () => undefined,
+  outbound: { routeTo: async () => ({ kind: "refused", cause: "absent", why: "is not reached from here" }) },
+};

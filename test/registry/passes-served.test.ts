@@ -1,8 +1,0 @@
-import { openRemotePglite } from "../../src/embedded/remote-pglite.ts";
-import { startServedEngine } from "../support/served-engine.ts";
-import { passConformance } from "./pass-conformance.ts";
-
-passConformance("passes on a PGlite of another process", async () => {
-  const engine = await startServedEngine("postgres");
-  return { connect: async () => openRemotePglite(engine.calls), remove: () => engine.stop() };
-});

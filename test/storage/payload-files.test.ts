@@ -1,0 +1,50 @@
+import { afterAll, expect, test } from "bun:test";
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { UnavailableError } from "../../src/domain/errors.ts";
+import { PayloadFiles } from "../../src/storage/payload-files.ts";
+import { payloadConformance } from "../support/payload-conformance.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "waybill-payloads-"));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+payloadConformance("payloads as files", async () => {
+  const store = await PayloadFiles.open(join(folder, "conformance"));
+  return { store, close: () => store.close() };
+});
+
+const REF = { tenantId: "acme", jobId: "019a0000-0000-7000-8000-000000000001" };
+
+test("what a crash left unfinished is gone after the next start, and what was finished is not", async () => {
+  const home = join(folder, "crashed");
+  const before = await PayloadFiles.open(home);
+  await before.put(REF, Buffer.from("whole"));
+  await before.close();
+  await writeFile(join(home, "019a0000-0000-7000-8000-000000000002.acme.unfinished"), "ha");
+  const after = await PayloadFiles.open(home);
+  expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);
+  expect(Buffer.from((await after.get(REF)) ?? []).toString()).toBe("whole");
+  await after.close();
+});
+
+test("a payload has its name only when all of it is written, and nothing is left of one that is not", async () => {
+  const home = join(folder, "full");
+  const store = await PayloadFiles.open(home);
+  // A folder in its place is what cannot be written over.
+  await mkdir(join(home, `${REF.jobId}.acme`, "x"), { recursive: true });
+  await expect(store.put(REF, Buffer.from("x"))).rejects.toBeInstanceOf(UnavailableError);
+  expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);
+  await store.close();
+});
+
+test("others on the machine cannot read them", async () => {
+  const home = join(folder, "private");
+  await mkdir(home);
+  await chmod(home, 0o755);
+  const store = await PayloadFiles.open(home);
+  await store.put(REF, Buffer.from("x"));
+  const { mode } = await Bun.file(join(home, `${REF.jobId}.acme`)).stat();
+  expect((mode & 0o077).toString(8)).toBe("0");
+  await store.close();
+});

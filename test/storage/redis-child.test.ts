@@ -1,0 +1,249 @@
+import { afterEach, expect, test } from "bun:test";
+import { appendFile, chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import { systemClock as clock } from "../../src/runtime/system-clock.ts";
+import { type RedisChild, RedisChildError, startRedisChild } from "../../src/storage/redis-child.ts";
+import { eventually } from "../support/eventually.ts";
+import { isAlive } from "../support/is-alive.ts";
+
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function freshFolder(depth = ""): Promise<string> {
+  const parent = await mkdtemp(join(tmpdir(), "waybill-redis-"));
+  cleanups.push(() => rm(parent, { recursive: true, force: true }));
+  return join(parent, depth, "redis");
+}
+
+class Log implements Telemetry {
+  readonly messages: string[] = [];
+  readonly counts = new Map<string, number>();
+  count(name: string): void {
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+  }
+  gauge(): void {}
+  time(): void {}
+  log(level: string, message: string): void {
+    if (level !== "debug") this.messages.push(message);
+  }
+}
+
+async function start(folder: string, log = new Log(), onExit?: (reason: string) => void): Promise<RedisChild> {
+  const child = await startRedisChild({ folder, clock, telemetry: log, ...(onExit && { onExit }) });
+  cleanups.push(() => child.stop());
+  return child;
+}
+
+function connect(address: RedisChild["address"]): Redis {
+  const redis = address.kind === "socket" ? new Redis({ path: address.path }) : new Redis(address.url);
+  redis.on("error", () => undefined);
+  cleanups.push(() => redis.disconnect());
+  return redis;
+}
+
+/** A process that starts a child on the folder, writes `key` and stays until it is killed. */
+async function parentOf(folder: string) {
+  const script = join(import.meta.dir, "run-redis-child.ts");
+  const parent = Bun.spawn([process.execPath, script, folder], { stdout: "pipe", stderr: "inherit" });
+  cleanups.push(() => parent.kill("SIGKILL"));
+  const { value } = await parent.stdout.getReader().read();
+  const redisPid = Number(new TextDecoder().decode(value));
+  expect(redisPid).toBeGreaterThan(0);
+  cleanups.push(() => isAlive(redisPid) && process.kill(redisPid, "SIGKILL"));
+  return { parent, redisPid };
+}
+
+/** A redis-server that works in the folder and that nobody looks after. */
+async function orphanIn(folder: string) {
+  const orphan = Bun.spawn(["redis-server", join(folder, "redis.conf")], { cwd: folder, stdout: "ignore" });
+  cleanups.push(() => orphan.kill("SIGKILL"));
+  const redis = connect({ kind: "socket", path: join(folder, "redis.sock") });
+  await redis.ping();
+  return { orphan, redis };
+}
+
+const increment = (folder: string) => join(folder, "appendonlydir", "appendonly.aof.1.incr.aof");
+
+test("what was acknowledged survives kill -9 of the child, which is started again at the same address", async () => {
+  const folder = await freshFolder();
+  const log = new Log();
+  const child = await start(folder, log);
+  const redis = connect(child.address);
+  for (let n = 0; n < 100; n++) await redis.rpush("list", n);
+  const pid = child.pid;
+  process.kill(pid, "SIGKILL");
+  await eventually(
+    "the child is another process",
+    () => child.pid !== pid && log.counts.get("redis_child_exits") === 1,
+  );
+  expect(await redis.llen("list")).toBe(100);
+  expect(log.messages).toContain("redis-server ended and is started again");
+});
+
+test("the child ends with its parent's kill -9, and what it acknowledged is there at the next start", async () => {
+  const folder = await freshFolder();
+  const { parent, redisPid } = await parentOf(folder);
+  expect(isAlive(redisPid)).toBe(true);
+  parent.kill("SIGKILL");
+  await parent.exited;
+  await eventually("the child is gone", () => !isAlive(redisPid));
+  const child = await start(folder);
+  expect(await connect(child.address).get("key")).toBe("acknowledged");
+});
+
+test("a child that an earlier run left behind, even a stopped one, is ended before the next one starts", async () => {
+  const folder = await freshFolder();
+  await (await start(folder)).stop();
+  for (const signal of ["SIGCONT", "SIGSTOP"] as const) {
+    const { orphan, redis } = await orphanIn(folder);
+    await redis.set("key", signal);
+    orphan.kill(signal);
+    const log = new Log();
+    const child = await start(folder, log);
+    await orphan.exited;
+    expect(orphan.signalCode).toBe("SIGKILL");
+    expect(log.messages).toEqual(["ended a redis-server that an earlier run left behind"]);
+    expect(await connect(child.address).get("key")).toBe(signal);
+    await child.stop();
+  }
+});
+
+test("a socket that a killed server left does not stop a start", async () => {
+  const folder = await freshFolder();
+  await (await start(folder)).stop();
+  const { orphan } = await orphanIn(folder);
+  orphan.kill("SIGKILL");
+  await orphan.exited;
+  expect((await readdir(folder)).includes("redis.sock")).toBe(true);
+  const child = await start(folder);
+  expect(await connect(child.address).ping()).toBe("PONG");
+});
+
+test("a server that answers on the child's socket is ended in order, wherever it works", async () => {
+  const folder = await freshFolder();
+  await (await start(folder)).stop();
+  const socket = join(folder, "redis.sock");
+  const elsewhere = await mkdtemp(join(tmpdir(), "waybill-redis-"));
+  cleanups.push(() => rm(elsewhere, { recursive: true, force: true }));
+  const stranger = Bun.spawn(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", elsewhere], {
+    stdout: "ignore",
+  });
+  cleanups.push(() => stranger.kill("SIGKILL"));
+  await connect({ kind: "socket", path: socket }).ping();
+  const child = await start(folder);
+  expect(await stranger.exited).toBe(0);
+  expect(await connect(child.address).ping()).toBe("PONG");
+});
+
+test("a tail of zero bytes is cut off, with a copy kept, and everything before it is there", async () => {
+  const folder = await freshFolder();
+  const first = await start(folder);
+  await connect(first.address).set("key", "acknowledged");
+  await first.stop();
+  const { size } = await stat(increment(folder));
+  await appendFile(increment(folder), Buffer.alloc(150_000));
+  const log = new Log();
+  const child = await start(folder, log);
+  expect(await connect(child.address).get("key")).toBe("acknowledged");
+  expect(log.messages).toEqual(["cut the zero bytes that a power loss left at the end of the journal's file"]);
+  expect((await readFile(increment(folder))).subarray(0, size).at(-1)).toBe(0x0a);
+  const backup = (await readdir(join(folder, "appendonlydir"))).find((name) => name.endsWith(".backup")) ?? "";
+  expect((await stat(join(folder, "appendonlydir", backup))).size).toBe(size + 150_000);
+});
+
+test("a command cut short by a power loss is dropped, and everything before it is there", async () => {
+  const folder = await freshFolder();
+  const first = await start(folder);
+  const redis = connect(first.address);
+  await redis.set("key", "acknowledged");
+  await redis.set("other", "x".repeat(1000));
+  await first.stop();
+  const { size } = await stat(increment(folder));
+  await truncate(increment(folder), size - 500);
+  await appendFile(increment(folder), Buffer.alloc(4096));
+  const child = await start(folder);
+  expect(await connect(child.address).mget("key", "other")).toEqual(["acknowledged", null]);
+});
+
+test("a file that is damaged in the middle stops the start with its name, and is left as it is", async () => {
+  const folder = await freshFolder();
+  const first = await start(folder);
+  const redis = connect(first.address);
+  for (let n = 0; n < 100; n++) await redis.set(`key${n}`, "acknowledged");
+  await first.stop();
+  const damaged = await readFile(increment(folder));
+  damaged[damaged.indexOf("*3", damaged.length / 2)] = 0x21;
+  await writeFile(increment(folder), damaged);
+  const error = await startRedisChild({ folder, clock, telemetry: new Log() }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(RedisChildError);
+  expect(String(error)).toContain(folder);
+  expect(String(error)).toContain("appendonly.aof.1.incr.aof");
+  expect(await readFile(increment(folder))).toEqual(damaged);
+});
+
+test("a child that cannot be kept running is reported once, with its last lines", async () => {
+  const folder = await freshFolder();
+  const reasons: string[] = [];
+  const child = await start(folder, new Log(), (reason) => reasons.push(reason));
+  await writeFile(join(folder, "redis.conf"), "no-such-directive yes\n");
+  process.kill(child.pid, "SIGKILL");
+  await eventually("it is given up", () => reasons.length > 0, 20_000);
+  await child.stop();
+  expect(reasons).toHaveLength(1);
+  expect(reasons[0]).toContain("no-such-directive");
+});
+
+test("a folder whose path is too long for a socket gets a loopback port with a password", async () => {
+  const folder = await freshFolder("d".repeat(120));
+  const child = await start(folder);
+  if (child.address.kind !== "url") throw new Error("expected a URL");
+  const url = new URL(child.address.url);
+  expect(url.hostname).toBe("127.0.0.1");
+  const stranger = connect({ kind: "url", url: `redis://127.0.0.1:${url.port}` });
+  expect(await stranger.get("key").catch(String)).toContain("NOAUTH");
+  expect(await connect(child.address).set("key", "value")).toBe("OK");
+});
+
+test("nobody can empty the journal or look into its memory, and its files are for their owner alone", async () => {
+  const folder = await freshFolder();
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
+  const child = await start(folder);
+  const redis = connect(child.address);
+  for (const command of ["flushall", "flushdb", "debug"]) {
+    expect(await redis.call(command).catch(String)).toContain("unknown command");
+  }
+  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  expect((await stat(join(folder, "redis.conf"))).mode & 0o777).toBe(0o600);
+  expect(await redis.config("GET", "appendfsync")).toEqual(["appendfsync", "always"]);
+});
+
+test("Ctrl-C on our terminal does not reach the child, which must outlive the drain", async () => {
+  const child = await start(await freshFolder());
+  // proc(5): pid (comm) state ppid pgrp. A terminal signals the foreground process group.
+  const [, group] = /\) \S+ \d+ (\d+) /.exec(await readFile(`/proc/${child.pid}/stat`, "utf8")) ?? [];
+  expect(Number(group)).toBe(child.pid);
+});
+
+test("a folder with odd characters in its name works", async () => {
+  const folder = await freshFolder('a "b" \\c ü');
+  const child = await start(folder);
+  expect(await connect(child.address).set("key", "value")).toBe("OK");
+});
+
+test("stopping during a restart starts nothing any more", async () => {
+  const folder = await freshFolder();
+  const log = new Log();
+  const child = await start(folder, log);
+  process.kill(child.pid, "SIGKILL");
+  await eventually("the exit was noticed", () => log.counts.get("redis_child_exits") === 1);
+  await child.stop();
+  await child.stop();
+  expect(isAlive(child.pid)).toBe(false);
+});

@@ -1,0 +1,47 @@
+import type { ChangeFeed } from "../../src/domain/change-feed.ts";
+import type { Clock } from "../../src/domain/clock.ts";
+import type { Random } from "../../src/domain/random.ts";
+
+/** The machine's clock, whose monotonic time can be put forward. Timers keep to real time. */
+export class SkippingClock implements Clock {
+  private skippedMs = 0;
+
+  skip(ms: number): void {
+    this.skippedMs += ms;
+  }
+
+  nowMs(): number {
+    return Date.now();
+  }
+
+  monotonicMs(): number {
+    return performance.now() + this.skippedMs;
+  }
+
+  setTimer(delayMs: number, run: () => void) {
+    const timer = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  }
+}
+
+export const machineRandom: Random = {
+  next: () => Math.random(),
+  fill: (bytes) => crypto.getRandomValues(bytes),
+};
+
+/** Loses every message. */
+export const deadFeed: ChangeFeed = { announce: () => undefined, onChange: () => () => undefined };
+
+/** Delivers every message at once. */
+export function liveFeed(): ChangeFeed {
+  const listeners = new Set<(tenantId: string | null) => void>();
+  return {
+    announce: (tenantId) => {
+      for (const listener of listeners) listener(tenantId);
+    },
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
+import type { ChangeFeed } from "../../src/domain/change-feed.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import type { OpenDatabase } from "../../src/storage/database.ts";
+import { Vault } from "../../src/storage/vault.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";
+
+/** How many shards a test's registry has. */
+export const SHARDS = 16;
+export const MASTER_KEY = new Uint8Array(32).fill(7);
+
+interface OpenOptions {
+  readonly shards?: number;
+  readonly masterKeys?: readonly Uint8Array[];
+  readonly feed?: ChangeFeed;
+  readonly telemetry?: Telemetry;
+}
+
+/** A registry on this database. Unless told otherwise it hears of no change but through its polls. */
+export function openTestRegistry({ db }: OpenDatabase, options: OpenOptions = {}): Promise<OpenRegistry> {
+  const { shards = SHARDS, masterKeys = [MASTER_KEY], feed = deadFeed, telemetry = new QuietTelemetry() } = options;
+  const vault = new Vault(masterKeys, machineRandom);
+  return openRegistry({ db, shards, vault, clock: new SkippingClock(), random: machineRandom, feed, telemetry });
+}

@@ -1,0 +1,472 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import type { OpenRegistry } from "../../src/app/open-registry.ts";
+import { ApiError } from "../../src/domain/errors.ts";
+import type { Page, Registry } from "../../src/domain/registry.ts";
+import { FREE_QUEUE_SHARE, QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import type { OpenDatabase } from "../../src/storage/database.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { keys, registryState, templates } from "../../src/storage/tables.ts";
+import { chatConformance } from "../channels/whatsapp/chat-conformance.ts";
+import { eventually } from "../support/eventually.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { liveFeed } from "./machine.ts";
+import { MASTER_KEY, openTestRegistry, SHARDS } from "./open-test-registry.ts";
+import { suppressionConformance } from "./suppression-conformance.ts";
+
+const STALE_MS_MAX = 1_000;
+
+/** The database under test. */
+export interface TestDatabase {
+  /** A connection to it; the same one each time where there can be only one. */
+  connect(): Promise<OpenDatabase>;
+  remove(): Promise<void>;
+}
+
+/** What the registry guarantees on every PostgreSQL. */
+export function registryConformance(name: string, create: () => Promise<TestDatabase>): void {
+  describe(name, () => {
+    let database: TestDatabase;
+    let here: OpenDatabase;
+    let there: OpenDatabase;
+    let registry: Registry;
+    let first: OpenRegistry;
+    /** Another process on the same database, which hears of nothing. */
+    let second: OpenRegistry;
+    let tenants = 0;
+
+    const newId = () => `tenant-${(tenants += 1)}`;
+    const newTenant = async () => (await registry.createTenant({ id: newId(), name: "Acme" })).id;
+
+    beforeAll(async () => {
+      database = await create();
+      here = await database.connect();
+      there = await database.connect();
+      await Promise.all([migrate(here.db), migrate(there.db)]);
+      await migrate(here.db);
+      first = await openTestRegistry(here);
+      second = await openTestRegistry(there);
+      registry = first.registry;
+      first.start();
+      second.start();
+    }, 60_000);
+
+    afterAll(async () => {
+      await first?.stop();
+      await second?.stop();
+      await here?.close();
+      await there?.close();
+      await database?.remove();
+    });
+
+    test("a new registry has the plans free and pro", async () => {
+      const plans = await registry.plans();
+      expect(plans).toContainEqual({
+        name: "free",
+        requestsPerMinute: 100,
+        deliveriesPerSecond: null,
+        ...FREE_QUEUE_SHARE,
+      });
+      expect(plans).toContainEqual({ name: "pro", requestsPerMinute: 1000, deliveriesPerSecond: null, ...QUEUE_SHARE });
+    });
+
+    test("another number of shards is refused, and the message says which one fits", async () => {
+      const refusal = { name: "ConfigurationError", message: expect.stringContaining("set SHARDS=16") };
+      expect(await rejection(openTestRegistry(here, { shards: 8 }))).toMatchObject(refusal);
+    });
+
+    test("a later version's database is refused by migrate", async () => {
+      await here.db.execute(sql`insert into registry_migrations (hash) values ('from the future')`);
+      expect(await rejection(migrate(here.db))).toMatchObject({ name: "ConfigurationError" });
+      await here.db.execute(sql`delete from registry_migrations where hash = 'from the future'`);
+      await migrate(here.db);
+    });
+
+    describe("tenants", () => {
+      test("a tenant is given back as it was created", async () => {
+        const id = newId();
+        const created = await registry.createTenant({
+          id,
+          name: "Ácme 🦊 'quoted'",
+          plan: "pro",
+          channels: ["email"],
+          permissions: ["allow_raw_html"],
+          allow_custom: ["email"],
+          tokens: 7,
+        });
+        expect(created).toMatchObject({ id, name: "Ácme 🦊 'quoted'", plan: "pro", channels: ["email"], tokens: 7 });
+        expect(created.permissions).toEqual(["allow_raw_html"]);
+        expect(created.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+        expect(await registry.tenant(id)).toEqual(created);
+        expect((await registry.tokenMovements(id, null, 10)).items).toMatchObject([{ amount: 7, balance: 7 }]);
+      });
+
+      test("a tenant without an id gets one from its name, and a taken one is made unique", async () => {
+        const one = await registry.createTenant({ name: " Söhne & Co. " });
+        const two = await registry.createTenant({ name: "Söhne & Co." });
+        expect(one.id).toBe("sohne-co");
+        expect(two.id).toMatch(/^sohne-co-[a-z0-9]{6}$/);
+        expect((await registry.createTenant({ name: "日本" })).id).toMatch(/^tenant/);
+      });
+
+      test("a tenant's shard is within the registry's and never changes", async () => {
+        const id = await newTenant();
+        const { shard } = await registry.tenant(id);
+        expect(shard).toBeWithin(0, SHARDS);
+        expect((await registry.changeTenant(id, { name: "Other" })).shard).toBe(shard);
+      });
+
+      test("only the given fields change", async () => {
+        const id = await newTenant();
+        const before = await registry.tenant(id);
+        expect(await registry.changeTenant(id, {})).toEqual(before);
+        expect(await registry.changeTenant(id, { channels: ["wallet", "wallet"] })).toEqual({
+          ...before,
+          channels: ["wallet"],
+        });
+      });
+
+      test("all tenants are on exactly one page", async () => {
+        for (let count = 0; count < 5; count += 1) await newTenant();
+        const seen: string[] = [];
+        for await (const { id } of allOf((cursor) => registry.tenants(cursor, 2))) seen.push(id);
+        expect(seen).toEqual([...new Set(seen)].sort());
+        expect(seen.length).toBeGreaterThanOrEqual(5);
+      });
+
+      test.each([
+        ["an id that is no slug", { id: "Not A Slug", name: "x" }, 400],
+        ["an unknown plan", { name: "x", plan: "gold" }, 400],
+        ["a plan's name that PostgreSQL cannot read", { name: "x", plan: "a\u0000" }, 400],
+        ["an empty name", { name: "  " }, 400],
+        ["a control character in the name", { name: "a\u0000b" }, 400],
+        ["half a surrogate pair in the name", { name: "a\ud800" }, 400],
+        ["a negative balance", { name: "x", tokens: -1 }, 400],
+      ] as const)("%s is refused", async (_, tenant, status) => {
+        expect(await rejection(registry.createTenant(tenant))).toMatchObject({ name: "ApiError", status });
+      });
+
+      test("an id that is taken is a conflict", async () => {
+        const id = await newTenant();
+        expect(await rejection(registry.createTenant({ id, name: "x" }))).toMatchObject({ status: 409 });
+      });
+
+      test.each([
+        ["that does not exist", "nobody"],
+        ["whose id is no slug", "not a slug"],
+        ["whose id PostgreSQL cannot read", "a\u0000"],
+        ["whose id is endless", "a".repeat(10_000)],
+      ])("whatever is asked of a tenant %s is a 404", async (_, id) => {
+        const template = { slug: "welcome", channel: "email", subject: "s", html: "h", text: null } as const;
+        const calls: (() => Promise<unknown>)[] = [
+          () => registry.tenant(id),
+          () => registry.changeTenant(id, { name: "x" }),
+          () => registry.createKey(id),
+          () => registry.keys(id),
+          () => registry.revokeKey(id, "key_1234567890123456"),
+          () => registry.putEmailTemplate(id, template),
+          () => registry.template(id, "welcome"),
+          () => registry.templates(id),
+          () => registry.deleteTemplate(id, "welcome"),
+          () => registry.putEmailCredentials(id, { from_address: "a@b.test" }),
+          () => registry.addTokens(id, 1, "x"),
+          () => registry.tokenMovements(id, null, 1),
+        ];
+        for (const call of calls) expect(await rejection(call())).toMatchObject({ name: "ApiError", status: 404 });
+        expect(await first.directory.byId(id)).toBeNull();
+      });
+    });
+
+    describe("keys", () => {
+      test("a key opens its tenant and nothing of it but a short prefix is stored", async () => {
+        const id = await newTenant();
+        const { key_id, api_key } = await registry.createKey(id);
+        expect(api_key).toMatch(/^wb_[1-9A-HJ-NP-Za-km-z]{32}$/);
+        expect((await first.directory.byApiKey(api_key))?.tenantId).toBe(id);
+        const [listed] = await registry.keys(id);
+        expect(listed).toMatchObject({ key_id, prefix: api_key.slice(0, 7) });
+        expect(JSON.stringify(await here.db.select().from(keys))).not.toContain(api_key.slice(0, 8));
+      });
+
+      test("a key of another tenant cannot be revoked", async () => {
+        const [mine, other] = [await newTenant(), await newTenant()];
+        const { key_id, api_key } = await registry.createKey(mine);
+        expect(await rejection(registry.revokeKey(other, key_id))).toMatchObject({ status: 404 });
+        expect((await first.directory.byApiKey(api_key))?.tenantId).toBe(mine);
+      });
+
+      test("a revoked key opens nothing: here at once, elsewhere within a second without any message", async () => {
+        const id = await newTenant();
+        const [revoked, kept] = [await registry.createKey(id), await registry.createKey(id)];
+        expect((await second.directory.byApiKey(revoked.api_key))?.tenantId).toBe(id);
+        await registry.revokeKey(id, revoked.key_id);
+        expect(await first.directory.byApiKey(revoked.api_key)).toBeNull();
+        await eventually(
+          "the key is dead elsewhere",
+          async () => (await second.directory.byApiKey(revoked.api_key)) === null,
+          STALE_MS_MAX,
+        );
+        expect((await second.directory.byApiKey(kept.api_key))?.tenantId).toBe(id);
+        expect(await rejection(registry.revokeKey(id, revoked.key_id))).toMatchObject({ status: 404 });
+      });
+
+      test.each([
+        ["empty", ""],
+        ["short", "wb_1111"],
+        ["well-formed", `wb_${"1".repeat(32)}`],
+        ["hostile", "'; drop table keys; --\u0000"],
+        ["endless", "wb_1".repeat(100_000)],
+      ])("an invented key that is %s opens nothing", async (_, apiKey) => {
+        expect(await first.directory.byApiKey(apiKey)).toBeNull();
+        expect(await first.directory.byApiKey(apiKey)).toBeNull();
+      });
+    });
+
+    describe("the directory", () => {
+      test("what is remembered is answered without a promise, and one load serves all who ask at once", async () => {
+        const id = await newTenant();
+        const asked = [second.directory.byId(id), second.directory.byId(id)];
+        const [one, two] = await Promise.all(asked);
+        expect(one === two).toBe(true);
+        expect(second.directory.byId(id) === one).toBe(true);
+      });
+
+      test("every kind of change is seen elsewhere within a second without any message", async () => {
+        const id = await newTenant();
+        await registry.putPlan({ name: "slow", requestsPerMinute: 5, deliveriesPerSecond: 0.5, ...FREE_QUEUE_SHARE });
+        const seen = () => second.directory.byId(id);
+        expect(await seen()).not.toBeNull();
+
+        await registry.changeTenant(id, { name: "Renamed", plan: "slow", allow_custom: ["email"] });
+        await eventually("the name", async () => (await seen())?.name === "Renamed", STALE_MS_MAX);
+        expect((await seen())?.plan).toEqual({
+          name: "slow",
+          requestsPerMinute: 5,
+          deliveriesPerSecond: 0.5,
+          ...FREE_QUEUE_SHARE,
+        });
+
+        await registry.putPlan({ name: "slow", requestsPerMinute: 6, deliveriesPerSecond: null, ...QUEUE_SHARE });
+        await eventually("the plan", async () => (await seen())?.plan.requestsPerMinute === 6, STALE_MS_MAX);
+
+        await registry.putEmailTemplate(id, {
+          slug: "hi",
+          channel: "email",
+          subject: "s",
+          html: "<p>h</p>",
+          text: "t",
+        });
+        await eventually("the template", async () => (await seen())?.emailTemplates.has("hi") ?? false, STALE_MS_MAX);
+        expect((await seen())?.emailTemplates.get("hi")).toEqual({ subject: "s", html: "<p>h</p>", text: "t" });
+
+        await registry.deleteTemplate(id, "hi");
+        await eventually("its end", async () => (await seen())?.emailTemplates.size === 0, STALE_MS_MAX);
+
+        await registry.putEmailCredentials(id, { from_address: "me@own.test", from_name: "Me" });
+        await eventually("the sender", async () => (await seen())?.emailSender !== null, STALE_MS_MAX);
+        expect((await seen())?.emailSender).toEqual({ fromAddress: "me@own.test", fromName: "Me", smtpUrl: null });
+      });
+
+      test("a tenant that was asked for too early is found within a second of its creation", async () => {
+        const id = newId();
+        expect(await second.directory.byId(id)).toBeNull();
+        await registry.createTenant({ id, name: "Late" });
+        await eventually("it is found", async () => (await second.directory.byId(id)) !== null, STALE_MS_MAX);
+      });
+
+      test("a message of the feed makes a change visible before the next poll", async () => {
+        const [feed, telemetry] = [liveFeed(), new PollCountingTelemetry()];
+        const [writer, reader] = [
+          await openTestRegistry(here, { feed }),
+          await openTestRegistry(there, { feed, telemetry }),
+        ];
+        const id = await newTenant();
+        reader.start();
+        await eventually("the first poll is over", () => telemetry.polls > 0);
+        // The next poll is half a second away.
+        expect((await reader.directory.byId(id))?.name).toBe("Acme");
+        await writer.registry.changeTenant(id, { name: "Renamed" });
+        expect((await reader.directory.byId(id))?.name).toBe("Renamed");
+        await reader.stop();
+      });
+
+      test("own credentials are used only where the tenant may use its own", async () => {
+        const id = await newTenant();
+        await registry.putEmailCredentials(id, { from_address: "me@own.test", smtp_url: "smtp://u:p@relay.test:587" });
+        expect((await first.directory.byId(id))?.emailSender).toBeNull();
+        await registry.changeTenant(id, { allow_custom: ["email"] });
+        expect((await first.directory.byId(id))?.emailSender?.smtpUrl).toBe("smtp://u:p@relay.test:587");
+      });
+
+      test("a sender keeps the day from which it is warmed up", async () => {
+        const id = await newTenant();
+        await registry.changeTenant(id, { allow_custom: ["email"] });
+        await registry.putEmailCredentials(id, { from_address: "me@own.test", warm_up_from: "2026-03-01" });
+        expect((await first.directory.byId(id))?.emailSender?.warmUpFrom).toBe("2026-03-01");
+      });
+
+      test("versions are committed in their order, however many changes run at once", async () => {
+        const ids = await Promise.all(Array.from({ length: 8 }, newTenant));
+        for (const id of ids) await second.directory.byId(id);
+        const [before] = await here.db.select().from(registryState);
+        await Promise.all(ids.map((id) => registry.changeTenant(id, { name: "Together" })));
+        const [after] = await here.db.select().from(registryState);
+        expect(Number(after?.version) - Number(before?.version)).toBe(8);
+        for (const id of ids) {
+          await eventually(id, async () => (await second.directory.byId(id))?.name === "Together", STALE_MS_MAX);
+        }
+      });
+    });
+
+    describe("templates and credentials", () => {
+      test("a template is stored as a JSON object that SQL can read, whatever its text", async () => {
+        const id = await newTenant();
+        const template = {
+          slug: "a.b_c-1",
+          channel: "email",
+          subject: '{"x":1}',
+          html: "<b>'\"\\ü🦊</b>\r\n",
+          text: null,
+        } as const;
+        expect(await registry.putEmailTemplate(id, template)).toEqual(template);
+        expect(await registry.template(id, "a.b_c-1")).toEqual(template);
+        expect(await registry.templates(id)).toEqual([template]);
+        const [stored] = await here.db
+          .select({
+            type: sql<string>`jsonb_typeof(${templates.body})`,
+            subject: sql<string>`${templates.body} ->> 'subject'`,
+          })
+          .from(templates)
+          .where(sql`${templates.tenantId} = ${id}`);
+        expect(stored).toEqual({ type: "object", subject: '{"x":1}' });
+      });
+
+      test("putting a template again replaces it, deleting it twice is a 404", async () => {
+        const id = await newTenant();
+        const template = { slug: "hi", channel: "email", subject: "one", html: "h", text: "t" } as const;
+        await registry.putEmailTemplate(id, template);
+        await registry.putEmailTemplate(id, { ...template, subject: "two", text: null });
+        expect(await registry.template(id, "hi")).toMatchObject({ subject: "two", text: null });
+        await registry.deleteTemplate(id, "hi");
+        expect(await rejection(registry.deleteTemplate(id, "hi"))).toMatchObject({ status: 404 });
+        expect(await rejection(registry.template(id, "\u0000"))).toMatchObject({ status: 404 });
+      });
+
+      test.each([
+        [{ slug: "a b" }],
+        [{ subject: "two\r\nlines" }],
+        [{ subject: "" }],
+        [{ html: "a\u0000" }],
+        [{ html: "a\udfff" }],
+        [{ text: "\u0007" }],
+      ])("the template with %j is refused", async (flaw) => {
+        const id = await newTenant();
+        const template = { slug: "hi", channel: "email", subject: "s", html: "h", text: null, ...flaw } as const;
+        expect(await rejection(registry.putEmailTemplate(id, template))).toMatchObject({
+          name: "ApiError",
+          status: 400,
+        });
+      });
+
+      test.each([
+        { from_address: "no address" },
+        { from_address: "a@b.test\r\nBcc: x@y.test" },
+        { from_address: "a@b.test", from_name: "x\r\ny" },
+        { from_address: "a@b.test", smtp_url: "http://relay.test" },
+        { from_address: "a@b.test", warm_up_from: "2026-02-30" },
+      ])("the credentials %j are refused", async (given) => {
+        const id = await newTenant();
+        expect(await rejection(registry.putEmailCredentials(id, given))).toMatchObject({ status: 400 });
+      });
+
+      test("a registry whose credentials need another master key is refused at the start", async () => {
+        const id = await newTenant();
+        await registry.putEmailCredentials(id, { from_address: "a@b.test" });
+        const other = new Uint8Array(32).fill(8);
+        expect(await rejection(openTestRegistry(here, { masterKeys: [other] }))).toMatchObject({
+          name: "ConfigurationError",
+        });
+        await openTestRegistry(here, { masterKeys: [other, MASTER_KEY] });
+      });
+    });
+
+    describe("chat", () => chatConformance({ registry: () => first, elsewhere: () => second, newTenant }));
+    describe("suppressions", () => suppressionConformance(() => registry, newTenant));
+
+    describe("tokens", () => {
+      test("fifty concurrent takers of a balance of thirty take exactly thirty, and the books balance", async () => {
+        const { id } = await registry.createTenant({ id: newId(), name: "Acme", tokens: 30 });
+        const taken = await Promise.allSettled(
+          Array.from({ length: 50 }, (_, n) => registry.addTokens(id, -1, `taker ${n}`)),
+        );
+        const refused = taken.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+        expect(refused.length).toBe(20);
+        for (const error of refused) expect(error).toMatchObject({ name: "ApiError", status: 409 });
+        expect((await registry.tenant(id)).tokens).toBe(0);
+        const balances: number[] = [];
+        for await (const { balance } of allOf((cursor) => registry.tokenMovements(id, cursor, 7)))
+          balances.push(balance);
+        expect(balances).toEqual(Array.from({ length: 31 }, (_, n) => n));
+      }, 20_000);
+
+      test.each([[0], [1.5], [Number.NaN], [2 ** 53]])("the amount %p is refused", async (amount) => {
+        const id = await newTenant();
+        expect(await rejection(registry.addTokens(id, amount, "x"))).toMatchObject({ status: 400 });
+      });
+
+      test("a balance cannot grow beyond what a JSON number can hold", async () => {
+        const id = await newTenant();
+        await registry.addTokens(id, Number.MAX_SAFE_INTEGER, "all there are");
+        expect(await rejection(registry.addTokens(id, 1, "one more"))).toMatchObject({ status: 409 });
+      });
+
+      test("a cursor that was not given out is refused", async () => {
+        const id = await newTenant();
+        expect(await rejection(registry.tokenMovements(id, "1 or 1=1", 1))).toMatchObject({ status: 400 });
+        expect(await rejection(registry.tenants("\u0000", 1))).toMatchObject({ status: 400 });
+      });
+    });
+
+    test.each([
+      { name: "Gold!", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 0, deliveriesPerSecond: null, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1.5, deliveriesPerSecond: null, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: 0, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: Number.NaN, ...QUEUE_SHARE },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE, queuedJobsMax: 0 },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE, queuedBytesMax: 0.5 },
+      { name: "gold", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE, holdMs: 1 },
+    ])("the plan %j is refused", async (plan) => {
+      expect(await rejection(registry.putPlan(plan))).toMatchObject({ name: "ApiError", status: 400 });
+    });
+
+    test("the probe is content while the database answers", () => first.probe.check());
+  });
+}
+
+class PollCountingTelemetry extends QuietTelemetry {
+  polls = 0;
+  override gauge(): void {
+    this.polls += 1;
+  }
+}
+
+/** What the promise rejects with. */
+async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  const value = await promise.then(
+    () => "it did not reject",
+    (error: unknown) => error,
+  );
+  // A refusal is one sentence for a person.
+  if (value instanceof ApiError) expect(value.message).toMatch(/^[A-Z].{10,}\.…?$/s);
+  return value;
+}
+
+async function* allOf<T>(page: (cursor: string | null) => Promise<Page<T>>): AsyncGenerator<T> {
+  let cursor: string | null = null;
+  do {
+    const { items, nextCursor }: Page<T> = await page(cursor);
+    yield* items;
+    cursor = nextCursor;
+  } while (cursor !== null);
+}

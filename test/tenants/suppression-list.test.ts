@@ -1,0 +1,232 @@
+import { beforeEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
+import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
+import type { Page, SuppressionRegistry } from "../../src/domain/registry.ts";
+import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/domain/suppressions.ts";
+import { SuppressionList } from "../../src/tenants/suppression-list.ts";
+import { aTenant } from "../support/tenants.ts";
+
+const tenant = aTenant();
+const lease: Lease = { shard: 0, role: "dispatcher", token: "1-a" };
+const JOB: JobRecord = {
+  jobId: "j",
+  tenantId: tenant.tenantId,
+  channel: "email",
+  status: "success",
+  attempts: 1,
+  result: {},
+  events: [],
+};
+const RUNNING = new AbortController().signal;
+
+/** A registry and an index in memory, whose every call takes a turn that the test chooses, and can be lost. */
+class World implements SuppressionRegistry, SuppressionIndex {
+  readonly list = new Map<string, SuppressionReason>();
+  readonly index = new Map<string, SuppressionReason | "">();
+  readonly observed: Observation[] = [];
+  /** Of the job that is reported on; null: there is none. */
+  status: JobStatus | null = "success";
+  isLoaded = false;
+  isFenced = false;
+  /** What has been done, in its order. */
+  readonly log: string[] = [];
+  /** Runs before a call takes effect. */
+  before: (call: string) => Promise<void> | void = () => {};
+
+  private async call<T>(name: string, effect: () => T): Promise<T> {
+    await this.before(name);
+    this.log.push(name);
+    return effect();
+  }
+
+  private readonly record = (address: string, reason: SuppressionReason): SuppressionRecord => ({
+    address,
+    reason,
+    created_at: "2026-11-21T00:00:00Z",
+  });
+
+  putSuppression(of: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
+  putSuppression(of: object, address: string, reason: SuppressionReason): Promise<void>;
+  putSuppression(of: unknown, address: string, reason: SuppressionReason): Promise<never> {
+    const isList = typeof of === "string";
+    return this.call(isList ? "list.put" : "index.put", () => {
+      if (isList) this.list.set(address, reason);
+      else this.index.set(address, reason);
+      // The list's callers read the record, the index's nothing.
+      return this.record(address, reason) as never;
+    });
+  }
+  deleteSuppression(_of: string, address: string): Promise<boolean> {
+    return this.call("list.delete", () => this.list.delete(address));
+  }
+  suppressionReason(_of: string, address: string): Promise<SuppressionReason | null> {
+    return this.call("list.read", () => this.list.get(address) ?? null);
+  }
+  suppressions(): Promise<Page<SuppressionRecord>> {
+    return Promise.resolve({ items: [], nextCursor: null });
+  }
+  suppressionsOfShard(_shard: number, after: Suppression | null): Promise<readonly Suppression[]> {
+    return this.call("list.page", () =>
+      [...this.list]
+        .map(([address, reason]) => ({ tenantId: tenant.tenantId, address, reason }))
+        .filter(({ address }) => after === null || address > after.address)
+        .sort((one, other) => (one.address < other.address ? -1 : 1))
+        .slice(0, 2),
+    );
+  }
+  removeSuppression(_of: object, address: string): Promise<void> {
+    return this.call("index.remove", () => {
+      if (this.isLoaded) this.index.delete(address);
+      else this.index.set(address, "");
+    });
+  }
+  loadSuppressions(
+    _lease: Lease,
+    entries: readonly Suppression[],
+    isLast: boolean,
+  ): Promise<"loading" | "loaded" | Fenced> {
+    return this.call("index.load", () => {
+      if (this.isFenced) return FENCED;
+      if (this.isLoaded) return "loaded";
+      for (const { address, reason } of entries) if (!this.index.has(address)) this.index.set(address, reason);
+      this.isLoaded = isLast;
+      return isLast ? "loaded" : "loading";
+    });
+  }
+  async job(): Promise<JobRecord | null> {
+    return this.status === null ? null : { ...JOB, status: this.status };
+  }
+  observe(_of: object, observation: Observation): Promise<ObserveResult> {
+    return this.call("observe", () => {
+      this.observed.push(observation);
+      const { suppress } = observation;
+      if (suppress !== null) this.index.set(suppress.recipient, suppress.reason);
+      return "recorded";
+    });
+  }
+
+  /** Whom `pull` would not send to. */
+  suppressed(): Record<string, string> {
+    return Object.fromEntries([...this.index].filter(([, reason]) => reason !== ""));
+  }
+}
+
+let world: World;
+let list: SuppressionList;
+beforeEach(() => {
+  world = new World();
+  world.isLoaded = true;
+  list = new SuppressionList({ registry: world, index: world, journal: world });
+});
+
+const bounce = (recipient: string): Observation => ({
+  jobId: "j",
+  type: "bounced",
+  result: {},
+  suppress: { recipient, reason: "bounced" },
+  known: null,
+});
+
+test("a change is in the registry before it is in the index, and addresses are compared without regard to case", async () => {
+  await list.put(tenant, "Ann@Example.COM", "manual");
+  expect(world.log.slice(0, 3)).toEqual(["list.put", "list.read", "index.put"]);
+  expect(world.suppressed()).toEqual({ "ann@example.com": "manual" });
+  expect(await list.remove(tenant, "ANN@example.com")).toBe(true);
+  expect([world.list.size, world.suppressed()]).toEqual([0, {}]);
+});
+
+test("a bounce is in the registry before its event is told, also when it had been told before", async () => {
+  expect(await list.observe(tenant, bounce("Ann@x.example"))).toBe("recorded");
+  expect(world.log.slice(0, 2)).toEqual(["list.put", "observe"]);
+  expect(world.observed[0]?.suppress?.recipient).toBe("ann@x.example");
+  expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
+  expect(await list.observe(tenant, { ...bounce("x"), suppress: null })).toBe("recorded");
+  expect(world.list.size).toBe(1);
+});
+
+test("a report of a job that nobody knows suppresses nobody, and one that overtakes our own note of the hand-over does", async () => {
+  world.status = null;
+  expect(await list.observe(tenant, bounce("a@x.example"))).toBe("unknown");
+  expect([world.list.size, world.suppressed(), world.observed.length]).toEqual([0, {}, 0]);
+  world.status = "running";
+  expect(await list.observe(tenant, bounce("a@x.example"))).toBe("recorded");
+  world.status = null;
+  expect(await list.observe(tenant, { ...bounce("b@x.example"), known: JOB })).toBe("recorded");
+  expect(Object.keys(world.suppressed())).toEqual(["a@x.example", "b@x.example"]);
+});
+
+test("a registry that is away keeps a bounce from being told, so that its report comes again", async () => {
+  world.before = (call) => {
+    if (call === "list.put") throw new UnavailableError("away");
+  };
+  expect(await list.observe(tenant, bounce("a@x.example")).catch((error: unknown) => error)).toBeInstanceOf(
+    UnavailableError,
+  );
+  expect(world.observed).toEqual([]);
+});
+
+test("what is repeated after a lost call puts the index right, even where the registry has it already", async () => {
+  let isLost = true;
+  world.before = (call) => {
+    if (isLost && call.startsWith("index.")) throw new TransportError("lost");
+  };
+  await list.put(tenant, "a@x.example", "manual").catch(() => {});
+  expect([world.list.size, world.suppressed()]).toEqual([1, {}]);
+  isLost = false;
+  await list.put(tenant, "a@x.example", "manual");
+  expect(world.suppressed()).toEqual({ "a@x.example": "manual" });
+  isLost = true;
+  await list.remove(tenant, "a@x.example").catch(() => {});
+  isLost = false;
+  expect(await list.remove(tenant, "a@x.example")).toBe(false);
+  expect(world.suppressed()).toEqual({});
+});
+
+test("whatever the order in which changes at the same time take effect, registry and index agree in the end", async () => {
+  const change = fc.constantFrom("put", "remove", "bounce");
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 4 }), fc.scheduler(), async (changes, scheduler) => {
+      const racing = new World();
+      racing.isLoaded = true;
+      racing.before = (call) => scheduler.schedule(Promise.resolve(), call);
+      const races = new SuppressionList({ registry: racing, index: racing, journal: racing });
+      const calls = changes.map((kind) => {
+        if (kind === "put") return races.put(tenant, "a@x.example", "manual");
+        return kind === "remove" ? races.remove(tenant, "a@x.example") : races.observe(tenant, bounce("a@x.example"));
+      });
+      await scheduler.waitFor(Promise.all(calls));
+      expect(racing.suppressed()).toEqual(Object.fromEntries(racing.list));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("an index that was lost is filled page by page, and changes during it are in the end as the registry has them", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom("put", "remove"), fc.scheduler(), async (kind, scheduler) => {
+      const racing = new World();
+      for (const name of ["a", "b", "c", "d", "e"]) racing.list.set(`${name}@x.example`, "bounced");
+      racing.before = (call) => scheduler.schedule(Promise.resolve(), call);
+      const races = new SuppressionList({ registry: racing, index: racing, journal: racing });
+      const changing =
+        kind === "put" ? races.put(tenant, "bb@x.example", "manual") : races.remove(tenant, "c@x.example");
+      const filling = races.fill(lease, RUNNING);
+      await scheduler.waitFor(Promise.all([changing, filling]));
+      expect(await filling).toBe(true);
+      expect(racing.suppressed()).toEqual(Object.fromEntries(racing.list));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("filling asks the registry for nothing where the index is complete, and stops when told to or fenced", async () => {
+  expect(await list.fill(lease, RUNNING)).toBe(true);
+  expect(world.log).toEqual(["index.load"]);
+  world.isLoaded = false;
+  expect(await list.fill(lease, AbortSignal.abort())).toBe(false);
+  world.isFenced = true;
+  expect(await list.fill(lease, RUNNING)).toBe(false);
+  expect(world.isLoaded).toBe(false);
+});

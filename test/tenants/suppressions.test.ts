@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Front } from "../http/support/front.ts";
+
+let front: Front;
+beforeAll(async () => {
+  front = await Front.start();
+  await front.addTenant("other", "free");
+});
+afterAll(() => front.stop(), 15_000);
+
+const path = (address: string, tenant = "acme") => `/tenants/${tenant}/suppressions/${encodeURIComponent(address)}`;
+
+test("an operator puts an address on the list and takes it off again, in whatever case it is written", async () => {
+  const put = await front.operate("PUT", path("Ann+Shop@Example.com"), { reason: "complained" });
+  expect([put.status, put.body]).toEqual([
+    200,
+    { address: "ann+shop@example.com", reason: "complained", created_at: expect.any(String) },
+  ]);
+  expect([...front.journal.suppressed]).toEqual(["acme ann+shop@example.com"]);
+  expect((await front.operate("PUT", path("ann+shop@example.com"), {})).body["reason"]).toBe("manual");
+  const listed = await front.operate("GET", "/tenants/acme/suppressions");
+  expect(listed.body).toEqual({
+    suppressions: [{ address: "ann+shop@example.com", reason: "manual", created_at: expect.any(String) }],
+    next_cursor: null,
+  });
+  expect((await front.operate("GET", "/tenants/other/suppressions")).body["suppressions"]).toEqual([]);
+  expect((await front.operate("DELETE", path("ANN+shop@example.com"))).status).toBe(204);
+  expect((await front.operate("DELETE", path("ann+shop@example.com"))).status).toBe(404);
+  expect([...front.journal.suppressed]).toEqual([]);
+});
+
+test("addresses with a slash, quotes or a percent sign are taken as they are", async () => {
+  for (const address of ["a/b@x.example", '"a b"@x.example', "100%@x.example", "a?b=c@x.example", "a#b@x.example"]) {
+    expect((await front.operate("PUT", path(address), { reason: "manual" })).body["address"]).toBe(address);
+    expect((await front.operate("DELETE", path(address))).status).toBe(204);
+  }
+});
+
+test("a list is paged", async () => {
+  for (const name of ["c", "a", "b"]) await front.operate("PUT", path(`${name}@x.example`), {});
+  const first = await front.operate("GET", "/tenants/acme/suppressions?limit=2");
+  expect(first.body["suppressions"]).toHaveLength(2);
+  const cursor = encodeURIComponent(String(first.body["next_cursor"]));
+  const second = await front.operate("GET", `/tenants/acme/suppressions?limit=2&cursor=${cursor}`);
+  expect(second.body).toMatchObject({ suppressions: [{ address: "c@x.example" }], next_cursor: null });
+});
+
+test("what is no address, no reason or no tenant is refused, and so is whoever has no token", async () => {
+  for (const address of ["ann", "a@x.example,b@x.example", " ", "a@x.example\n"]) {
+    expect((await front.operate("PUT", path(address), { reason: "manual" })).status).toBe(400);
+    expect((await front.operate("DELETE", path(address))).status).toBe(404);
+  }
+  expect((await front.operate("PUT", path("a@x.example"), { reason: "bored" })).status).toBe(400);
+  expect((await front.operate("PUT", path("a@x.example"), { reason: "manual", more: 1 })).status).toBe(400);
+  expect((await front.operate("PUT", path("a@x.example", "nobody"), { reason: "manual" })).status).toBe(404);
+  expect((await front.operate("DELETE", path("a@x.example", "nobody"))).status).toBe(404);
+  expect((await front.operate("GET", "/tenants/nobody/suppressions")).status).toBe(404);
+  expect((await front.fetch("/dash/api/tenants/acme/suppressions")).status).toBe(401);
+});

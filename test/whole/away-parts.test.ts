@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { AwayParts } from "../../src/app/away-parts.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+
+const clock = { ...systemClock, nowMs: () => 1_000_000 };
+
+test("relays of the platform are named, those of tenants are counted, and what is up is left out", () => {
+  const away = new AwayParts(clock);
+  away.addPart("spam filter", () => ({ up: false, sinceMs: 900_000 }));
+  away.addPart("mail log", () => ({ up: true, sinceMs: 800_000 }));
+  away.addRelays({
+    away: () => [
+      { channel: "email", relay: "smtp.example.com:25", isOwn: false, forMs: 5_000 },
+      { channel: "email", relay: "mail.tenant.example:587", isOwn: true, forMs: 9_000 },
+      { channel: "email", relay: "mx.other.example:25", isOwn: true, forMs: 2_000 },
+    ],
+  });
+  expect(away.list()).toEqual([
+    { part: "spam filter", sinceMs: 900_000 },
+    { part: "relay smtp.example.com:25", sinceMs: 995_000 },
+    { part: "relays of tenants' own: 2", sinceMs: 991_000 },
+  ]);
+});

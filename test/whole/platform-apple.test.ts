@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { platformApple } from "../../src/app/apple.ts";
+import { checkAppleSigner } from "../../src/channels/wallet/apple/check-apple-signer.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import type { AppleSigner } from "../../src/domain/wallet.ts";
+import { AppleAuthority, PASS_TYPE, TEAM } from "../channels/wallet/apple-authority.ts";
+
+setDefaultTimeout(60_000);
+
+let home: string;
+let good: AppleSigner;
+let environment: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "waybill-apple-"));
+  good = await (await AppleAuthority.make()).signer();
+  await Bun.write(join(home, "key.pem"), good.privateKeyPem);
+  environment = {
+    WAYBILL_HOME: home,
+    APPLE_CERTIFICATE: good.certificatePem.replaceAll("\n", "\\n"),
+    APPLE_PRIVATE_KEY: join(home, "key.pem"),
+    APPLE_WWDR: good.wwdrPem ?? "",
+    APPLE_PASS_TYPE_ID: PASS_TYPE,
+    APPLE_TEAM_ID: TEAM,
+  };
+});
+
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+test("the platform's own signer comes from PEM or from files", async () => {
+  const signer = await platformApple(loadConfig(environment));
+  expect(signer).toMatchObject({ passTypeId: PASS_TYPE, teamId: TEAM, passphrase: null });
+  expect(signer !== null && checkAppleSigner(signer, Date.now())).toEqual({ problem: null, warnings: [] });
+});
+
+test("a signer that cannot sign stops the start, with the reason and without the key", async () => {
+  const config = loadConfig({ ...environment, APPLE_TEAM_ID: "ZZZZZ99999" });
+  await expect(platformApple(config)).rejects.toThrow(
+    `APPLE_CERTIFICATE and what is set with it cannot sign passes: the certificate belongs to the team "${TEAM}"`,
+  );
+});
+
+test("half of a signer stops the start and says what is missing, and what was mistaken for it is not shown", () => {
+  const { APPLE_PRIVATE_KEY: _, ...half } = environment;
+  expect(() => loadConfig(half)).toThrow(/^APPLE_PRIVATE_KEY: unset; all of APPLE_CERTIFICATE, /);
+  expect(() => loadConfig({ ...environment, APPLE_CERTIFICATE: good.privateKeyPem })).toThrow(
+    "APPLE_CERTIFICATE is set; it should be PEM with a CERTIFICATE, or the path of a file with it",
+  );
+});
+
+test("in the sandbox one is made up, once a data folder, and for nobody else to read", async () => {
+  const config = loadConfig({ WAYBILL_HOME: home });
+  const [one, other] = await Promise.all([platformApple(config), platformApple(config)]);
+  expect(one).not.toBeNull();
+  expect(other).toEqual(one);
+  expect(one !== null && checkAppleSigner(one, Date.now())).toEqual({ problem: null, warnings: [] });
+  expect((await stat(join(home, "apple-sandbox.pem"))).mode & 0o777).toBe(0o600);
+});
+
+test("with live providers and nothing configured there is none", async () => {
+  const config = loadConfig({ WAYBILL_HOME: home, PROVIDERS: "live", SMTP_URL: "smtp://127.0.0.1:25" });
+  expect(await platformApple(config)).toBeNull();
+});

@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import { Shutdown } from "../../src/app/shutdown.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+
+test("an insert in progress gets the time that a quick drain has left over, and a part that hangs gets no more than its own", async () => {
+  const telemetry = new QuietTelemetry();
+  const shutdown = new Shutdown(telemetry);
+  const order: string[] = [];
+  shutdown.add("work", "dispatcher", () => order.push("drained"));
+  // Longer than the history's own share of the ten seconds.
+  shutdown.add("history", "recorder", async () => {
+    await Bun.sleep(1_500);
+    order.push("inserted");
+  });
+  shutdown.add("clients", "journal", () => new Promise(() => {}));
+  shutdown.add("stores", "clickhouse", () => order.push("closed"));
+  const startedAtMs = performance.now();
+  await shutdown.run(0);
+  expect(order).toEqual(["drained", "inserted", "closed"]);
+  expect(telemetry.lines).toEqual([
+    "debug: stopped",
+    "debug: stopped",
+    "warn: a part did not stop in time",
+    "debug: stopped",
+    "debug: stopped",
+  ]);
+  expect(performance.now() - startedAtMs).toBeLessThan(9_900);
+}, 15_000);
