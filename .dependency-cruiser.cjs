@@ -1,50 +1,44 @@
 // The architecture as a table: a folder may import itself and the folders named here, nothing else.
 // Type-only imports count: they couple just as well.
 const MAY_IMPORT = {
-  core: [],
-  intake: ["core"],
-  actors: ["core"],
-  journal: ["core"],
-  ledger: ["core"],
-  registry: ["core"],
-  domains: ["core"],
-  channels: ["core"],
-  links: ["core"],
-  api: ["core", "intake"],
-  embedded: ["core"],
-  processes: ["core"],
-  maillog: ["core"],
-  sandbox: ["core"],
-  runtime: ["core"],
-  telemetry: ["core"],
-  dashboard: ["core"],
-  config: ["core"],
+  domain: [],
+  engine: ["domain"],
+  http: ["domain"],
+  storage: ["domain"],
+  events: ["domain", "http"],
+  channels: ["domain", "http", "storage"],
+  tenants: ["domain", "http", "storage"],
+  operators: ["domain", "http"],
+  processes: ["domain"],
+  runtime: ["domain"],
+  config: ["domain"],
 };
 
 // A driver is known to the folders named here alone, so that it can be replaced there.
 const DRIVERS = {
-  elysia: ["api"],
-  "@sinclair/typebox": ["api"],
-  "swagger-ui-dist": ["api"],
-  ioredis: ["journal", "embedded"],
-  "@clickhouse/client": ["ledger", "embedded"],
-  chdb: ["embedded"],
-  "@electric-sql/pglite": ["embedded"],
-  "drizzle-orm": ["registry", "embedded"],
+  elysia: ["http"],
+  "@elysiajs/openapi": ["http"],
+  "@sinclair/typebox": ["http", "events", "channels", "tenants", "operators"],
+  "swagger-ui-dist": ["http"],
+  ioredis: ["engine/queue", "storage"],
+  "@clickhouse/client": ["events", "storage"],
+  chdb: ["storage"],
+  "@electric-sql/pglite": ["storage"],
+  "drizzle-orm": ["storage", "tenants", "channels"],
   nodemailer: ["channels/email"],
-  "smtp-server": ["sandbox"],
-  pkijs: ["channels/wallet/apple", "sandbox"],
-  asn1js: ["sandbox"],
+  "smtp-server": ["channels/email/sandbox"],
+  pkijs: ["channels/wallet"],
+  asn1js: ["channels/wallet/sandbox"],
   fflate: ["channels/wallet/apple"],
   "google-auth-library": ["channels/wallet/google"],
-  htmlparser2: ["intake", "channels"],
-  pino: ["telemetry"],
-  "pino-pretty": ["telemetry"],
-  "prom-client": ["telemetry"],
+  htmlparser2: ["channels/email"],
+  pino: ["runtime/telemetry"],
+  "pino-pretty": ["runtime/telemetry"],
+  "prom-client": ["runtime/telemetry"],
 };
 
 // The only places where implementations meet.
-const HOUSE = "^src/(main\\.ts$|house/|commands/)";
+const APP = "^src/(main\\.ts$|app/|commands/)";
 
 const any = (names) => names.join("|");
 const error = (name, from, to) => ({ name, severity: "error", from, to });
@@ -60,7 +54,7 @@ module.exports = {
     ),
     error(
       "every-folder-is-in-the-table",
-      { path: "^src/[^/]+/", pathNot: `^src/(${any(Object.keys(MAY_IMPORT))})/|${HOUSE}` },
+      { path: "^src/[^/]+/", pathNot: `^src/(${any(Object.keys(MAY_IMPORT))})/|${APP}` },
       { path: "." },
     ),
     ...Object.entries(DRIVERS).map(([driver, folders]) =>
@@ -70,30 +64,38 @@ module.exports = {
         { path: `(^|/)node_modules/${driver}/` },
       ),
     ),
-    error("core-is-deterministic", { path: "^src/(core|actors)/" }, { pathNot: "^src/" }),
-    error("intake-is-deterministic", { path: "^src/intake/" }, { pathNot: "^src/|(^|/)node_modules/htmlparser2/" }),
+    error("the-domain-needs-no-package", { path: "^src/domain/" }, { pathNot: "^src/" }),
+    error(
+      "only-the-queue-of-the-engine-needs-packages",
+      { path: "^src/engine/", pathNot: "^src/engine/queue/" },
+      { pathNot: "^src/" },
+    ),
+    error(
+      "requests-are-checked-without-io",
+      { path: "^src/channels/[^/]+/request(\\.ts$|/)" },
+      { pathNot: "^src/|(^|/)node_modules/(htmlparser2|@sinclair/typebox)/" },
+    ),
     error(
       "channels-are-strangers",
       { path: "^src/channels/([^/]+)/" },
       { path: "^src/channels/([^/]+)/", pathNot: "^src/channels/$1/" },
     ),
     error(
-      "only-the-house-reads-the-configuration",
-      { path: "^src/", pathNot: `${HOUSE}|^src/config(\\.ts$|/)` },
-      { path: "^src/config(\\.ts$|/)" },
+      "only-the-app-reads-the-configuration",
+      { path: "^src/", pathNot: `${APP}|^src/config/` },
+      { path: "^src/config/" },
     ),
-    error("config-stands-alone", { path: "^src/config(\\.ts$|/)" }, { path: "^src/", pathNot: "^src/(core/|config)" }),
-    error("nobody-imports-the-house", { path: "^src/", pathNot: HOUSE }, { path: HOUSE }),
+    error("nobody-imports-the-app", { path: "^src/", pathNot: APP }, { path: APP }),
     error("src-knows-no-test", { path: "^src/" }, { path: "^(test|bench|infra)/" }),
     error(
       "simulation-runs-the-engine-alone",
       { path: "^test/(simulation|property)/" },
-      { path: "^src/", pathNot: "^src/(core|intake|actors)/|^src/ledger/recorder\\.ts$" },
+      { path: "^src/", pathNot: "^src/(domain|engine)/|^src/channels/[^/]+/request\\.ts$" },
     ),
     error("no-cycle", {}, { circular: true }),
     error(
       "no-orphan",
-      { orphan: true, path: "^src/", pathNot: "\\.d\\.ts$|drizzle\\.config\\.ts$|^src/dashboard/.*\\.js$" },
+      { orphan: true, path: "^src/", pathNot: "\\.d\\.ts$|drizzle\\.config\\.ts$|^src/operators/dashboard/.*\\.js$" },
       {},
     ),
     error(

@@ -4,10 +4,11 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import { Database } from "../storage/database.ts";
 import { requireSchema } from "../storage/migrate.ts";
 import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
+import { requireMasterKeys } from "../storage/require-master-keys.ts";
 import { Vault } from "../storage/vault.ts";
-import { requireSealedKeys } from "./open-registry.ts";
 import { type Belonging, masterKeyIds } from "./start-checks.ts";
 import { openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
 
@@ -24,7 +25,7 @@ export async function adoptStores(config: Config, telemetry: Telemetry): Promise
   let registry: string;
   try {
     await requireSchema(database.db);
-    await requireSealedKeys(database.db, new Vault(config.masterKeys, systemRandom), systemClock);
+    await requireMasterKeys(new Database(database.db, systemClock), new Vault(config.masterKeys, systemRandom));
     await noteMasterKey(database.db, keyId);
     registry = (await readIdentity(database.db)).registry;
   } finally {

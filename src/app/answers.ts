@@ -1,6 +1,5 @@
 import type { DeviceComplaint, DeviceLog } from "../channels/wallet/devices/device-log.ts";
-import type { SandboxMailbox } from "../domain/report.ts";
-import type { SandboxView } from "../http/api-ports.ts";
+import type { SandboxMailbox, SandboxView } from "../domain/report.ts";
 import type { WrongTokens } from "../http/operator-gate.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";

@@ -46,7 +46,7 @@ async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } 
     permissions: ["allow_raw_html"],
     tokens: 100,
   });
-  await registry.putEmailTemplate(DEMO, {
+  await registry.putTemplate(DEMO, {
     slug: "welcome",
     channel: "email",
     subject: "Welcome, {{.name}}",

@@ -15,7 +15,6 @@ import type { RedisJournal } from "../engine/queue/redis-journal.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
-import { DASHBOARD_PAGES } from "../operators/dashboard/dashboard-pages.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -180,7 +179,7 @@ function machineOf(telemetry: ProcessTelemetry) {
 
 /** What the API says as it was told. */
 function configured({ operatorToken, publicUrl }: Config, version: string) {
-  return { dashboard: DASHBOARD_PAGES, operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
+  return { operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** Without these nothing is done here. Only a process that has an event store needs one. */

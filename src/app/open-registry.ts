@@ -1,10 +1,11 @@
-import { sql } from "drizzle-orm";
-import { union } from "drizzle-orm/pg-core";
+import { emailSecret } from "../channels/email/credentials.ts";
 import { DomainRepository } from "../channels/email/domains/domain-repository.ts";
+import { appleSecret, googleSecret } from "../channels/wallet/credentials.ts";
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
 import { PassRepository } from "../channels/wallet/pass-repository.ts";
 import { AliasRepository } from "../channels/whatsapp/alias-repository.ts";
+import { whatsappSecret } from "../channels/whatsapp/credentials.ts";
 import type { ChangeFeed } from "../domain/change-feed.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DomainStore } from "../domain/domain.ts";
@@ -20,8 +21,9 @@ import { FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/t
 import { type AnyDb, Database } from "../storage/database.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
+import { requireMasterKeys } from "../storage/require-master-keys.ts";
 import { sqlState } from "../storage/sql-state.ts";
-import { credentials, domains, plans, registryState } from "../storage/tables.ts";
+import { plans, registryState } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { CredentialRepository } from "../tenants/credential-repository.ts";
 import { KeyRepository } from "../tenants/key-repository.ts";
@@ -32,6 +34,7 @@ import { TenantRepository } from "../tenants/tenant-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { TokenRepository } from "../tenants/token-repository.ts";
+import { CHANNEL_PARTS, TEMPLATE_KINDS } from "./channel-parts.ts";
 
 export interface RegistryOptions {
   readonly db: AnyDb;
@@ -72,9 +75,9 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const { clock, feed, telemetry, vault, shards } = options;
   const database = new Database(options.db, clock);
   const version = await prepare(database, shards);
-  await checkMasterKeys(database, vault);
+  await requireMasterKeys(database, vault);
 
-  const source = new TenantSource(database, vault, clock);
+  const source = new TenantSource({ database, vault, clock, channels: CHANNEL_PARTS });
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
   const changes = new RegistryChanges(database, {
     onTenant: (tenantId) => {
@@ -105,7 +108,7 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
   const tenants = new TenantRepository({ database, changes, shards, clock, random });
   const keys = new KeyRepository({ database, changes, clock, random });
   const allPlans = new PlanRepository(database, changes);
-  const templates = new TemplateRepository(database, changes);
+  const templates = new TemplateRepository({ database, changes, kinds: TEMPLATE_KINDS });
   const aliases = new AliasRepository(database, changes);
   const ownCredentials = new CredentialRepository(vault, changes);
   const tokens = new TokenRepository(database, clock);
@@ -120,8 +123,7 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
     revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
     plans: () => allPlans.all(),
     putPlan: (plan) => allPlans.put(plan),
-    putEmailTemplate: (tenantId, template) => templates.putEmail(tenantId, template),
-    putWalletTemplate: (tenantId, template) => templates.putWallet(tenantId, template),
+    putTemplate: (tenantId, template) => templates.put(tenantId, template),
     template: (tenantId, slug) => templates.one(tenantId, slug),
     templates: (tenantId) => templates.all(tenantId),
     deleteTemplate: (tenantId, slug) => templates.delete(tenantId, slug),
@@ -129,10 +131,10 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
     alias: (tenantId, alias) => aliases.one(tenantId, alias),
     aliases: (tenantId) => aliases.all(tenantId),
     deleteAlias: (tenantId, alias) => aliases.delete(tenantId, alias),
-    putEmailCredentials: (tenantId, given) => ownCredentials.putEmail(tenantId, given),
-    putWhatsappCredentials: (tenantId, given) => ownCredentials.putWhatsapp(tenantId, given),
-    putAppleCredentials: (tenantId, signer) => ownCredentials.putApple(tenantId, signer),
-    putGoogleCredentials: (tenantId, issuer) => ownCredentials.putGoogle(tenantId, issuer),
+    putEmailCredentials: async (tenantId, given) => ownCredentials.put(emailSecret(tenantId, given)),
+    putWhatsappCredentials: async (tenantId, given) => ownCredentials.put(whatsappSecret(tenantId, given)),
+    putAppleCredentials: (tenantId, signer) => ownCredentials.put(appleSecret(tenantId, signer)),
+    putGoogleCredentials: (tenantId, issuer) => ownCredentials.put(googleSecret(tenantId, issuer)),
     putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
@@ -164,19 +166,4 @@ async function prepare(database: Database, shards: number): Promise<number> {
     const isTableMissing = sqlState(error).state === "42P01";
     throw isTableMissing ? new ConfigurationError("The database has no current schema: run `waybill migrate`.") : error;
   }
-}
-
-/** Rejects with `ConfigurationError` when a stored credential needs a master key that the vault has not. */
-export function requireSealedKeys(db: AnyDb, vault: Vault, clock: Clock): Promise<void> {
-  return checkMasterKeys(new Database(db, clock), vault);
-}
-
-async function checkMasterKeys(database: Database, vault: Vault): Promise<void> {
-  const rows = await database.read((db) =>
-    union(
-      db.selectDistinct({ keyId: sql<string>`split_part(${credentials.sealed}, '.', 2)` }).from(credentials),
-      db.selectDistinct({ keyId: sql<string>`split_part(${domains.privateKey}, '.', 2)` }).from(domains),
-    ),
-  );
-  vault.requireKeys(rows.map(({ keyId }) => keyId));
 }

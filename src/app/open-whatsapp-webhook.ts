@@ -1,4 +1,5 @@
 import { CallbackData } from "../channels/whatsapp/callback-keys.ts";
+import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import { WhatsappStatuses } from "../channels/whatsapp/statuses.ts";
 import type { Config } from "../config/config.ts";
 import type { LedgerReader } from "../domain/event-store.ts";
@@ -6,7 +7,6 @@ import type { PlatformCredentials } from "../domain/platform.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { RedisJournal } from "../engine/queue/redis-journal.ts";
-import type { WhatsappPorts } from "../http/api-ports.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { Shutdown } from "./shutdown.ts";
 

@@ -1,5 +1,3 @@
-import type { JsonObject } from "./json.ts";
-
 /** `pending`: not verified yet; `failed`: the last verification found something wrong. */
 export type DomainStatus = "pending" | "verified" | "failed";
 
@@ -83,10 +81,18 @@ export interface DomainRecord {
   readonly DNSRecords: { readonly relay: readonly DnsRecord[] };
 }
 
+/** What operators see beside the record. The names are those of the operator API, times are ISO 8601 UTC. */
+export interface DomainDetails {
+  readonly created_at: string;
+  /** Of the last verification; null before the first. */
+  readonly checked_at: string | null;
+  /** What that found. */
+  readonly checks: readonly Finding[];
+}
+
 export interface DomainView {
   readonly record: DomainRecord;
-  /** What operators see beside the record: the last finding of each check, and times. */
-  readonly details: JsonObject;
+  readonly details: DomainDetails;
 }
 
 /** Domains as the front door needs them. What does not exist is an `ApiError` 404. */

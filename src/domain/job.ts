@@ -8,19 +8,52 @@ export const JOB_STATUSES = ["pending", "running", "success", "failed", "suppres
 export type JobStatus = (typeof JOB_STATUSES)[number];
 export type FinalStatus = Extract<JobStatus, "success" | "failed" | "suppressed">;
 
-/** What can happen to a job. */
-export type JobStep = "pull" | "succeed" | "fail" | "suppress" | "retry_later";
+/**
+ * What can happen to a job: its owner pulls it; a screened one starts; an attempt succeeds, fails for good or is repeated
+ * later; its recipient turns out to be suppressed; its owner lends it, because its shard gets another.
+ */
+export type JobStep = "pull" | "start" | "succeed" | "fail" | "suppress" | "retry_later" | "lend";
+
+const NEVER: Readonly<Record<JobStep, readonly JobStatus[]>> = {
+  pull: [],
+  start: [],
+  succeed: [],
+  fail: [],
+  suppress: [],
+  retry_later: [],
+  lend: [],
+};
 
 /**
- * Every status, every step, and where it leads; null is a step that must not happen. Specification of the Lua scripts
+ * Every status, every step, and where it may lead; nowhere: the step must not happen. Specification of the Lua scripts,
  * too: a final status has no way out, so no late or doubled report can move it.
+ *
+ * A job stays pending although it was pulled while its content has to be screened, or where its recipient is suppressed. A
+ * report of the provider that waits for the job's end makes a success of a retry, of a loan, and of a job that is given up
+ * without a clear answer.
  */
-export const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Record<JobStep, JobStatus | null>>>> = {
-  pending: { pull: "running", succeed: "success", fail: "failed", suppress: "suppressed", retry_later: "running" },
-  running: { pull: "running", succeed: "success", fail: "failed", suppress: "suppressed", retry_later: "running" },
-  success: { pull: null, succeed: null, fail: null, suppress: null, retry_later: null },
-  failed: { pull: null, succeed: null, fail: null, suppress: null, retry_later: null },
-  suppressed: { pull: null, succeed: null, fail: null, suppress: null, retry_later: null },
+export const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Record<JobStep, readonly JobStatus[]>>>> = {
+  pending: {
+    pull: ["pending", "running"],
+    start: ["running"],
+    succeed: ["success"],
+    fail: ["failed", "success"],
+    suppress: ["suppressed"],
+    retry_later: ["pending", "running", "success"],
+    lend: ["pending", "running", "success"],
+  },
+  running: {
+    pull: ["running"],
+    start: ["running"],
+    succeed: ["success"],
+    fail: ["failed", "success"],
+    suppress: ["suppressed"],
+    retry_later: ["running", "success"],
+    lend: ["running", "success"],
+  },
+  success: NEVER,
+  failed: NEVER,
+  suppressed: NEVER,
 };
 
 export function isFinal(status: JobStatus): status is FinalStatus {

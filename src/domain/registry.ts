@@ -131,8 +131,8 @@ export interface Registry extends SuppressionRegistry {
   plans(): Promise<readonly Plan[]>;
   putPlan(plan: Plan): Promise<Plan>;
 
-  putEmailTemplate(tenantId: string, template: EmailTemplateRecord): Promise<EmailTemplateRecord>;
-  putWalletTemplate(tenantId: string, template: WalletTemplateRecord): Promise<WalletTemplateRecord>;
+  /** Creates the template or replaces it. The caller has checked that its channel can render it. */
+  putTemplate(tenantId: string, template: TemplateRecord): Promise<TemplateRecord>;
   template(tenantId: string, slug: string): Promise<TemplateRecord>;
   /** Of all channels, in the order of their slugs. */
   templates(tenantId: string): Promise<readonly TemplateRecord[]>;

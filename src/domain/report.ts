@@ -28,6 +28,11 @@ export interface SandboxMailbox {
   messages(to: string | null, limit: number): readonly SandboxMessage[];
 }
 
+/** What reached the sandboxes, wherever they are; newest first, `to` null: everybody's. */
+export interface SandboxView {
+  messages(to: string | null, limit: number): readonly SandboxMessage[] | Promise<readonly SandboxMessage[]>;
+}
+
 /** One dependency, as `/ready` sees it. */
 export interface ReadinessProbe {
   readonly name: string;

@@ -47,13 +47,17 @@ export interface TenantRef {
 }
 
 /** All that the hot path needs to know of a tenant, as it was at most a second ago. Immutable. */
-export interface Tenant extends TenantRef {
+export interface Tenant extends TenantRef, ChannelMembers {
   readonly name: string;
   readonly plan: Plan;
   readonly channels: ReadonlySet<ChannelName>;
   readonly permissions: ReadonlySet<Permission>;
   /** Channels on which the tenant may use credentials of its own. */
   readonly allowCustom: ReadonlySet<ChannelName>;
+}
+
+/** What the channels add to a tenant. */
+export interface ChannelMembers {
   readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
   /** Null: the platform's sender. */
   readonly emailSender: EmailSender | null;

@@ -1,5 +1,7 @@
+import { Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
 import { firstEventIdAt } from "../domain/event.ts";
+import type { QueryParameter } from "../http/parameters.ts";
 
 /** UTC days, both inclusive, as unix milliseconds at which the first and the last begin. */
 export interface DayRange {
@@ -9,12 +11,18 @@ export interface DayRange {
 
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** `?from&to` of a query. Throws an `ApiError` 400 that names the parameter. */
-export function readDayRange({ from, to }: { readonly from?: string; readonly to?: string }): DayRange {
-  const fromMs = parseDay("from", from);
-  const toMs = parseDay("to", to);
+/**
+ * One end of a range of days: the unix milliseconds at which the day begins. Throws an `ApiError` 400 that names the
+ * parameter.
+ */
+export function dayParameter(name: "from" | "to", description: string, example: string): QueryParameter<number> {
+  const schema = Type.String({ format: "date" });
+  return { description, schema, example, isRequired: true, read: (text) => parseDay(name, text) };
+}
+
+/** Throws an `ApiError` 400 for a range that ends before it begins. */
+export function requireOrder({ fromMs, toMs }: DayRange): void {
   if (toMs < fromMs) throw new ApiError(400, "to must not be before from");
-  return { fromMs, toMs };
 }
 
 /** The ids of the range's events: [fromEventId, toEventId). */

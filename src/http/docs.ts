@@ -2,7 +2,6 @@ import { fileURLToPath } from "node:url";
 import { Type } from "@sinclair/typebox";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { withOldPaths } from "./openapi/api-document.ts";
 import { openApiDocument } from "./openapi.ts";
 
 /** `GET /openapi.json` and its rendering at `GET /docs`, which loads nothing from other hosts. */
@@ -34,9 +33,7 @@ export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): rea
     ...ASSETS.map((asset) => assetEndpoint(asset)),
   ];
   const document = (): string => {
-    text ??= JSON.stringify(
-      withOldPaths(openApiDocument([...others, ...own], { version, publicUrl: publicUrl ?? "/" })),
-    );
+    text ??= JSON.stringify(openApiDocument([...others, ...own], { version, publicUrl: publicUrl ?? "/" }));
     return text;
   };
   return own;

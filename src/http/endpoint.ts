@@ -48,7 +48,10 @@ export interface Answer {
   readonly description: string;
   /** Of its JSON body; null: its body is not JSON (`mediaType`), or it has none. */
   readonly schema: TSchema | null;
-  readonly mediaType?: string;
+  /** Several, where the request says which. */
+  readonly mediaType?: string | readonly string[];
+  /** Whether a body that is not JSON is bytes, and no text. */
+  readonly isBinary?: boolean;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
   /** What it carries beside what every answer does: a sentence for each name. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -73,6 +76,11 @@ export type Reply<A extends Answers> = {
   };
 }[keyof A & number];
 
+/** One of the declared answers. Without a body: null. */
+export function reply<const S extends number, const T>(status: S, body: T, headers?: AnswerHeaders) {
+  return headers === undefined ? { status, body } : { status, body, headers };
+}
+
 export type PathParameters = Readonly<Record<string, PathParameter<unknown>>>;
 export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
 
@@ -82,7 +90,10 @@ type ValuesOf<P> = { readonly [N in keyof P]: P[N] extends { read(text: never): 
 export interface DocumentedBody {
   /** Null: it is not JSON. */
   readonly schema: TSchema | null;
-  readonly mediaType?: string;
+  /** JSON by default; several: any of them. */
+  readonly mediaType?: string | readonly string[];
+  /** Whether it may be left out. */
+  readonly isOptional?: boolean;
   readonly description?: string;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
 }
@@ -110,8 +121,8 @@ export interface Declaration {
 /** An endpoint as the server serves it. */
 export interface Endpoint extends Declaration {
   readonly caller: CallerKind;
-  /** Names of `securitySchemes`, where its caller does not say it; empty: none. */
-  readonly security?: readonly string[];
+  /** Names of `securitySchemes`, any of which will do, where its caller does not say it; empty: none. Null: without. */
+  readonly security?: readonly (string | null)[];
   readonly channel?: ChannelName;
   readonly documentedBody?: DocumentedBody;
   /** For how long its connection may be silent while it is served, where that is longer than usual. */
@@ -139,7 +150,9 @@ type BodyOf<B> = B extends TSchema ? Static<B> : B extends DocumentedBody ? unkn
 type Declared<P, Q, A extends Answers> = Omit<Declaration, "params" | "query" | "answers"> &
   Handled<A> & { readonly params?: P; readonly query?: Q };
 
-/** A call of the operator API. The order of its checks: the token, the path, the query, the body. */
+/**
+ * A call of the operator API. The order of its checks: the token, the path, the query, the body.
+ */
 export function operatorEndpoint<
   const P extends PathParameters,
   const Q extends QueryParameters,
@@ -158,18 +171,20 @@ export function operatorEndpoint<
     ...(body.documented === undefined ? {} : { documentedBody: body.documented }),
     async serve(door, exchange, params) {
       door.requireOperator(exchange);
-      const read = { params: readParams(declared, params), query: readQueryOf(declared, exchange) };
+      const named = readParams(declared, params);
+      const query = readQueryOf(declared, exchange);
       // The reader is made of the very schema that the type comes from.
       const given = (await body.read(door, exchange)) as BodyOf<B>;
-      const call = { door, exchange, ...read, body: given } as Call<P, Q> & { readonly body: BodyOf<B> };
+      const call = { door, exchange, params: named, query, body: given } as Call<P, Q> & { readonly body: BodyOf<B> };
       return toResponse(exchange, await declared.handle(call));
     },
   });
 }
 
 /**
- * A tenant's call that queues nothing by itself. The order of its checks: the key, the rate window, the channel, the query,
- * the path, the body. It is counted before its work begins: a limited tenant must not make the service ask around.
+ * A tenant's call. The order of its checks: the key, the rate window, the channel, the query, its share of the queue (where
+ * it queues a job), the body, the path. It is counted before its work begins: a limited tenant must not make the service
+ * ask around.
  */
 export function tenantEndpoint<
   const P extends PathParameters,
@@ -217,7 +232,7 @@ export function endpoint<const A extends Answers>(
   declared: Omit<Declaration, "answers"> &
     Handled<A> & {
       readonly caller?: CallerKind;
-      readonly security?: readonly string[];
+      readonly security?: readonly (string | null)[];
       readonly channel?: ChannelName;
       readonly body?: DocumentedBody;
       readonly idleSeconds?: number;
@@ -245,8 +260,8 @@ export function endpoint<const A extends Answers>(
 
 type Rest = Omit<Endpoint, keyof Declaration>;
 
-/** Throws where its path and its parameters differ: a mistake of the declaration. */
-function finished(declared: Declaration & { readonly idleSeconds?: number }, rest: Rest): Endpoint {
+/** Throws a `TypeError` where its path and its parameters differ: a mistake of the declaration. */
+export function finished(declared: Declaration & { readonly idleSeconds?: number }, rest: Rest): Endpoint {
   const named = Array.from(declared.path.matchAll(/:(\w+)/g), ([, name = ""]) => name);
   const known = Object.keys(declared.params ?? {});
   if (named.toSorted().join() !== known.toSorted().join()) {
@@ -258,13 +273,15 @@ function finished(declared: Declaration & { readonly idleSeconds?: number }, res
   return { method, path, name, operation, tag, summary, answers, ...given, ...rest };
 }
 
-interface AnyReply {
+/** An answer of some endpoint. */
+export interface AnyReply {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: AnswerHeaders;
 }
 
-function toResponse(exchange: Exchange, reply: AnyReply | Response): Response {
+/** The answer as it is sent. */
+export function toResponse(exchange: Exchange, reply: AnyReply | Response): Response {
   if (reply instanceof Response) return reply;
   const { status, body, headers } = reply;
   return body === null ? exchange.body(status, null, headers ?? {}) : exchange.json(status, body, headers);

@@ -1,7 +1,7 @@
 import { ApiError, isOutage } from "../domain/errors.ts";
 import type { Tenant } from "../domain/tenant.ts";
-import type { ApiPorts } from "./api-ports.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
+import type { DoorPorts } from "./door-ports.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
 import { OperatorGate } from "./operator-gate.ts";
@@ -31,7 +31,7 @@ export class FrontDoor {
   private readonly bodies: RequestBodies;
   private readonly known: KnownLimits;
 
-  constructor(readonly ports: ApiPorts) {
+  constructor(readonly ports: DoorPorts) {
     this.ofPages = transportSecurity(ports.publicUrl);
     this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock, ports.processes);
@@ -120,12 +120,6 @@ export class FrontDoor {
   queueFull({ rate }: Exchange, tenant: Tenant, what: "jobs" | "bytes"): ApiError {
     this.known.noteFull(tenant, { what, rate });
     return queueFull(what);
-  }
-
-  /** Counts the request, then looks: who is over the limit must not cost the ledger anything. */
-  async read<T>(exchange: Exchange, tenant: Tenant, look: () => Promise<T>): Promise<T> {
-    await this.admit(exchange, tenant);
-    return look();
   }
 
   /** Throws 401 unless the request carries the operator's token, and 429 where too many wrong ones were tried. */

@@ -28,12 +28,12 @@ export function openApiDocument(
   // It serves nothing: the plugin reads from it what there is.
   const described = new Elysia();
   for (const endpoint of endpoints) {
-    described.route(endpoint.method, endpoint.path, () => "", { detail: operationOf(endpoint, components) });
+    described.route(endpoint.method, pathOf(endpoint), () => "", { detail: operationOf(endpoint, components) });
   }
   const { paths } = toOpenAPISchema(described, { staticFile: false });
-  for (const { method, path, ...endpoint } of endpoints) {
-    const operation: unknown = Reflect.get(paths[path.replace(/:(\w+)/g, "{$1}")] ?? {}, method.toLowerCase());
-    // The plugin knows the names of what is in a path, and nothing else about it.
+  for (const endpoint of endpoints) {
+    const operation: unknown = Reflect.get(paths[pathOf(endpoint)] ?? {}, endpoint.method.toLowerCase());
+    // What the plugin knows of parameters are names at most.
     if (isJsonObject(operation)) Object.assign(operation, { parameters: parametersOf(endpoint) });
   }
   return {
@@ -50,6 +50,11 @@ export function openApiDocument(
     paths,
     components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, ...components.all() },
   };
+}
+
+/** As OpenAPI writes it. The plugin would take an ending such as `.gif` for part of a parameter's name. */
+function pathOf({ path }: Pick<Endpoint, "path">): string {
+  return path.replace(/:(\w+)/g, "{$1}");
 }
 
 /** What is said once, and referred to by its name. */
@@ -119,7 +124,7 @@ function operationOf(endpoint: Endpoint, components: Components): JsonObject {
     tags: [tag],
     summary,
     ...(description === undefined ? null : { description }),
-    security: (endpoint.security ?? SECURITY_OF[caller]).map((name) => ({ [name]: [] })),
+    security: (endpoint.security ?? SECURITY_OF[caller]).map((name) => (name === null ? {} : { [name]: [] })),
     ...(documentedBody === undefined ? null : { requestBody: bodyOf(documentedBody, components) }),
     responses: Object.fromEntries([...successes, ...failures]),
   };
@@ -132,19 +137,13 @@ const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
 };
 
 /** What every endpoint of its kind may answer, and what it says itself. */
-function failuresOf({
-  caller,
-  channel,
-  documentedBody,
-  query,
-  fails = {},
-}: Endpoint): Readonly<Record<number, Failure>> {
+function failuresOf({ caller, channel, documentedBody, fails = {} }: Endpoint): Readonly<Record<number, Failure>> {
   const hasBody = documentedBody !== undefined;
-  const hasInput = hasBody || query !== undefined;
   switch (caller) {
     case "tenant":
       return {
-        ...(hasInput ? { 400: BAD_REQUEST } : null),
+        // Also for a query parameter that there is not.
+        400: BAD_REQUEST,
         401: UNKNOWN_KEY,
         ...(channel === undefined ? null : { 403: FORBIDDEN }),
         ...(hasBody ? { 413: TOO_LARGE } : null),
@@ -154,7 +153,7 @@ function failuresOf({
       };
     case "operator":
       return {
-        ...(hasInput ? { 400: OPERATOR_BAD_REQUEST } : null),
+        400: OPERATOR_BAD_REQUEST,
         401: OPERATOR_UNKNOWN,
         ...(hasBody ? { 413: OPERATOR_TOO_LARGE } : null),
         429: OPERATOR_SLOWED,
@@ -167,28 +166,36 @@ function failuresOf({
 }
 
 function answerOf(answer: Answer, caller: CallerKind, components: Components): JsonObject {
-  const { description, schema, mediaType, examples, headers = {} } = answer;
+  const { description, schema, mediaType, isBinary = false, examples, headers = {} } = answer;
   const own = Object.entries(headers).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
   const all = { ...(caller === "tenant" ? LIMITED : TRACED), ...Object.fromEntries(own) };
-  const content = contentOf({ schema, examples, ...(mediaType === undefined ? {} : { mediaType }) }, components);
+  const media = { schema, isBinary, examples, ...(mediaType === undefined ? {} : { mediaType }) };
+  const content = contentOf(media, components);
   return { description, headers: all, ...content };
 }
 
 function bodyOf(body: DocumentedBody, components: Components): JsonObject {
-  const { description } = body;
-  return { required: true, ...(description === undefined ? null : { description }), ...contentOf(body, components) };
+  const { description, isOptional = false } = body;
+  return {
+    required: !isOptional,
+    ...(description === undefined ? null : { description }),
+    ...contentOf(body, components),
+  };
 }
 
 interface Content {
   readonly schema: TSchema | null;
-  readonly mediaType?: string;
+  readonly mediaType?: string | readonly string[];
+  readonly isBinary?: boolean;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json] | undefined;
 }
 
-function contentOf({ schema, mediaType, examples }: Content, components: Components): JsonObject {
+function contentOf({ schema, mediaType, isBinary = false, examples }: Content, components: Components): JsonObject {
   if (schema === null && mediaType === undefined) return {};
-  const shown = schema === null ? { type: "string" } : components.schema(schema);
-  return { content: { [mediaType ?? "application/json"]: { schema: shown, ...examplesOf(examples) } } };
+  const unparsed = { type: "string", ...(isBinary ? { format: "binary" } : null) };
+  const shown = schema === null ? unparsed : components.schema(schema);
+  const media = { schema: shown, ...examplesOf(examples) };
+  return { content: Object.fromEntries([mediaType ?? "application/json"].flat().map((type) => [type, media])) };
 }
 
 function examplesOf(examples: Content["examples"]): JsonObject {
@@ -201,11 +208,7 @@ function isOne(examples: Readonly<Record<string, Example>> | readonly [Json]): e
   return Array.isArray(examples);
 }
 
-function parametersOf({
-  params = {},
-  query = {},
-  headers = [],
-}: Omit<Endpoint, "method" | "path">): readonly JsonObject[] {
+function parametersOf({ params = {}, query = {}, headers = [] }: Endpoint): readonly JsonObject[] {
   const inPath = Object.entries(params).map(([name, { description, example }]) => ({
     name,
     in: "path",
@@ -259,10 +262,6 @@ const HEADERS: JsonObject = {
     example: 60,
   },
   RetryAfter: { description: "Seconds to wait.", schema: { type: "integer" }, example: 12 },
-  IdempotencyReplayed: {
-    description: "Present when this is the answer to an earlier request with the same key.",
-    schema: { type: "string", const: "true" },
-  },
   Challenge: { description: "How to authenticate.", schema: { type: "string" } },
 };
 

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
+import { enumOf } from "./schemas.ts";
 
 /** A part of the path. */
 export interface PathParameter<T> {
@@ -31,6 +32,29 @@ export interface HeaderParameter {
 /** A part of the path as it came: "" where that is no valid percent-encoding. The handler finds out what it names. */
 export function pathText(description: string, example: string): PathParameter<string> {
   return { description, example, read: (text) => text ?? "" };
+}
+
+/** A parameter of the query as it came; null where it is not given. */
+export function queryText(description: string): QueryParameter<string | null> {
+  return { description, schema: Type.String(), read: (text) => text ?? null };
+}
+
+/** One of some words; `absent` where it is not given. Throws an `ApiError` 400 that names the parameter. */
+export function queryChoice<const T extends string, const F extends T | null>(
+  name: string,
+  known: readonly T[],
+  { description, absent }: { readonly description: string; readonly absent: F },
+): QueryParameter<T | F> {
+  return {
+    description,
+    schema: { ...enumOf(known), ...(absent === null ? null : { default: absent }) },
+    read(text) {
+      if (text === undefined) return absent;
+      const match = known.find((value) => value === text);
+      if (match === undefined) throw new ApiError(400, `${name} must be one of ${known.join(", ")}`);
+      return match;
+    },
+  };
 }
 
 /** A tenant's id. Throws 404 for what cannot be one. */

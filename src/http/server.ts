@@ -2,11 +2,12 @@ import { Elysia } from "elysia";
 import { sleep } from "../domain/clock.ts";
 import { httpOrigin } from "../domain/http-origin.ts";
 import { limits } from "../domain/limits.ts";
-import type { ApiPorts } from "./api-ports.ts";
 import type { CallerAddresses } from "./caller-addresses.ts";
 import { docsEndpoints } from "./docs.ts";
+import type { DoorPorts } from "./door-ports.ts";
 import type { Endpoint, RawParameters } from "./endpoint.ts";
 import { FrontDoor } from "./front-door.ts";
+import { serviceEndpoints } from "./service.ts";
 import { type KnownRoute, Unrouted } from "./unrouted.ts";
 
 export interface Server {
@@ -28,17 +29,13 @@ export interface ListenAt {
 }
 
 /** The HTTP side of Waybill. Starts nothing. */
-export function createServer(
-  ports: ApiPorts,
-  endpoints: readonly Endpoint[],
-  groups: readonly ((app: Elysia, door: FrontDoor) => void)[],
-): Server {
+export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): Server {
   const door = new FrontDoor(ports);
   // Elysia routes and nothing else: no lifecycle hook stands in the hot path, every handler gives a finished Response.
   // Without `standardHostname: false` it takes a host name of three letters for part of the path.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
-  for (const addTo of groups) addTo(app, door);
-  const all = [...endpoints, ...docsEndpoints(door, endpoints)];
+  const documented = [...endpoints, ...serviceEndpoints(door)];
+  const all = [...documented, ...docsEndpoints(door, documented)];
   for (const endpoint of all) addEndpoint(app, door, endpoint);
   const routes = app.routes.map(({ method, path }) => ({ method, path }));
   const answer = async (request: Request) => app.fetch(request);
@@ -80,7 +77,7 @@ class Listener {
   private onAnswered: (() => void) | null = null;
 
   constructor(
-    private readonly ports: ApiPorts,
+    private readonly ports: DoorPorts,
     private readonly callers: CallerAddresses,
     private readonly answer: (request: Request) => Promise<Response>,
     private readonly slow: readonly SlowPath[],

@@ -3,8 +3,10 @@ import { httpOrigin } from "../domain/http-origin.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
+import { type AnyReply, toResponse } from "./endpoint.ts";
 import { Exchange } from "./exchange.ts";
-import { type ServiceAnswerPorts, serviceAnswers } from "./service.ts";
+import { serviceAnswers } from "./service.ts";
+import type { ServiceAnswerPorts } from "./service-ports.ts";
 
 export interface ServiceServerPorts extends ServiceAnswerPorts {
   readonly jobIds: JobIds;
@@ -23,7 +25,7 @@ export interface ServiceServer {
 export function serveService(ports: ServiceServerPorts, at: { readonly host: string; readonly port: number }) {
   const callers = new CallerAddresses();
   const answers = serviceAnswers(ports, callers);
-  const known = new Map<string, (exchange: Exchange) => Response | Promise<Response>>([
+  const known = new Map<string, (exchange: Exchange) => AnyReply | Promise<AnyReply | Response>>([
     ["/health", answers.health],
     ["/ready", answers.ready],
     ["/metrics", answers.metrics],
@@ -37,7 +39,7 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
       return exchange.json(405, { error: `it takes GET, not ${request.method.slice(0, 20)}` }, { allow: "GET, HEAD" });
     }
     try {
-      return await work(exchange);
+      return toResponse(exchange, await work(exchange));
     } catch (error) {
       if (error instanceof ApiError) return exchange.error(error);
       throw error;

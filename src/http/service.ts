@@ -1,36 +1,68 @@
-import type { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
 import type { CallerAddresses } from "./caller-addresses.ts";
+import { type Answers, type Endpoint, endpoint, type Reply, reply } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
+import { failure, OPERATOR_INTERNAL_ERROR } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { MetricsGate, type MetricsReaders } from "./metrics-gate.ts";
-import type { Readiness } from "./readiness.ts";
+import { MetricsGate } from "./metrics-gate.ts";
+import { Timestamp } from "./schemas.ts";
+import type { ServiceAnswerPorts } from "./service-ports.ts";
 
-export interface ServiceAnswerPorts {
-  readonly readiness: Pick<Readiness, "look">;
-  /** The Prometheus text exposition of this process. */
-  metricsText(): Promise<string>;
-  /** Who may read that; programs of this machine where nothing is said. */
-  readonly metricsReaders?: MetricsReaders;
-  /** Aborts when the process begins to stop: `/ready` then says so, and load balancers look elsewhere. */
-  readonly whenDraining?: AbortSignal;
-}
+const AwayParts = Type.Array(Type.Object({ part: Type.String(), since: Timestamp }), {
+  description: "All parts that are away, those too without which work goes on. Left out while none is.",
+});
+
+const HEALTH = {
+  200: {
+    description: "It does.",
+    schema: Type.Object({ status: Type.Literal("ok") }, { $id: "Health" }),
+    examples: [{ status: "ok" }],
+  },
+} as const satisfies Answers;
+
+const READY = {
+  200: {
+    description: "All are that it cannot do without. What else is away is listed.",
+    schema: Type.Object({ status: Type.Literal("ready"), away: Type.Optional(AwayParts) }, { $id: "Ready" }),
+    examples: [{ status: "ready", away: [{ part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" }] }],
+  },
+  503: {
+    description: "At least one is down, or the process is stopping.",
+    schema: Type.Object(
+      {
+        error: Type.String(),
+        status: Type.Literal("unavailable"),
+        failing: Type.Array(Type.String(), { description: "Names of the parts that are down." }),
+        away: Type.Optional(AwayParts),
+      },
+      { $id: "NotReady" },
+    ),
+    examples: [
+      {
+        error: "not ready: clickhouse",
+        status: "unavailable",
+        failing: ["clickhouse"],
+        away: [{ part: "clickhouse", since: "2026-01-01T00:00:00.000Z" }],
+      },
+    ],
+  },
+} as const satisfies Answers;
 
 /** What machines ask about this process, by path. */
 export function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
   const { readiness, metricsText, metricsReaders = { kind: "this-machine" }, whenDraining } = ports;
   const gate = new MetricsGate(metricsReaders);
   return {
-    health: (exchange: Exchange) => exchange.json(200, { status: "ok" }),
-    ready: async (exchange: Exchange) => {
+    health: (): Reply<typeof HEALTH> => reply(200, { status: "ok" }),
+    ready: async (): Promise<Reply<typeof READY>> => {
       const state = await readiness.look();
       const failing = whenDraining?.aborted ? ["stopping"] : state.failing;
       const away = state.away.map(({ part, sinceMs }) => ({ part, since: new Date(sinceMs).toISOString() }));
       const detail = away.length === 0 ? {} : { away };
-      if (failing.length === 0) return exchange.json(200, { status: "ready", ...detail });
-      const error = `not ready: ${failing.join(", ")}`;
-      return exchange.json(503, { error, status: "unavailable", failing, ...detail });
+      if (failing.length === 0) return reply(200, { status: "ready", ...detail });
+      return reply(503, { error: `not ready: ${failing.join(", ")}`, status: "unavailable", failing, ...detail });
     },
-    metrics: async (exchange: Exchange) => {
+    metrics: async (exchange: Exchange): Promise<Response> => {
       gate.require(exchange, (request) => callers.of(request));
       return exchange.body(200, await metricsText(), { "content-type": METRICS_TYPE, "cache-control": "no-store" });
     },
@@ -41,9 +73,59 @@ export function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddress
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** `GET /health`, `GET /ready`, `GET /metrics`. */
-export function serviceRoutes(app: Elysia, door: FrontDoor): void {
+export function serviceEndpoints(door: FrontDoor): readonly Endpoint[] {
   const { health, ready, metrics } = serviceAnswers(door.ports, door.callers);
-  app.get("/health", ({ request }) => door.serve("health", request, health));
-  app.get("/ready", ({ request }) => door.serve("ready", request, ready));
-  app.get("/metrics", ({ request }) => door.serve("metrics", request, metrics));
+  return [
+    endpoint({
+      method: "GET",
+      path: "/health",
+      name: "health",
+      operation: "health",
+      tag: "Service",
+      summary: "Whether the process lives",
+      answers: HEALTH,
+      handle: health,
+    }),
+    endpoint({
+      method: "GET",
+      path: "/ready",
+      name: "ready",
+      operation: "ready",
+      tag: "Service",
+      summary: "Whether every dependency is up",
+      answers: READY,
+      handle: ready,
+    }),
+    endpoint({
+      method: "GET",
+      path: "/metrics",
+      name: "metrics",
+      operation: "metrics",
+      tag: "Service",
+      summary: "Metrics in the Prometheus text format",
+      // For programs of this machine without one, unless the server was given one.
+      security: [null, "metrics"],
+      answers: {
+        200: { description: "Metrics in the Prometheus text format", schema: null, mediaType: "text/plain" },
+      },
+      fails: METRICS_FAILS,
+      handle: (_, exchange) => metrics(exchange),
+    }),
+  ];
 }
+
+const METRICS_FAILS = {
+  401: failure(
+    "MetricsUnknown",
+    "The server has a metrics token, and it is missing or wrong.",
+    "the metrics token is missing",
+    { headers: ["WWW-Authenticate"] },
+  ),
+  403: failure(
+    "MetricsForbidden",
+    "The server has none, and the request comes from another machine.",
+    "metrics are for programs of this machine",
+  ),
+  404: failure("MetricsElsewhere", "Metrics have an address of their own.", "there is nothing at this address"),
+  500: OPERATOR_INTERNAL_ERROR,
+} as const;

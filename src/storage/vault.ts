@@ -9,6 +9,12 @@ export interface SecretPlace {
   readonly field: string;
 }
 
+/** A secret that is to be stored. */
+export interface Secret {
+  readonly place: SecretPlace;
+  readonly text: string;
+}
+
 /** A stored secret that does not open. Never holds any of it. */
 export class VaultError extends Error {
   override readonly name = "VaultError";

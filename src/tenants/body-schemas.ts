@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { CHANNELS } from "../domain/job.ts";
 import { limits } from "../domain/limits.ts";
 import { PERMISSIONS, TENANT_ID } from "../domain/tenant.ts";
+import { oneLine } from "../http/schemas.ts";
 
 /**
  * Bodies of the operator API. A schema's description is what an error says the field must be, and what the API document
@@ -98,51 +99,6 @@ export const planBody = Type.Object(
   },
 );
 
-const html = Type.String({
-  minLength: 1,
-  maxLength: limits.inlineHtmlBytesMax,
-  description: `HTML of 1 to ${limits.inlineHtmlBytesMax} characters`,
-});
-
-export const emailTemplateBody = Type.Object(
-  {
-    channel: Type.Literal("email", { description: "email or wallet" }),
-    subject: oneLine("at most 998 characters without control characters", limits.subjectCharsMax, 0),
-    html,
-    text: Type.Optional(
-      Type.Union([Type.String({ maxLength: limits.inlineHtmlBytesMax }), Type.Null()], {
-        description: `plain text of at most ${limits.inlineHtmlBytesMax} characters, or null`,
-      }),
-    ),
-  },
-  {
-    ...STRICT,
-    examples: [
-      { channel: "email", subject: "Welcome, {{.name}}", html: "<p>Hello {{.name}}</p>", text: "Hello {{.name}}" },
-    ],
-  },
-);
-
-export const emailCredentialsBody = Type.Object(
-  {
-    from_address: Type.String({ maxLength: limits.addressBytesMax, description: "one e-mail address" }),
-    from_name: Type.Optional(oneLine("1 to 200 characters without control characters", 200, 1)),
-    smtp_url: Type.Optional(
-      Type.String({
-        pattern: "^smtps?://[\\x21-\\x7e]{1,2000}$",
-        description: "the address of a mail server, such as smtp://user:password@mail.example.com:587",
-      }),
-    ),
-    warm_up_from: Type.Optional(
-      Type.String({
-        pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-        description: "the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count",
-      }),
-    ),
-  },
-  { ...STRICT, examples: [{ from_address: "hello@acme.example", from_name: "Acme" }] },
-);
-
 export const tokensBody = Type.Object(
   {
     amount: Type.Integer({
@@ -154,7 +110,3 @@ export const tokensBody = Type.Object(
   },
   { ...STRICT, examples: [{ amount: 500, reason: "order 1042" }] },
 );
-
-function oneLine(description: string, maxLength: number, minLength: number) {
-  return Type.String({ minLength, maxLength, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", description });
-}

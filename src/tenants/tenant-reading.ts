@@ -1,20 +1,9 @@
 import { and, asc, inArray, type SQL, sql } from "drizzle-orm";
-import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
-import { emailCredentialsPlace, parseEmailCredentials } from "../channels/email/credentials.ts";
-import { verifiedDomainOf } from "../channels/email/domains/domain-repository.ts";
-import { parseEmailTemplate } from "../channels/email/stored-template.ts";
-import { applePlace, googlePlace, parseAppleSigner, parseGoogleIssuer } from "../channels/wallet/credentials.ts";
-import { parseWalletTemplate } from "../channels/wallet/stored-template.ts";
-import { aliasOf } from "../channels/whatsapp/alias-repository.ts";
-import { parseWhatsappCredentials, whatsappCredentialsPlace } from "../channels/whatsapp/credentials.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
-import type { VerifiedDomain } from "../domain/domain.ts";
-import type { EmailTemplate } from "../domain/email.ts";
-import type { Plan, Tenant } from "../domain/tenant.ts";
-import type { WalletTemplate } from "../domain/wallet.ts";
-import type { WhatsappAlias } from "../domain/whatsapp.ts";
-import type { AnyDb, Database } from "../storage/database.ts";
-import { aliases, credentials, domains, templates, type tenants } from "../storage/tables.ts";
+import type { ChannelMembers, Plan, Tenant } from "../domain/tenant.ts";
+import type { Database } from "../storage/database.ts";
+import { credentials, templates, type tenants } from "../storage/tables.ts";
+import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
 
 /**
@@ -24,71 +13,63 @@ import type { SecretPlace, Vault } from "../storage/vault.ts";
 const PIECE_ROWS_MAX = 500;
 const PIECE_BYTES_MAX = 128 * 1024;
 
-type TenantRow = typeof tenants.$inferSelect;
+type TenantRow = Omit<typeof tenants.$inferSelect, "plan"> & { readonly plan: Plan };
 
 /** What belongs to one tenant. */
 class Belongings {
-  readonly emailTemplates = new Map<string, EmailTemplate>();
-  readonly walletTemplates = new Map<string, WalletTemplate>();
-  readonly domains = new Map<string, VerifiedDomain>();
-  readonly aliases = new Map<string, WhatsappAlias>();
+  /** What memory holds of rows, by what they are rows of. */
+  private readonly values = new Map<TenantTable | StoredTemplates, Map<string, unknown>>();
   /** By kind. */
   readonly sealed = new Map<string, string>();
   /** Why it cannot be read. */
   error: unknown = null;
+
+  add<V>(of: TenantTable<V> | StoredTemplates<V>, name: string, value: V): void {
+    const values = this.values.get(of);
+    if (values === undefined) this.values.set(of, new Map([[name, value]]));
+    else values.set(name, value);
+  }
+
+  all<V>(of: TenantTable<V> | StoredTemplates<V>): ReadonlyMap<string, V> {
+    // `add` puts under this key what its own `parse` made.
+    return (this.values.get(of) ?? new Map()) as ReadonlyMap<string, V>;
+  }
+}
+
+export interface TenantReadingOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  /** What the channels add to a tenant. */
+  readonly channels: TenantPart<ChannelMembers>;
 }
 
 /** Reads what belongs to some tenants, a bounded piece at a time, with a turn of the event loop behind each. */
 export class TenantReading {
   private readonly belongings = new Map<string, Belongings>();
 
-  constructor(
-    private readonly database: Database,
-    private readonly vault: Vault,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly options: TenantReadingOptions) {}
 
   async read(tenantIds: readonly string[]): Promise<void> {
     if (tenantIds.length === 0) return;
     for (const tenantId of tenantIds) this.belongings.set(tenantId, new Belongings());
-    await this.pieces(tenantIds, {
-      table: templates,
-      key: { tenantId: templates.tenantId, name: templates.slug },
-      sized: templates.body,
-      read: (db, where) => db.select().from(templates).where(where),
-      keep: ({ slug, channel, body }, into) => {
-        if (channel === "email") into.emailTemplates.set(slug, parseEmailTemplate(body));
-        if (channel === "wallet") into.walletTemplates.set(slug, parseWalletTemplate(body));
-      },
+    const { channels, vault } = this.options;
+    const kinds = new Map(Object.entries(channels.templates));
+    await this.pieces(tenantIds, TEMPLATES, ({ slug, channel, body }, into) => {
+      const kind = kinds.get(channel);
+      if (kind !== undefined) into.add(kind, slug, kind.parse(body));
     });
-    await this.pieces(tenantIds, {
-      table: credentials,
-      key: { tenantId: credentials.tenantId, name: credentials.kind },
-      sized: credentials.sealed,
-      read: (db, where) => db.select().from(credentials).where(where),
-      keep: ({ kind, sealed }, into) => into.sealed.set(kind, sealed),
-    });
-    await this.pieces(tenantIds, {
-      table: domains,
-      key: { tenantId: domains.tenantId, name: domains.domain },
-      sized: domains.privateKey,
-      read: (db, where) => db.select().from(domains).where(where),
-      keep: (row, into) => {
-        const verified = verifiedDomainOf(row, this.vault);
-        if (verified !== null) into.domains.set(row.domain, verified);
-      },
-    });
-    await this.pieces(tenantIds, {
-      table: aliases,
-      key: { tenantId: aliases.tenantId, name: aliases.alias },
-      sized: aliases.params,
-      read: (db, where) => db.select().from(aliases).where(where),
-      keep: (row, into) => into.aliases.set(row.alias, aliasOf(row)),
-    });
+    await this.pieces(tenantIds, CREDENTIALS, ({ kind, sealed }, into) => into.sealed.set(kind, sealed));
+    for (const table of channels.tables) {
+      await this.pieces(tenantIds, table, (row, into) => {
+        const parsed = table.parse(row, vault);
+        if (parsed !== null) into.add(table, ...parsed);
+      });
+    }
   }
 
   /** The tenant, after `read`. */
-  tenant(row: Omit<TenantRow, "plan"> & { readonly plan: Plan }): PromiseSettledResult<Tenant> {
+  tenant(row: TenantRow): PromiseSettledResult<Tenant> {
     try {
       return { status: "fulfilled", value: this.assembled(row) };
     } catch (reason) {
@@ -96,17 +77,11 @@ export class TenantReading {
     }
   }
 
-  private assembled(row: Omit<TenantRow, "plan"> & { readonly plan: Plan }): Tenant {
+  private assembled(row: TenantRow): Tenant {
     const { id: tenantId, shard, name, plan } = row;
     const own = this.belongings.get(tenantId);
     if (own === undefined) throw new Error("a tenant was not read");
     if (own.error !== null) throw own.error;
-    const allowCustom = new Set(row.allowCustom);
-    const opened = <T>(place: SecretPlace, parse: (text: string) => T): T | null => {
-      const sealed = own.sealed.get(place.kind);
-      return sealed === undefined ? null : parse(this.vault.open(place, sealed));
-    };
-    const hasOwnWallet = allowCustom.has("wallet");
     return {
       tenantId,
       shard,
@@ -114,45 +89,46 @@ export class TenantReading {
       plan,
       channels: new Set(row.channels),
       permissions: new Set(row.permissions),
-      allowCustom,
-      emailTemplates: own.emailTemplates,
-      emailSender: allowCustom.has("email") ? opened(emailCredentialsPlace(tenantId), parseEmailCredentials) : null,
-      domains: own.domains,
-      whatsapp: {
-        sender: allowCustom.has("whatsapp")
-          ? opened(whatsappCredentialsPlace(tenantId), parseWhatsappCredentials)
-          : null,
-        aliases: own.aliases,
-      },
-      wallet: {
-        apple: hasOwnWallet ? opened(applePlace(tenantId), parseAppleSigner) : null,
-        google: hasOwnWallet ? opened(googlePlace(tenantId), parseGoogleIssuer) : null,
-        templates: own.walletTemplates,
-        webhookUrl: row.walletWebhookUrl,
+      allowCustom: new Set(row.allowCustom),
+      ...this.options.channels.members(this.rowsOf(row, own)),
+    };
+  }
+
+  private rowsOf(tenant: TenantRow, own: Belongings): TenantRows {
+    const { vault } = this.options;
+    return {
+      tenant,
+      templates: (of) => own.all(of),
+      rows: (of) => own.all(of),
+      credentials<V>(place: SecretPlace, parse: (text: string) => V): V | null {
+        const sealed = own.sealed.get(place.kind);
+        return sealed === undefined ? null : parse(vault.open(place, sealed));
       },
     };
   }
 
   /** All rows of a table that belong to the tenants, in the order of its key. */
-  private async pieces<R extends { readonly tenantId: string }>(
+  private async pieces<R extends OwnedRow>(
     tenantIds: readonly string[],
-    table: PiecesOf<R>,
+    table: Pieces<R>,
+    keep: (row: R, into: Belongings) => void,
   ): Promise<void> {
+    const { database, clock } = this.options;
     const ofTenants = inArray(table.key.tenantId, [...tenantIds]);
     for (let after: RowKey | null = null; ; ) {
       const end: PieceEnd | null = await this.endOfPiece(table, and(ofTenants, beyond(table, after)));
       if (end === null) return;
       const piece = and(ofTenants, beyond(table, after), upTo(table, end.last));
-      for (const row of await this.database.read((db) => table.read(db, piece))) this.keep(row, table);
-      await sleep(this.clock, 0);
+      for (const row of await database.read((db) => table.select(db, piece))) this.keep(row, keep);
+      await sleep(clock, 0);
       if (!end.hasMore) return;
       after = end.last;
     }
   }
 
   /** Where the piece ends that begins with the first of these rows; null: there are none. */
-  private async endOfPiece<R>({ table, key, sized }: PiecesOf<R>, where: SQL | undefined): Promise<PieceEnd | null> {
-    const rows = await this.database.read((db) =>
+  private async endOfPiece({ table, key, sized }: Pieces, where: SQL | undefined): Promise<PieceEnd | null> {
+    const rows = await this.options.database.read((db) =>
       db
         .select({
           tenantId: sql<string>`${key.tenantId}`,
@@ -175,7 +151,7 @@ export class TenantReading {
     return { last, hasMore: false };
   }
 
-  private keep<R extends { readonly tenantId: string }>(row: R, { keep }: PiecesOf<R>): void {
+  private keep<R extends OwnedRow>(row: R, keep: (row: R, into: Belongings) => void): void {
     const into = this.belongings.get(row.tenantId);
     if (into === undefined) return;
     try {
@@ -186,16 +162,22 @@ export class TenantReading {
   }
 }
 
-/** A table of what belongs to tenants. */
-interface PiecesOf<R> {
-  readonly table: PgTable;
-  /** Unique, and what its pieces are ordered by. */
-  readonly key: { readonly tenantId: PgColumn; readonly name: PgColumn };
-  /** The column that most of a row's bytes are in. */
-  readonly sized: PgColumn;
-  read(db: AnyDb, where: SQL | undefined): Promise<readonly R[]>;
-  keep(row: R, into: Belongings): void;
-}
+/** How a table is read in pieces. */
+type Pieces<R extends OwnedRow = OwnedRow> = Omit<TenantTable<unknown, R>, "parse">;
+
+const TEMPLATES: Pieces<typeof templates.$inferSelect> = {
+  table: templates,
+  key: { tenantId: templates.tenantId, name: templates.slug },
+  sized: templates.body,
+  select: (db, where) => db.select().from(templates).where(where),
+};
+
+const CREDENTIALS: Pieces<typeof credentials.$inferSelect> = {
+  table: credentials,
+  key: { tenantId: credentials.tenantId, name: credentials.kind },
+  sized: credentials.sealed,
+  select: (db, where) => db.select().from(credentials).where(where),
+};
 
 interface RowKey {
   readonly tenantId: string;
@@ -207,10 +189,10 @@ interface PieceEnd {
   readonly hasMore: boolean;
 }
 
-function beyond<R>({ key }: PiecesOf<R>, after: RowKey | null): SQL | undefined {
+function beyond({ key }: Pieces, after: RowKey | null): SQL | undefined {
   return after === null ? undefined : sql`(${key.tenantId}, ${key.name}) > (${after.tenantId}, ${after.name})`;
 }
 
-function upTo<R>({ key }: PiecesOf<R>, last: RowKey): SQL {
+function upTo({ key }: Pieces, last: RowKey): SQL {
   return sql`(${key.tenantId}, ${key.name}) <= (${last.tenantId}, ${last.name})`;
 }

@@ -1,11 +1,9 @@
 import { asc, eq, gt, inArray, notLike } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
 import type { Plan, Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
 import { keys, plans, registryState, tenants } from "../storage/tables.ts";
-import type { Vault } from "../storage/vault.ts";
 import { CHECKED_KEY_IDS } from "./key-repository.ts";
-import { TenantReading } from "./tenant-reading.ts";
+import { TenantReading, type TenantReadingOptions } from "./tenant-reading.ts";
 
 /** What changed since a version. */
 export interface TenantChanges {
@@ -23,11 +21,11 @@ const CHANGES_MAX = 1_000;
 
 /** Reads what snapshots are made of. Rejects with `UnavailableError` when the registry cannot be reached. */
 export class TenantSource {
-  constructor(
-    private readonly database: Database,
-    private readonly vault: Vault,
-    private readonly clock: Clock,
-  ) {}
+  private readonly database: Database;
+
+  constructor(private readonly options: TenantReadingOptions) {
+    this.database = options.database;
+  }
 
   /** By the hashes of their keys. */
   async tenantsOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -58,7 +56,7 @@ export class TenantSource {
         .where(inArray(tenants.id, [...tenantIds])),
     );
     const ids = rows.map((row) => row.tenants.id);
-    const reading = new TenantReading(this.database, this.vault, this.clock);
+    const reading = new TenantReading(this.options);
     await reading.read(ids);
     const plansByName = new Map(rows.map((row) => [row.plans.name, row.plans]));
     return new Map(

@@ -3,9 +3,11 @@ import { UnavailableError } from "../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
 import type { ExportQuery, LedgerExport } from "../../src/domain/event-export.ts";
 import { limits } from "../../src/domain/limits.ts";
+import { exportEndpoint } from "../../src/events/export-endpoint.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 import { eventually } from "../support/eventually.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
 const DAYS = "from=2026-11-01&to=2026-11-30";
 const PATH = "/dash/api/export";
@@ -112,6 +114,12 @@ describe("an export", () => {
     const answer = await ask(query);
     expect([answer.status, await answer.json()]).toEqual([400, { error: message }]);
     expect(ledger.queries).toEqual([]);
+  });
+
+  test("may be silent for as long as its file may take to be written", () => {
+    const exports = new ScriptedExport(() => lines(0));
+    const { idleSeconds = 0 } = exportEndpoint({ exports, clock: systemClock, telemetry: new QuietTelemetry() });
+    expect(idleSeconds).toBeGreaterThan(limits.exportFileMsMax / 1000);
   });
 
   test("of a leap year is taken whole", async () => {

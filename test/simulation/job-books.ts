@@ -199,7 +199,7 @@ export class JobBooks {
   private checkStatus(truth: JobTruth, record: JobRecord): void {
     // The table's keys are its type's.
     const steps = Object.keys(TRANSITIONS[truth.status]) as JobStep[];
-    const mayBecome = steps.some((step) => TRANSITIONS[truth.status][step] === record.status);
+    const mayBecome = steps.some((step) => TRANSITIONS[truth.status][step].includes(record.status));
     this.watch.demand(
       record.status === truth.status || mayBecome,
       "transitions",

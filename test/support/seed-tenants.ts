@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { emailCredentialsPlace, emailCredentialsText } from "../../src/channels/email/credentials.ts";
+import { emailSecret } from "../../src/channels/email/credentials.ts";
 import { emailTemplateBody } from "../../src/channels/email/stored-template.ts";
 import type { EmailTemplate } from "../../src/domain/email.ts";
 import { connectPostgres } from "../../src/storage/connect-postgres.ts";
@@ -131,6 +131,6 @@ function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date
 
 function credentialRow({ id, smtpUrl }: SeedTenant, vault: Vault) {
   const relay = smtpUrl === undefined ? {} : { smtp_url: smtpUrl };
-  const text = emailCredentialsText({ from_address: `mail@${domainNameOf(id)}`, ...relay });
-  return { tenantId: id, kind: "email", sealed: vault.seal(emailCredentialsPlace(id), text) };
+  const { place, text } = emailSecret(id, { from_address: `mail@${domainNameOf(id)}`, ...relay });
+  return { tenantId: id, kind: "email", sealed: vault.seal(place, text) };
 }

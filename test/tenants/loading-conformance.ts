@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
+import { CHANNEL_PARTS } from "../../src/app/channel-parts.ts";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
 import { type AnyDb, Database } from "../../src/storage/database.ts";
@@ -159,7 +160,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       for (let n = 0; n < 7; n += 1) {
         // As random as a picture, or it would be stored in a few bytes.
         const noise = Buffer.from(machineRandom.fill(new Uint8Array(75_000))).toString("base64");
-        await opened.registry.putEmailTemplate(id, {
+        await opened.registry.putTemplate(id, {
           slug: `t${n}`,
           channel: "email",
           subject: "s",
@@ -224,7 +225,9 @@ function countingSelects(db: AnyDb) {
 /** Snapshots whose first load of tenants has read what it reads, and waits, until the gate is opened. */
 function gatedSnapshots(db: AnyDb) {
   const clock = new SkippingClock();
-  const source = new TenantSource(new Database(db, clock), new Vault([MASTER_KEY], machineRandom), clock);
+  const database = new Database(db, clock);
+  const vault = new Vault([MASTER_KEY], machineRandom);
+  const source = new TenantSource({ database, vault, clock, channels: CHANNEL_PARTS });
   const reached = Promise.withResolvers<void>();
   const opening = Promise.withResolvers<void>();
   const gated = new Proxy(source, {

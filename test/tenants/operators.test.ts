@@ -212,6 +212,7 @@ describe("templates", () => {
 
   test.each<[string, unknown, string]>([
     ["x", { channel: "wallet", pass_type: "samsung", pass_data: {} }, "pass_type must be apple or google"],
+    ["x", { ...TEMPLATE, channel: "whatsapp" }, "channel must be email or wallet"],
     ["x", { ...TEMPLATE, html: "" }, "html must be HTML of 1 to 524288 characters"],
     ["x", { ...TEMPLATE, subject: "a\r\nb" }, "subject must be at most 998 characters without control characters"],
     ["x", { ...TEMPLATE, text: 5 }, "text must be plain text of at most 524288 characters, or null"],
@@ -303,7 +304,9 @@ describe("the sandbox", () => {
 
   test("is 404 where real providers are in use", async () => {
     const live = await Front.start();
-    expect((await live.operate("GET", "/sandbox/messages")).status).toBe(404);
+    for (const path of ["/sandbox/messages", "/sandbox/messages?limit=x", "/sandbox/device-log?page=1"]) {
+      expect([path, (await live.operate("GET", path)).status]).toEqual([path, 404]);
+    }
     await live.stop();
   });
 });

@@ -164,7 +164,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
           () => registry.createKey(id),
           () => registry.keys(id),
           () => registry.revokeKey(id, "key_1234567890123456"),
-          () => registry.putEmailTemplate(id, template),
+          () => registry.putTemplate(id, template),
           () => registry.template(id, "welcome"),
           () => registry.templates(id),
           () => registry.deleteTemplate(id, "welcome"),
@@ -249,7 +249,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         await registry.putPlan({ name: "slow", requestsPerMinute: 6, deliveriesPerSecond: null, ...QUEUE_SHARE });
         await eventually("the plan", async () => (await seen())?.plan.requestsPerMinute === 6, STALE_MS_MAX);
 
-        await registry.putEmailTemplate(id, {
+        await registry.putTemplate(id, {
           slug: "hi",
           channel: "email",
           subject: "s",
@@ -328,7 +328,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
           html: "<b>'\"\\ü🦊</b>\r\n",
           text: null,
         } as const;
-        expect(await registry.putEmailTemplate(id, template)).toEqual(template);
+        expect(await registry.putTemplate(id, template)).toEqual(template);
         expect(await registry.template(id, "a.b_c-1")).toEqual(template);
         expect(await registry.templates(id)).toEqual([template]);
         const [stored] = await here.db
@@ -344,8 +344,8 @@ export function registryConformance(name: string, create: () => Promise<TestData
       test("putting a template again replaces it, deleting it twice is a 404", async () => {
         const id = await newTenant();
         const template = { slug: "hi", channel: "email", subject: "one", html: "h", text: "t" } as const;
-        await registry.putEmailTemplate(id, template);
-        await registry.putEmailTemplate(id, { ...template, subject: "two", text: null });
+        await registry.putTemplate(id, template);
+        await registry.putTemplate(id, { ...template, subject: "two", text: null });
         expect(await registry.template(id, "hi")).toMatchObject({ subject: "two", text: null });
         await registry.deleteTemplate(id, "hi");
         expect(await rejection(registry.deleteTemplate(id, "hi"))).toMatchObject({ status: 404 });
@@ -362,7 +362,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
       ])("the template with %j is refused", async (flaw) => {
         const id = await newTenant();
         const template = { slug: "hi", channel: "email", subject: "s", html: "h", text: null, ...flaw } as const;
-        expect(await rejection(registry.putEmailTemplate(id, template))).toMatchObject({
+        expect(await rejection(registry.putTemplate(id, template))).toMatchObject({
           name: "ApiError",
           status: 400,
         });

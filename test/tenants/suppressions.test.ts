@@ -57,3 +57,9 @@ test("what is no address, no reason or no tenant is refused, and so is whoever h
   expect((await front.operate("GET", "/tenants/nobody/suppressions")).status).toBe(404);
   expect((await front.fetch("/dash/api/tenants/acme/suppressions")).status).toBe(401);
 });
+
+test("of a tenant that does not exist nothing else is said", async () => {
+  expect((await front.operate("PUT", path("ann", "nobody"), { reason: "bored" })).status).toBe(404);
+  expect((await front.operate("PUT", path("a@x.example", "nobody"), "no object")).status).toBe(404);
+  expect((await front.operate("PUT", path("ann"), { reason: "bored" })).body["error"]).toStartWith("the last part");
+});

@@ -1,19 +1,30 @@
 import type { EmailSender } from "../../domain/email.ts";
+import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
 import type { EmailCredentials } from "../../domain/registry.ts";
-import type { SecretPlace } from "../../storage/vault.ts";
+import { parseSmtpUrl } from "../../domain/smtp-url.ts";
+import { isDay } from "../../domain/warm-up.ts";
+import { checkText } from "../../storage/check-text.ts";
+import type { Secret, SecretPlace } from "../../storage/vault.ts";
+
+/** Enough to keep anything out of a header or an SMTP command that does not belong there; the relay judges the rest. */
+const ADDRESS = /^[^\s@<>,;:"()\\[\]\p{Cc}]+@[^\s@<>,;:"()\\\p{Cc}]+$/u;
+const NAME_CHARS_MAX = 200;
+const URL_CHARS_MAX = 2_000;
 
 /** Where a tenant's e-mail credentials are kept. */
 export function emailCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "email", field: "credentials" };
 }
 
-/** The credentials as the vault seals them. */
-export function emailCredentialsText(credentials: EmailCredentials): string {
-  return JSON.stringify(credentials);
+/** The credentials as they are stored. Throws an `ApiError` 400 where one of them cannot be used. */
+export function emailSecret(tenantId: string, credentials: EmailCredentials): Secret {
+  check(credentials);
+  return { place: emailCredentialsPlace(tenantId), text: JSON.stringify(credentials) };
 }
 
-/** The sender of the credentials that `emailCredentialsText` wrote. */
+/** The sender of the credentials that `emailSecret` wrote. */
 export function parseEmailCredentials(text: string): EmailSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};
@@ -26,4 +37,18 @@ export function parseEmailCredentials(text: string): EmailSender {
     smtpUrl: typeof smtpUrl === "string" ? smtpUrl : null,
     ...(typeof warmUpFrom === "string" && { warmUpFrom }),
   };
+}
+
+function check({ from_address, from_name, smtp_url, warm_up_from }: EmailCredentials): void {
+  if (!ADDRESS.test(from_address) || Buffer.byteLength(from_address) > limits.addressBytesMax) {
+    throw new ApiError(400, 'The field "from_address" must be one e-mail address.');
+  }
+  if (from_name !== undefined) checkText(from_name, { field: "from_name", charsMax: NAME_CHARS_MAX });
+  if (warm_up_from !== undefined && !isDay(warm_up_from)) {
+    throw new ApiError(400, 'The field "warm_up_from" must be a day, YYYY-MM-DD.');
+  }
+  if (smtp_url === undefined) return;
+  if (smtp_url.length > URL_CHARS_MAX || parseSmtpUrl(smtp_url) === null) {
+    throw new ApiError(400, 'The field "smtp_url" must have the form smtp://user:password@host:587 or smtps://….');
+  }
 }

@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import { parseAddress } from "../../domain/address.ts";
 import { type EmailPayload, normaliseAddress } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
@@ -7,6 +8,36 @@ import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
 import { checkHtml } from "./html-rules.ts";
 import { ownSenderOf } from "./own-sender.ts";
+
+/** The body of `POST /v1/send/email`. */
+export const EmailSend = Type.Object(
+  {
+    to_address: Type.String({
+      maxLength: limits.addressBytesMax,
+      description:
+        "One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form.",
+    }),
+    to_name: Type.Optional(
+      Type.String({ maxLength: limits.subjectCharsMax, description: "The recipient's display name." }),
+    ),
+    subject: Type.Optional(
+      Type.String({
+        maxLength: limits.subjectCharsMax,
+        description: "May hold {{.placeholders}}. By default the template's.",
+      }),
+    ),
+    template_id: Type.Optional(Type.String({ description: "Slug of a registered template. Required without `html`." })),
+    html: Type.Optional(
+      Type.String({ description: "Inline HTML, which takes precedence. Needs the permission allow_raw_html." }),
+    ),
+    data: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "What the placeholders of body and subject are filled from.",
+      }),
+    ),
+  },
+  { $id: "EmailSend", additionalProperties: false, anyOf: [{ required: ["template_id"] }, { required: ["html"] }] },
+);
 
 /**
  * From the parsed body of `POST /v1/send/email` to a job, or to the first reason against it. The order of the rules is

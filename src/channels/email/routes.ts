@@ -1,13 +1,33 @@
-import type { Elysia } from "elysia";
-import type { FrontDoor } from "../../http/front-door.ts";
-import { type SendKind, serveSend } from "../../http/sending/serve-send.ts";
-import { acceptEmail } from "./request.ts";
-
-const EMAIL: SendKind = { channel: "email", scope: "email", accept: acceptEmail };
+import type { Endpoint } from "../../http/endpoint.ts";
+import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
+import { acceptEmail, EmailSend } from "./request.ts";
 
 /** `POST /v1/send/email`. */
-export function sendEmailRoutes(app: Elysia, door: FrontDoor): void {
-  app.post("/v1/send/email", ({ request }) =>
-    door.serve("send_email", request, (exchange) => serveSend(door, exchange, EMAIL)),
-  );
-}
+export const sendEmail: Endpoint = sendEndpoint({
+  path: "/v1/send/email",
+  name: "send_email",
+  operation: "sendEmail",
+  summary: "Queue an e-mail",
+  description: "Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.",
+  channel: "email",
+  scope: "email",
+  body: {
+    schema: EmailSend,
+    examples: {
+      template: {
+        summary: "From a template",
+        value: { to_address: "ada@example.com", to_name: "Ada", template_id: "welcome", data: { name: "Ada" } },
+      },
+      html: {
+        summary: "Inline HTML",
+        value: {
+          to_address: "ada@example.com",
+          subject: "Order {{.number}}",
+          html: "<p>On its way.</p>",
+          data: { number: 1042 },
+        },
+      },
+    },
+  },
+  accept: acceptEmail,
+});

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
-import type { SecretPlace } from "../../storage/vault.ts";
+import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
 /** Where a tenant's credentials for Apple's passes are kept. */
 export function applePlace(tenantId: string): SecretPlace {
@@ -12,7 +12,12 @@ export function googlePlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "google", field: "credentials" };
 }
 
-/** The signer of the text that `JSON.stringify` made of it. */
+/** The signer as it is stored. The caller has checked that it can sign. */
+export function appleSecret(tenantId: string, signer: AppleSigner): Secret {
+  return { place: applePlace(tenantId), text: JSON.stringify(signer) };
+}
+
+/** The signer that `appleSecret` wrote. */
 export function parseAppleSigner(text: string): AppleSigner {
   const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = membersOf(text);
   return {
@@ -25,7 +30,12 @@ export function parseAppleSigner(text: string): AppleSigner {
   };
 }
 
-/** The issuer of the text that `JSON.stringify` made of it. */
+/** The issuer as it is stored. */
+export function googleSecret(tenantId: string, issuer: GoogleIssuer): Secret {
+  return { place: googlePlace(tenantId), text: JSON.stringify(issuer) };
+}
+
+/** The issuer that `googleSecret` wrote. */
 export function parseGoogleIssuer(text: string): GoogleIssuer {
   const { issuerId, clientEmail, privateKeyPem } = membersOf(text);
   return { issuerId: textOf(issuerId), clientEmail: textOf(clientEmail), privateKeyPem: textOf(privateKeyPem) };

@@ -1,19 +1,26 @@
+import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { WhatsappCredentials } from "../../domain/registry.ts";
-import type { WhatsappSender } from "../../domain/whatsapp.ts";
-import type { SecretPlace } from "../../storage/vault.ts";
+import { ACCESS_TOKEN, PHONE_NUMBER_ID, type WhatsappSender } from "../../domain/whatsapp.ts";
+import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
 /** Where a tenant's chat credentials are kept. */
 export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "whatsapp", field: "credentials" };
 }
 
-/** The credentials as the vault seals them. */
-export function whatsappCredentialsText({ phone_number_id, access_token }: WhatsappCredentials): string {
-  return JSON.stringify({ phone_number_id, access_token });
+/** The credentials as they are stored. Throws an `ApiError` 400 where one of them cannot be used. */
+export function whatsappSecret(tenantId: string, { phone_number_id, access_token }: WhatsappCredentials): Secret {
+  if (!PHONE_NUMBER_ID.test(phone_number_id)) {
+    throw new ApiError(400, 'The field "phone_number_id" must be 1 to 32 digits.');
+  }
+  if (!ACCESS_TOKEN.test(access_token)) {
+    throw new ApiError(400, 'The field "access_token" must be printable ASCII characters without blanks.');
+  }
+  return { place: whatsappCredentialsPlace(tenantId), text: JSON.stringify({ phone_number_id, access_token }) };
 }
 
-/** The sender of the credentials that `whatsappCredentialsText` wrote. */
+/** The sender of the credentials that `whatsappSecret` wrote. */
 export function parseWhatsappCredentials(text: string): WhatsappSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};

@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
@@ -6,6 +7,36 @@ import type { Tenant } from "../../domain/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../../domain/whatsapp.ts";
 import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+
+/** The body of `POST /v1/send/whatsapp`. */
+export const ChatSend = Type.Object(
+  {
+    phone_number: Type.String({
+      pattern: "^[0-9]{7,15}$",
+      description: "International format: digits only, with the country's code and without a plus sign.",
+    }),
+    template_id: Type.String({
+      minLength: 1,
+      maxLength: limits.chatTemplateNameCharsMax,
+      description: "An alias of the tenant's, or else the provider's exact name of the template.",
+    }),
+    language_code: Type.Optional(
+      Type.String({
+        pattern: LANGUAGE_CODE.source,
+        description: "The template's language. By default the alias's, or else `es`.",
+      }),
+    ),
+    params: Type.Optional(
+      Type.Array(Type.Union([Type.String({ maxLength: limits.chatParamCharsMax }), Type.Number(), Type.Boolean()]), {
+        maxItems: limits.chatParamsMax,
+        description:
+          "Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other " +
+          "control characters, and at most four blanks in a row: the provider takes no others.",
+      }),
+    ),
+  },
+  { $id: "ChatSend", additionalProperties: false },
+);
 
 /**
  * From the parsed body of `POST /v1/send/whatsapp` to a job, or to the first reason against it: what is malformed (400),

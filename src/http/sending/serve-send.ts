@@ -101,23 +101,6 @@ export async function readSend(
 }
 
 /**
- * The tenant of a request that queues nothing by itself, counted before its work begins: a limited tenant must not make
- * the service ask around. Throws 401, 429, 403, or 400 for a query parameter that the endpoint does not know.
- */
-export async function admittedTenant(
-  door: FrontDoor,
-  exchange: Exchange,
-  channel: ChannelName,
-  parameters: readonly string[] = [],
-): Promise<Tenant> {
-  const tenant = await door.authenticate(exchange);
-  await door.admit(exchange, tenant);
-  requireChannel(tenant, channel);
-  readQuery(exchange.request, parameters);
-  return tenant;
-}
-
-/**
  * The first answer to this very request, or null. What was taken before is answered as before, also when it would not be
  * taken any more: a template may be gone.
  */

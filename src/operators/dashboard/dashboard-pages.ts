@@ -3,17 +3,38 @@ import { join } from "node:path";
 /** A file of the operators' dashboard. */
 export interface DashboardPage {
   readonly path: string;
-  readonly contentType: string;
+  /** What the API document calls it, and says of it. */
+  readonly operation: string;
+  readonly summary: string;
+  readonly mediaType: string;
   readonly file: Bun.BunFile;
 }
 
 /** The operators' dashboard: three files, and nothing from other hosts. */
 export const DASHBOARD_PAGES: readonly DashboardPage[] = [
-  page("/dash", "text/html; charset=utf-8", "page.html"),
-  page("/dash/dashboard.js", "text/javascript; charset=utf-8", "dashboard.js"),
-  page("/dash/dashboard.css", "text/css; charset=utf-8", "dashboard.css"),
+  {
+    path: "/dash",
+    operation: "dashboard",
+    summary: "The operators' page",
+    mediaType: "text/html",
+    file: fileNamed("page.html"),
+  },
+  {
+    path: "/dash/dashboard.js",
+    operation: "dashboardScript",
+    summary: "Part of the operators' page",
+    mediaType: "text/javascript",
+    file: fileNamed("dashboard.js"),
+  },
+  {
+    path: "/dash/dashboard.css",
+    operation: "dashboardStyle",
+    summary: "Part of the operators' page",
+    mediaType: "text/css",
+    file: fileNamed("dashboard.css"),
+  },
 ];
 
-function page(path: string, contentType: string, name: string): DashboardPage {
-  return { path, contentType, file: Bun.file(join(import.meta.dir, name)) };
+function fileNamed(name: string): Bun.BunFile {
+  return Bun.file(join(import.meta.dir, name));
 }

@@ -241,7 +241,7 @@ describe("the order of the checks", () => {
     const key = await front.addTenant("small", "two");
     expect((await front.send(SEND, { "X-API-Key": key })).status).toBe(400);
     expect((await front.send("{", { "X-API-Key": key })).headers.get("ratelimit-remaining")).toBe("0");
-    await front.registry.putEmailTemplate("small", {
+    await front.registry.putTemplate("small", {
       slug: "welcome",
       channel: "email",
       subject: "",
@@ -281,7 +281,7 @@ describe("an Idempotency-Key", () => {
 
   test("a replay is the first answer, also when the template is gone by now", async () => {
     const template = { slug: "fleeting", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
-    await front.registry.putEmailTemplate("acme", template);
+    await front.registry.putTemplate("acme", template);
     const send = { to_address: "ada@example.com", template_id: "fleeting" };
     const first = await front.send(send, { "Idempotency-Key": "fleeting-1" });
     expect(first.status).toBe(202);

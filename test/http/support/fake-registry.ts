@@ -174,13 +174,10 @@ export class FakeRegistry implements Registry, TenantDirectory {
     return plan;
   }
 
-  async putEmailTemplate(tenantId: string, template: EmailTemplateRecord): Promise<EmailTemplateRecord> {
-    this.entry(tenantId).templates.set(template.slug, template);
-    return template;
-  }
-
-  async putWalletTemplate(tenantId: string, template: WalletTemplateRecord): Promise<WalletTemplateRecord> {
-    this.entry(tenantId).walletTemplates.set(template.slug, template);
+  async putTemplate(tenantId: string, template: TemplateRecord): Promise<TemplateRecord> {
+    const { templates, walletTemplates } = this.entry(tenantId);
+    if (template.channel === "email") templates.set(template.slug, template);
+    else walletTemplates.set(template.slug, template);
     return template;
   }
 

@@ -1,3 +1,4 @@
+import type { ApiPorts } from "../../../src/app/api-ports.ts";
 import { createApi } from "../../../src/app/endpoints.ts";
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
@@ -12,9 +13,7 @@ import type { DeliveryReport } from "../../../src/domain/report.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
-import type { ApiPorts } from "../../../src/http/api-ports.ts";
 import type { Server } from "../../../src/http/server.ts";
-import { DASHBOARD_PAGES } from "../../../src/operators/dashboard/dashboard-pages.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
 import { FakeDomains } from "./fake-domains.ts";
 import { FakeJournal } from "./fake-journal.ts";
@@ -113,7 +112,6 @@ export class Front {
       },
       passKit: NO_PASSES,
       wallet: NO_WALLET,
-      dashboard: DASHBOARD_PAGES,
       operatorToken: OPERATOR_TOKEN,
       version: "0.0.0-test",
       ...changes,
@@ -126,7 +124,7 @@ export class Front {
     await registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] });
     const { api_key } = await registry.createKey("acme");
     const template = { slug: "welcome", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
-    await registry.putEmailTemplate("acme", template);
+    await registry.putTemplate("acme", template);
     const { url, port } = await front.server.listen({ host: "127.0.0.1", port: 0 });
     return Object.assign(front, { url, port, apiKey: api_key });
   }

@@ -75,6 +75,26 @@ export function withHeaders(request: Request, headers: Readonly<Record<string, s
   return { ...request, headers: { ...request.headers, ...headers } };
 }
 
+/** What callers show who they are with. */
+export interface Secrets {
+  readonly apiKey: string;
+  readonly operatorToken: string;
+  readonly passToken: string;
+  readonly webhookSecret: string;
+}
+
+/** The request with what the operation asks its caller for. */
+export function withCredentials({ security }: Operation, request: Request, secrets: Secrets): Request {
+  const credentials: Readonly<Record<Security, () => Readonly<Record<string, string>>>> = {
+    apiKey: () => ({ "x-api-key": secrets.apiKey }),
+    operator: () => ({ authorization: `Bearer ${secrets.operatorToken}` }),
+    applePass: () => ({ authorization: `ApplePass ${secrets.passToken}` }),
+    webhookSignature: () => ({ "x-hub-signature-256": signatureOf(request, secrets.webhookSecret) }),
+    none: () => ({}),
+  };
+  return withHeaders(request, credentials[security]());
+}
+
 /** What a webhook call is signed with. */
 export function signatureOf({ body = "" }: Request, secret: string): string {
   return `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;

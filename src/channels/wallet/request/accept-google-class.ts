@@ -6,9 +6,9 @@ import { fault, requireKnownMembers } from "./fault.ts";
 import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
 import { checkJson, oneOf, type Reader, readFilledText, readLocalized } from "./readers.ts";
 
-const ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
+export const CLASS_ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
 /** ISO 8601, with or without an offset: without one it is the venue's own time. */
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?$/;
+export const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?$/;
 
 /** What Google does not take a class without, beside its id and its review status. */
 const REQUIRED: Readonly<Record<GoogleKind, readonly string[]>> = {
@@ -57,7 +57,7 @@ export function readClassType(text: string | undefined): GoogleKind {
 
 /** Whether Google could have a class with this id. */
 export function isGoogleClassId(text: string): boolean {
-  return ID.test(text);
+  return CLASS_ID.test(text);
 }
 
 function readBody(body: unknown): { readonly kind: GoogleKind; readonly given: JsonObject } {

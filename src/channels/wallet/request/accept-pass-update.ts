@@ -29,7 +29,7 @@ const IDS = new Map([
   ["object_id", "id"],
   ["objectId", "id"],
 ]);
-const TEXT_CHARS_MAX = 1_000;
+export const NOTE_CHARS_MAX = 1_000;
 
 /** From the parsed body of `PUT /v1/passes/{pass_id}`. Throws an `ApiError` 400 that names the field. */
 export function acceptPassUpdate(body: unknown): AcceptedUpdate {
@@ -52,8 +52,8 @@ export function acceptPassUpdate(body: unknown): AcceptedUpdate {
 
 function readMessage(value: Json): string {
   const message = readText(value, "notify_message");
-  if (message.length <= TEXT_CHARS_MAX) return message;
-  throw fault("notify_message", `must not be longer than ${TEXT_CHARS_MAX} characters`);
+  if (message.length <= NOTE_CHARS_MAX) return message;
+  throw fault("notify_message", `must not be longer than ${NOTE_CHARS_MAX} characters`);
 }
 
 /** Bytes of the images that the update may need, by their SHA-256. Throws an `ApiError` 400 that names the field. */

@@ -15,14 +15,16 @@ export const FIELD_PLACES = [
   "backFields",
 ] as const;
 
-const DATE_STYLES = ["None", "Short", "Medium", "Long", "Full"].map((style) => `PKDateStyle${style}`);
-const DETECTORS = ["PhoneNumber", "Link", "Address", "CalendarEvent"].map((type) => `PKDataDetectorType${type}`);
+export const DATE_STYLES = ["None", "Short", "Medium", "Long", "Full"].map((style) => `PKDateStyle${style}`);
+export const DETECTORS = ["PhoneNumber", "Link", "Address", "CalendarEvent"].map((type) => `PKDataDetectorType${type}`);
+export const TEXT_ALIGNMENTS = ["Left", "Center", "Right", "Natural"].map((side) => `PKTextAlignment${side}`);
+export const NUMBER_STYLES = ["Decimal", "Percent", "Scientific", "SpellOut"].map((style) => `PKNumberStyle${style}`);
 
 /** Members of a field beside its key and value (Apple, PassKit: PassFieldContent). */
 const MEMBERS: Readonly<Record<string, Reader>> = {
   label: readText,
   changeMessage: readText,
-  textAlignment: oneOf(["Left", "Center", "Right", "Natural"].map((side) => `PKTextAlignment${side}`)),
+  textAlignment: oneOf(TEXT_ALIGNMENTS),
   attributedValue: readValue,
   dataDetectorTypes: (value, field) => {
     if (!Array.isArray(value)) throw fault(field, "must be a list");
@@ -32,7 +34,7 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   timeStyle: oneOf(DATE_STYLES),
   isRelative: readFlag,
   ignoresTimeZone: readFlag,
-  numberStyle: oneOf(["Decimal", "Percent", "Scientific", "SpellOut"].map((style) => `PKNumberStyle${style}`)),
+  numberStyle: oneOf(NUMBER_STYLES),
   currencyCode: (value, field) => {
     if (typeof value === "string" && /^[A-Z]{3}$/.test(value)) return value;
     throw fault(field, "must be a code of ISO 4217, such as EUR");

@@ -31,8 +31,8 @@ export interface ReadApplePass {
   readonly images: ReadonlyMap<string, Uint8Array>;
 }
 
-const BARCODE_FORMATS = ["QR", "PDF417", "Aztec", "Code128"].map((format) => `PKBarcodeFormat${format}`);
-const TRANSIT_TYPES = ["Generic", "Air", "Boat", "Bus", "Train"].map((type) => `PKTransitType${type}`);
+export const BARCODE_FORMATS = ["QR", "PDF417", "Aztec", "Code128"].map((format) => `PKBarcodeFormat${format}`);
+export const TRANSIT_TYPES = ["Generic", "Air", "Boat", "Bus", "Train"].map((type) => `PKTransitType${type}`);
 const GROUPED: readonly PassStyle[] = ["eventTicket", "boardingPass"];
 
 const readBarcodeMembers = recordOf(
@@ -100,7 +100,8 @@ const TOP: Readonly<Record<string, Reader>> = {
   preferredStyleSchemes: listOf(readFilledText, 20),
 };
 
-const NAMES = new MemberNames([
+/** Members of `pass_data` by their canonical names. */
+export const APPLE_MEMBERS: readonly string[] = [
   "serialNumber",
   "style",
   "transitType",
@@ -108,7 +109,8 @@ const NAMES = new MemberNames([
   ...Object.keys(TOP),
   ...FIELD_PLACES,
   ...IMAGE_FILES.keys(),
-]);
+];
+const NAMES = new MemberNames(APPLE_MEMBERS);
 
 /** What a pass has that says nothing else: the platform's design. */
 const DEFAULTS: Readonly<Record<string, string>> = {

@@ -23,14 +23,14 @@ export interface GoogleSurroundings {
 }
 
 const NAMES = new MemberNames(["classId", "classType", "objectId", "objectData"]);
-const ID = /^[A-Za-z0-9]+\.[A-Za-z0-9._-]{1,200}$/;
-const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
-const MODULE_ID = /^[A-Za-z0-9_-]{1,100}$/;
-const ITEMS_MAX = 50;
+export const OBJECT_ID = /^[A-Za-z0-9]+\.[A-Za-z0-9._-]{1,200}$/;
+export const OBJECT_STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
+export const MODULE_ID = /^[A-Za-z0-9_-]{1,100}$/;
+export const ITEMS_MAX = 50;
 
 /** Members of an object that are looked at; others go to Google as they come, which judges them. */
 const OBJECT: Readonly<Record<string, Reader>> = {
-  state: (value, field) => oneOf(STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
+  state: (value, field) => oneOf(OBJECT_STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
   ticketHolderName: readText,
   ticketNumber: readText,
   ticketType: readLocalized,
@@ -95,7 +95,7 @@ function readId(value: Json | undefined, field: string, issuerId: string | null)
   if (value === undefined || value === null || value === "") throw fault(field, "is required");
   const id = readFilledText(value, field);
   const issuer = issuerId ?? "<issuer_id>";
-  if (!ID.test(id)) throw fault(field, `must be ${issuer}. and letters, digits, dots, hyphens and underscores`);
+  if (!OBJECT_ID.test(id)) throw fault(field, `must be ${issuer}. and letters, digits, dots, hyphens and underscores`);
   if (issuerId !== null && !id.startsWith(`${issuerId}.`)) throw fault(field, `must begin with ${issuerId}.`);
   return id;
 }
@@ -120,7 +120,7 @@ function readLinks(value: Json, field: string): Json {
   if (!Array.isArray(value)) throw fault(field, "must be a list");
   if (value.length > ITEMS_MAX) throw fault(field, `must not have more than ${ITEMS_MAX} items`);
   value.forEach((id: Json, i) => {
-    if (typeof id !== "string" || !ID.test(id)) throw fault(`${field}[${i}]`, "must be the id of an object");
+    if (typeof id !== "string" || !OBJECT_ID.test(id)) throw fault(`${field}[${i}]`, "must be the id of an object");
   });
   return value;
 }

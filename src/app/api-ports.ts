@@ -1,0 +1,42 @@
+import type { MailReports } from "../channels/email/reports/mail-reports.ts";
+import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
+import type { WalletPorts } from "../channels/wallet/ports.ts";
+import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
+import type { Domains } from "../domain/domain.ts";
+import type { LedgerExport } from "../domain/event-export.ts";
+import type { LedgerReader } from "../domain/event-store.ts";
+import type { LinkReader } from "../domain/links.ts";
+import type { PlatformCredentials } from "../domain/platform.ts";
+import type { FrontJournal, IdempotencyKeys } from "../domain/queue.ts";
+import type { Random } from "../domain/random.ts";
+import type { Registry } from "../domain/registry.ts";
+import type { SandboxView } from "../domain/report.ts";
+import type { Engagement } from "../engine/reports/engagements.ts";
+import type { DoorPorts } from "../http/door-ports.ts";
+import type { SuppressionList } from "../tenants/suppression-list.ts";
+
+/** All that the endpoints of all rooms need. */
+export interface ApiPorts extends DoorPorts {
+  readonly journal: FrontJournal & IdempotencyKeys;
+  readonly registry: Registry;
+  readonly domains: Domains;
+  readonly ledger: LedgerReader;
+  readonly exports: LedgerExport;
+  readonly random: Random;
+  /** Provider credentials of tenants without their own. */
+  readonly platform: PlatformCredentials;
+  /** Reads the tokens of public links. */
+  readonly links: LinkReader;
+  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  /** Takes what readers do, and returns at once. */
+  readonly engagements: { note(engagement: Engagement): void };
+  /** Takes mail that came back. */
+  readonly mailReports: Pick<MailReports, "take">;
+  /** What the chat provider calls back with. */
+  readonly whatsapp: WhatsappPorts;
+  /** What devices with passes talk to. */
+  readonly passKit: PassKitPorts;
+  readonly wallet: WalletPorts;
+  /** Null: real providers are in use. */
+  readonly sandbox: SandboxView | null;
+}

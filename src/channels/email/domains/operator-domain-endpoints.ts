@@ -1,0 +1,78 @@
+import type { Domains, DomainView } from "../../../domain/domain.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
+import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../../http/failures.ts";
+import { tenantIdParameter } from "../../../http/parameters.ts";
+import { domainBody, domainParameter, FAILED_EXAMPLE, OperatorDomain, OperatorDomainList } from "./domain-schemas.ts";
+
+export interface OperatorDomainEndpointPorts {
+  readonly domains: Pick<Domains, "register" | "all" | "one" | "delete">;
+}
+
+const ofTenant = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
+
+/** `/dash/api/tenants/{id}/domains`: registration, and what each check of the last verification found. */
+export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts): readonly Endpoint[] {
+  return [
+    operatorEndpoint({
+      ...ofTenant,
+      method: "GET",
+      path: "/dash/api/tenants/:id/domains",
+      operation: "listTenantDomains",
+      summary: "A tenant's domains, with what the last verification found",
+      params: { id: tenantIdParameter },
+      answers: {
+        200: { description: "All of them.", schema: OperatorDomainList, examples: [{ domains: [FAILED_EXAMPLE] }] },
+      },
+      handle: async ({ params: { id } }) => reply(200, { domains: (await domains.all(id)).map(toOperatorDomain) }),
+    }),
+    operatorEndpoint({
+      ...ofTenant,
+      method: "POST",
+      path: "/dash/api/tenants/:id/domains",
+      operation: "registerDomain",
+      summary: "Register a domain for a tenant, with a new DKIM key",
+      params: { id: tenantIdParameter },
+      body: domainBody,
+      answers: {
+        201: {
+          description: "Registered, not verified yet.",
+          schema: OperatorDomain,
+          examples: [{ ...FAILED_EXAMPLE, RelayStatus: "pending", checked_at: null, checks: [] }],
+        },
+      },
+      fails: { ...ofTenant.fails, 409: OPERATOR_CONFLICT },
+      async handle({ params: { id }, body }) {
+        const { domain, relay_enabled: relayEnabled = true, smtp_enabled: smtpEnabled = false } = body;
+        return reply(201, toOperatorDomain(await domains.register(id, { domain, relayEnabled, smtpEnabled })));
+      },
+    }),
+    operatorEndpoint({
+      ...ofTenant,
+      method: "GET",
+      path: "/dash/api/tenants/:id/domains/:domain",
+      operation: "getTenantDomain",
+      summary: "One domain: which record fails, and why",
+      params: { id: tenantIdParameter, domain: domainParameter },
+      answers: { 200: { description: "The domain.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
+      handle: async ({ params: { id, domain } }) => reply(200, toOperatorDomain(await domains.one(id, domain))),
+    }),
+    operatorEndpoint({
+      ...ofTenant,
+      method: "DELETE",
+      path: "/dash/api/tenants/:id/domains/:domain",
+      operation: "deleteDomain",
+      summary: "Forget a domain and its key: nothing can be sent from it any more",
+      params: { id: tenantIdParameter, domain: domainParameter },
+      answers: { 204: { description: "Deleted.", schema: null } },
+      async handle({ params: { id, domain } }) {
+        await domains.delete(id, domain);
+        return reply(204, null);
+      },
+    }),
+  ];
+}
+
+/** The domain as tenants see it, and what is for operators. */
+function toOperatorDomain({ record, details }: DomainView) {
+  return { ...record, ...details };
+}

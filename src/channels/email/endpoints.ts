@@ -1,0 +1,29 @@
+import type { Endpoint } from "../../http/endpoint.ts";
+import { type CredentialEndpointPorts, credentialEndpoints } from "./credential-endpoints.ts";
+import { type DomainEndpointPorts, domainEndpoints } from "./domains/domain-endpoints.ts";
+import { type OperatorDomainEndpointPorts, operatorDomainEndpoints } from "./domains/operator-domain-endpoints.ts";
+import { type TrackingEndpointPorts, trackingEndpoints } from "./links/tracking-endpoints.ts";
+import { type UnsubscribeEndpointPorts, unsubscribeEndpoints } from "./links/unsubscribe-endpoints.ts";
+import { type MailReportEndpointPorts, mailReportEndpoints } from "./reports/mail-report-endpoints.ts";
+import { sendEmail } from "./routes.ts";
+
+/** What the endpoints of e-mail need. */
+export type EmailEndpointPorts = DomainEndpointPorts &
+  OperatorDomainEndpointPorts &
+  CredentialEndpointPorts &
+  MailReportEndpointPorts &
+  TrackingEndpointPorts &
+  UnsubscribeEndpointPorts;
+
+/** All endpoints of e-mail. */
+export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
+  return [
+    sendEmail,
+    ...domainEndpoints(ports),
+    ...operatorDomainEndpoints(ports),
+    ...credentialEndpoints(ports),
+    ...mailReportEndpoints(ports),
+    ...trackingEndpoints(ports),
+    ...unsubscribeEndpoints(ports),
+  ];
+}

@@ -1,0 +1,92 @@
+import { ApiError } from "../../../domain/errors.ts";
+import type { LinkReader } from "../../../domain/links.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import type { Exchange } from "../../../http/exchange.ts";
+import type { FrontDoor } from "../../../http/front-door.ts";
+import { linkToken } from "./link-token.ts";
+import { isLookAhead } from "./look-ahead.ts";
+import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
+
+export interface TrackingEndpointPorts {
+  readonly links: LinkReader;
+  /** Takes what readers do, and returns at once. */
+  readonly engagements: { note(engagement: Engagement): void };
+}
+
+/** A message was opened, or a link in it clicked. */
+interface Engagement {
+  readonly type: "opened" | "clicked";
+  readonly tenantId: string;
+  readonly jobId: string;
+  /** Where the click led; null for an open. */
+  readonly url: string | null;
+}
+
+/** The tracking pixel and the links that messages carry. Nobody has to say who they are; nothing is counted twice. */
+export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...publicLink,
+      method: "GET",
+      path: "/t/o/:token.gif",
+      name: "open",
+      operation: "trackOpen",
+      summary: "The tracking pixel: always the same picture, for an unknown token, too",
+      answers: {
+        200: {
+          description: "A transparent GIF of one pixel, never cached.",
+          schema: null,
+          mediaType: "image/gif",
+        },
+      },
+      handle: (_, exchange) => answerOpen(ports, exchange),
+    }),
+    endpoint({
+      ...publicLink,
+      method: "GET",
+      path: "/t/c/:token",
+      name: "click",
+      operation: "trackClick",
+      summary: "Leads to the address that the token carries",
+      answers: { 302: { description: "The way there, in `Location`.", schema: null } },
+      fails: { 404: NO_SUCH_LINK },
+      handle: (door, exchange) => answerClick(ports, door, exchange),
+    }),
+  ];
+}
+
+/** The same answer to whatever is asked, so that nobody learns here which tokens there are. */
+function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exchange): Response {
+  const { request } = exchange;
+  const link = links.read("open", linkToken(request).replace(/\.gif$/, ""));
+  if (link !== null && !isLookAhead(request)) {
+    engagements.note({ type: "opened", tenantId: link.tenantId, jobId: link.jobId, url: null });
+  }
+  return exchange.body(200, PIXEL, { ...NEVER_CACHED, "content-type": "image/gif" });
+}
+
+/** Leads only where a token of ours says, so that nobody can lend a link of theirs our name. */
+function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
+  const { request } = exchange;
+  const link = links.read("click", linkToken(request));
+  if (link === null || !/^https?:\/\//i.test(link.url)) throw new ApiError(404, "there is no such link");
+  const { tenantId, jobId, url } = link;
+  if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url });
+  return exchange.body(302, null, {
+    ...door.ofPages,
+    ...NEVER_CACHED,
+    location: url,
+    "referrer-policy": "no-referrer",
+  });
+}
+
+/** One transparent pixel (GIF89a). */
+const PIXEL = Uint8Array.from(atob("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"), (byte) =>
+  byte.charCodeAt(0),
+);
+
+const NEVER_CACHED = {
+  "cache-control": "no-store, no-cache, must-revalidate, private",
+  pragma: "no-cache",
+  expires: "0",
+};

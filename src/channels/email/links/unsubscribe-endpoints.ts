@@ -1,0 +1,75 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../../domain/errors.ts";
+import type { LinkOf, LinkReader } from "../../../domain/links.ts";
+import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import type { Exchange } from "../../../http/exchange.ts";
+import { linkToken } from "./link-token.ts";
+import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
+import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
+
+export interface UnsubscribeEndpointPorts {
+  readonly links: LinkReader;
+  readonly directory: Pick<TenantDirectory, "byId">;
+  /** Whom a tenant must not send to. */
+  readonly suppressions: { put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<unknown> };
+}
+
+const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
+
+/**
+ * `/u/{token}`, where `List-Unsubscribe` leads (RFC 8058). GET only asks, because programs follow links that nobody
+ * clicked. POST unsubscribes, from the page's button or a mail program's, as often as it comes. The token says all
+ * that is needed, so whatever a body holds is left unread.
+ */
+export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...publicLink,
+      method: "GET",
+      path: "/u/:token",
+      name: "unsubscribe_page",
+      operation: "askUnsubscribe",
+      summary: "A page that asks whether to unsubscribe",
+      answers: { 200: { description: "The page.", schema: null, mediaType: "text/html" } },
+      fails: { 404: NO_SUCH_LINK },
+      async handle(door, exchange) {
+        const { tenant } = await find(ports, exchange);
+        return exchange.body(200, askPage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
+      },
+    }),
+    endpoint({
+      ...publicLink,
+      method: "POST",
+      path: "/u/:token",
+      name: "unsubscribe",
+      operation: "unsubscribe",
+      summary: "Unsubscribes the recipient (RFC 8058), as often as it is called",
+      body: {
+        schema: OneClick,
+        mediaType: ["application/x-www-form-urlencoded", "multipart/form-data"],
+        isOptional: true,
+      },
+      answers: { 200: { description: "A page that says so.", schema: null, mediaType: "text/html" } },
+      fails: { 404: NO_SUCH_LINK },
+      async handle(door, exchange) {
+        const { tenant, link } = await find(ports, exchange);
+        // Written down before it is answered: whoever reads the answer counts on it.
+        await ports.suppressions.put(tenant, link.recipient, "unsubscribed");
+        return exchange.body(200, donePage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
+      },
+    }),
+  ];
+}
+
+/** Throws 404 for what is no token of ours. */
+async function find(
+  { links, directory }: UnsubscribeEndpointPorts,
+  { request }: Exchange,
+): Promise<{ readonly tenant: Tenant; readonly link: LinkOf<"unsubscribe"> }> {
+  const link = links.read("unsubscribe", linkToken(request));
+  const tenant = link === null ? null : await directory.byId(link.tenantId);
+  if (link === null || tenant === null)
+    throw new ApiError(404, "this unsubscribe link is not one of ours, or not whole");
+  return { tenant, link };
+}

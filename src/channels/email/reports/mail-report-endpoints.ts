@@ -1,0 +1,42 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../../domain/errors.ts";
+import { type Endpoint, endpoint, reply } from "../../../http/endpoint.ts";
+import type { MailReports } from "./mail-reports.ts";
+
+export interface MailReportEndpointPorts {
+  readonly mailReports: Pick<MailReports, "take">;
+}
+
+const MailReportsTaken = Type.Object(
+  { reports: Type.Integer({ minimum: 0, description: "Reports about messages of ours that were in it." }) },
+  { $id: "MailReportsTaken" },
+);
+
+/** `POST /dash/api/mail-reports`: mail that came back, one message as it is. 202 once its reports are recorded. */
+export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "POST",
+      path: "/dash/api/mail-reports",
+      name: "operator",
+      operation: "takeMailReport",
+      tag: "Mail reports",
+      summary: "Hand over a bounce or a complaint that came by mail",
+      description:
+        "One message as it came: a delivery status notification (RFC 3464) or a feedback report (RFC 5965). It adds " +
+        "`bounced`, `failed` or `complained` to the job whose message it returns. The address is suppressed where the " +
+        "returned message still has its unsubscribe link. Any other message reports nothing. Safe to repeat.",
+      caller: "operator",
+      body: { schema: Type.String({ format: "binary" }), mediaType: "message/rfc822" },
+      answers: { 202: { description: "Recorded.", schema: MailReportsTaken, examples: [{ reports: 1 }] } },
+      async handle(door, exchange) {
+        door.requireOperator(exchange);
+        // Before the body, so that nothing is read that is no message.
+        if (!/^message\/rfc822\s*(?:;|$)/i.test(exchange.request.headers.get("content-type") ?? "")) {
+          throw new ApiError(400, "the Content-Type must be message/rfc822");
+        }
+        return reply(202, { reports: await mailReports.take(await door.bytes(exchange)) });
+      },
+    }),
+  ];
+}

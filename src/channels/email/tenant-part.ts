@@ -1,0 +1,34 @@
+import type { VerifiedDomain } from "../../domain/domain.ts";
+import type { EmailTemplate } from "../../domain/email.ts";
+import type { ChannelMembers } from "../../domain/tenant.ts";
+import { domains } from "../../storage/tables.ts";
+import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
+import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
+import { verifiedDomainOf } from "./domains/domain-repository.ts";
+import { parseEmailTemplate } from "./stored-template.ts";
+
+const TEMPLATES: StoredTemplates<EmailTemplate> = { parse: parseEmailTemplate };
+
+const VERIFIED_DOMAINS: TenantTable<VerifiedDomain, typeof domains.$inferSelect> = {
+  table: domains,
+  key: { tenantId: domains.tenantId, name: domains.domain },
+  sized: domains.privateKey,
+  select: (db, where) => db.select().from(domains).where(where),
+  parse(row, vault) {
+    const verified = verifiedDomainOf(row, vault);
+    return verified === null ? null : [row.domain, verified];
+  },
+};
+
+/** What memory holds of a tenant for e-mail. */
+export const emailPart: TenantPart<Pick<ChannelMembers, "emailTemplates" | "emailSender" | "domains">> = {
+  templates: { email: TEMPLATES },
+  tables: [VERIFIED_DOMAINS],
+  members: ({ tenant, templates, rows, credentials }) => ({
+    emailTemplates: templates(TEMPLATES),
+    emailSender: tenant.allowCustom.includes("email")
+      ? credentials(emailCredentialsPlace(tenant.id), parseEmailCredentials)
+      : null,
+    domains: rows(VERIFIED_DOMAINS),
+  }),
+};

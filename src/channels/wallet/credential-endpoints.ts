@@ -1,0 +1,115 @@
+import { createPrivateKey } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../domain/errors.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import type { Registry } from "../../domain/registry.ts";
+import type { GoogleIssuer } from "../../domain/wallet.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
+import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
+import { tenantIdParameter } from "../../http/parameters.ts";
+import { appleCredentialsBody, googleCredentialsBody } from "./operator-bodies.ts";
+import type { WalletPorts } from "./ports.ts";
+
+export interface WalletCredentialPorts {
+  readonly registry: Pick<Registry, "putAppleCredentials" | "putGoogleCredentials">;
+  readonly wallet: Pick<WalletPorts, "checkSigner" | "noteSigner">;
+}
+
+const AppleCredentialsWarnings = Type.Object(
+  { warnings: Type.Array(Type.String()) },
+  { $id: "AppleCredentialsWarnings" },
+);
+
+/** What the calls have in common. */
+const OF_TENANT = {
+  method: "PUT",
+  name: "operator",
+  tag: "Tenants",
+  params: { id: tenantIdParameter },
+  fails: { 404: OPERATOR_NOT_FOUND },
+} as const;
+
+/** `PUT /dash/api/tenants/{id}/credentials/apple` and `…/google`: a tenant's own. Never given back. */
+export function walletCredentialEndpoints({ registry, wallet }: WalletCredentialPorts): readonly Endpoint[] {
+  return [
+    operatorEndpoint({
+      ...OF_TENANT,
+      path: "/dash/api/tenants/:id/credentials/apple",
+      operation: "putAppleCredentials",
+      summary: "Set what a tenant's own Apple passes are signed with; stored encrypted, never given back",
+      body: appleCredentialsBody,
+      answers: {
+        200: {
+          description: "Done, and no device of Apple's will accept what these credentials sign.",
+          schema: AppleCredentialsWarnings,
+          examples: [{ warnings: ["the certificate names no team"] }],
+        },
+        204: { description: "Done.", schema: null },
+      },
+      async handle({ params: { id }, body }) {
+        const signer = {
+          certificatePem: body.certificate_pem,
+          privateKeyPem: body.private_key_pem,
+          passphrase: body.passphrase ?? null,
+          wwdrPem: body.wwdr_pem ?? null,
+          passTypeId: body.pass_type_id,
+          teamId: body.team_id,
+        };
+        const { problem, warnings } = wallet.checkSigner(signer);
+        if (problem !== null) throw new ApiError(400, problem);
+        await registry.putAppleCredentials(id, signer);
+        await wallet.noteSigner(signer, id);
+        return warnings.length === 0 ? reply(204, null) : reply(200, { warnings });
+      },
+    }),
+    operatorEndpoint({
+      ...OF_TENANT,
+      path: "/dash/api/tenants/:id/credentials/google",
+      operation: "putGoogleCredentials",
+      summary: "Set a tenant's own issuer of Google passes; stored encrypted, never given back",
+      body: googleCredentialsBody,
+      answers: { 204: { description: "Done.", schema: null } },
+      async handle({ params: { id }, body: { service_account, issuer_id } }) {
+        await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id));
+        return reply(204, null);
+      },
+    }),
+  ];
+}
+
+/** Throws an `ApiError` 400 that names what is missing, and repeats nothing of the key. */
+function toIssuer(serviceAccount: unknown, issuerId: string): GoogleIssuer {
+  const { client_email: clientEmail, private_key: privateKey } = readAccount(serviceAccount);
+  if (typeof clientEmail !== "string" || !/^[\x21-\x7e]{1,200}@[\x21-\x7e]{1,200}$/.test(clientEmail)) {
+    throw new ApiError(400, "service_account.client_email must be the account's e-mail address");
+  }
+  const privateKeyPem = typeof privateKey === "string" ? readRsaKey(privateKey) : null;
+  if (privateKeyPem === null) {
+    throw new ApiError(400, "service_account.private_key must be an RSA private key in PEM, without a passphrase");
+  }
+  return { issuerId, clientEmail, privateKeyPem };
+}
+
+function readAccount(given: unknown): JsonObject {
+  const account = typeof given === "string" ? parse(given) : given;
+  if (isJsonObject(account)) return account;
+  throw new ApiError(400, "service_account must be the JSON key of a service account");
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** PKCS #8 in PEM; null: it is no RSA key. Keys that went through an environment variable have `\n` for line ends. */
+function readRsaKey(pem: string): string | null {
+  try {
+    const key = createPrivateKey(pem.replaceAll("\\n", "\n"));
+    return key.asymmetricKeyType === "rsa" ? key.export({ type: "pkcs8", format: "pem" }).toString() : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,282 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../../domain/errors.ts";
+import { limits } from "../../../domain/limits.ts";
+import type { Pass } from "../../../domain/passes.ts";
+import { type Endpoint, endpoint, type RawParameters, reply } from "../../../http/endpoint.ts";
+import type { Exchange } from "../../../http/exchange.ts";
+import { failure } from "../../../http/failures.ts";
+import type { PathParameter, QueryParameter } from "../../../http/parameters.ts";
+import { parseJson } from "../../../http/request-body.ts";
+import type { DeviceChange } from "./device-webhooks.ts";
+import { admittedPass } from "./pass-gate.ts";
+import type { PassKitPorts } from "./pass-kit-ports.ts";
+
+/** `webServiceURL` of passes is this under the public address. Devices append `/v1/…`, and keep it for a pass's life. */
+const PREFIX = "/wallet/v1";
+
+const device: PathParameter<string> = {
+  description: "The device library identifier.",
+  example: "3f2a9c0d5e6b7a8190817263544536271",
+  read: (text) => nameIn(text, limits.deviceIdCharsMax),
+};
+const passType: PathParameter<string> = {
+  description: "The pass type identifier.",
+  example: "pass.com.example.event",
+  read: nameIn,
+};
+const serial: PathParameter<string> = {
+  description: "The pass's serial number.",
+  example: "EVT-0001",
+  read: nameIn,
+};
+const passesUpdatedSince: QueryParameter<number> = {
+  description: "The `lastUpdated` of an earlier answer; absent: all of them.",
+  schema: Type.String(),
+  // A tag that was given out; anything else asks for everything.
+  read: (text) => (text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0),
+};
+
+const BAD_REQUEST = failure("DeviceBadRequest", "The body is malformed.", "the body is not valid JSON");
+const TOO_LARGE = failure("DeviceTooLarge", "The body is too large.", "the body is larger than 4096 bytes");
+const UNKNOWN_PASS = failure(
+  "UnknownPass",
+  "There is no such pass, or its token is another.",
+  "there is no such pass, or its token is another: send it as Authorization: ApplePass",
+  { headers: ["WWW-Authenticate"] },
+);
+
+/** What the calls that ask for a pass's token have in common. */
+const OF_PASS = { tag: "Pass devices", security: ["applePass"] } as const;
+const REGISTRATION = {
+  ...OF_PASS,
+  path: `${PREFIX}/devices/:device/registrations/:passType/:serial`,
+  params: { device, passType, serial },
+} as const;
+
+/**
+ * The web service that Apple's devices keep passes current with (Apple, "Adding a Web Service to Update Passes"):
+ * register, unregister, what changed, the latest pass, and what they complain of.
+ *
+ * P1. What is listed as changed has its bundle stored: a bundle and its update tag are one transaction of the registry.
+ * P2. The latest pass is the bundle that is stored, also while a later version waits for its signature: nobody who asks
+ *     makes us sign, and the device hears of the later one by its push, which follows the bundle.
+ */
+export function passKitEndpoints(passKit: PassKitPorts): readonly Endpoint[] {
+  return [
+    registerEndpoint(passKit),
+    unregisterEndpoint(passKit),
+    updatesEndpoint(passKit),
+    latestPassEndpoint(passKit),
+    logEndpoint(passKit),
+  ];
+}
+
+function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint {
+  return endpoint({
+    ...REGISTRATION,
+    method: "POST",
+    name: "pass_register",
+    operation: "registerDevice",
+    summary: "A device has the pass, and says where it can be pushed to",
+    description: "A new push token holds for all passes of the type on the device.",
+    body: { schema: Type.Object({ pushToken: Type.String({ maxLength: 512 }) }) },
+    answers: {
+      200: { description: "It had the pass already.", schema: null },
+      201: { description: "It is registered, and the tenant's webhook is told.", schema: null },
+    },
+    fails: {
+      400: BAD_REQUEST,
+      401: UNKNOWN_PASS,
+      403: failure(
+        "TooManyDevices",
+        "The pass is on as many devices as one can be.",
+        "The pass is on as many devices as one pass can be.",
+      ),
+      413: TOO_LARGE,
+    },
+    async handle(door, exchange, params) {
+      const deviceId = device.read(params["device"] ?? null);
+      const [passTypeId, pass] = await passAt(passes, exchange, params);
+      const pushToken = pushTokenIn(await door.bytes(exchange, limits.registrationBytesMax));
+      const result = await devices.register({ deviceId, passId: pass.passId, passTypeId, pushToken });
+      if (result === "known") return reply(200, null, UNCACHED);
+      webhooks.note(changeOf("register", pass, deviceId));
+      return reply(201, null, UNCACHED);
+    },
+  });
+}
+
+function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint {
+  return endpoint({
+    ...REGISTRATION,
+    method: "DELETE",
+    name: "pass_unregister",
+    operation: "unregisterDevice",
+    summary: "A device has the pass no longer",
+    answers: { 200: { description: "It is not registered.", schema: null } },
+    fails: { 401: UNKNOWN_PASS },
+    async handle(_door, exchange, params) {
+      const deviceId = device.read(params["device"] ?? null);
+      const [, pass] = await passAt(passes, exchange, params);
+      if (await devices.unregister(deviceId, pass.passId)) webhooks.note(changeOf("unregister", pass, deviceId));
+      return reply(200, null, UNCACHED);
+    },
+  });
+}
+
+/** Asks for no token: that the caller knows the device's id is all that Apple's protocol has here. */
+function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: `${PREFIX}/devices/:device/registrations/:passType`,
+    name: "pass_updates",
+    operation: "listUpdatedPasses",
+    tag: "Pass devices",
+    summary: "Serials of the device's passes that changed since a tag",
+    params: { device, passType },
+    query: { passesUpdatedSince },
+    answers: {
+      200: {
+        description: "What changed, and the tag to ask with next time.",
+        schema: Type.Object({ serialNumbers: Type.Array(Type.String()), lastUpdated: Type.String() }),
+      },
+      204: { description: "Nothing changed, or the device is not known.", schema: null },
+    },
+    async handle(_door, { request }, params) {
+      const since = passesUpdatedSince.read(parameterOf(request.url, "passesUpdatedSince"));
+      const changed = await devices.updatedSince(
+        device.read(params["device"] ?? null),
+        passType.read(params["passType"] ?? null),
+        since,
+      );
+      if (changed === null) return reply(204, null, UNCACHED);
+      return reply(200, { serialNumbers: changed.serials, lastUpdated: String(changed.tag) }, UNCACHED);
+    },
+  });
+}
+
+function latestPassEndpoint({ passes }: PassKitPorts): Endpoint {
+  return endpoint({
+    ...OF_PASS,
+    method: "GET",
+    path: `${PREFIX}/passes/:passType/:serial`,
+    name: "pass_latest",
+    operation: "getLatestPass",
+    summary: "The latest signed pass",
+    params: { passType, serial },
+    headers: [
+      {
+        name: "If-Modified-Since",
+        description: "The `Last-Modified` of an earlier answer.",
+        schema: Type.String(),
+      },
+    ],
+    answers: {
+      200: {
+        description: "The pass, with `Last-Modified`.",
+        schema: null,
+        mediaType: "application/vnd.apple.pkpass",
+        isBinary: true,
+      },
+      304: { description: "It has not changed since.", schema: null },
+    },
+    fails: {
+      401: UNKNOWN_PASS,
+      404: failure("PassNotSigned", "The pass exists, but was never signed.", "the pass has not been signed yet"),
+    },
+    async handle(_door, exchange, params) {
+      const [, pass] = await passAt(passes, exchange, params);
+      const bundle = await passes.bundle(pass.passId);
+      if (bundle === null) throw new ApiError(404, "the pass has not been signed yet");
+      const headers = { ...UNCACHED, "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString() };
+      if (isUnchanged(exchange.request, bundle.modifiedAt)) return reply(304, null, headers);
+      return exchange.body(200, bundle.bytes, { ...headers, "content-type": "application/vnd.apple.pkpass" });
+    },
+  });
+}
+
+function logEndpoint({ log }: PassKitPorts): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: `${PREFIX}/log`,
+    name: "pass_log",
+    operation: "logDeviceComplaint",
+    tag: "Pass devices",
+    summary: "What a device complains of",
+    body: { schema: Type.Object({ logs: Type.Array(Type.String()) }) },
+    answers: {
+      200: {
+        description:
+          `Taken; what is more than ${limits.deviceLogLinesMax} lines a call, or ${limits.deviceLogLinesPerMinute} a ` +
+          "minute from all devices together, is dropped.",
+        schema: null,
+      },
+    },
+    fails: { 400: BAD_REQUEST, 413: TOO_LARGE },
+    async handle(door, exchange) {
+      log.take(linesIn(await door.bytes(exchange, limits.deviceLogBytesMax)));
+      return reply(200, null, UNCACHED);
+    },
+  });
+}
+
+async function passAt(
+  passes: PassKitPorts["passes"],
+  exchange: Exchange,
+  params: RawParameters,
+): Promise<[passTypeId: string, Pass]> {
+  const passTypeId = passType.read(params["passType"] ?? null);
+  const named = { passTypeId, serial: serial.read(params["serial"] ?? null) };
+  return [passTypeId, await admittedPass(exchange, passes, named)];
+}
+
+/** RFC 9110, 13.1.3: a date that is none counts as absent. Both are in whole seconds. */
+function isUnchanged({ headers }: Request, modifiedAt: number): boolean {
+  const since = Date.parse(headers.get("if-modified-since") ?? "");
+  return !Number.isNaN(since) && modifiedAt <= Math.floor(since / 1000);
+}
+
+/** A name out of the path (null: no valid percent-encoding). Throws 404 for what can name nothing. */
+function nameIn(text: string | null, charsMax: number = limits.passNameCharsMax): string {
+  if (text === null || text === "" || text.length > charsMax || /\p{Cc}/u.test(text)) {
+    throw new ApiError(404, "there is nothing at this address");
+  }
+  return text;
+}
+
+/** Of a query; undefined: it is not given. The other parameters are the device's own affair. */
+function parameterOf(url: string, name: string): string | undefined {
+  const at = url.indexOf("?");
+  return at === -1 ? undefined : (new URLSearchParams(url.slice(at + 1)).get(name) ?? undefined);
+}
+
+/** Apple's tokens are hex. It becomes a part of the push service's address, so nothing may be in it that leads elsewhere. */
+const PUSH_TOKEN = /^[A-Za-z0-9_-]{1,512}$/;
+
+function pushTokenIn(body: Uint8Array): string {
+  const token = memberOf(parseJson(body), "pushToken");
+  if (typeof token !== "string" || !PUSH_TOKEN.test(token)) {
+    throw new ApiError(400, 'the body must be {"pushToken": "<the device\'s push token>"}');
+  }
+  return token;
+}
+
+function linesIn(body: Uint8Array): readonly string[] {
+  const logs = memberOf(parseJson(body), "logs");
+  if (!Array.isArray(logs) || !logs.every((line) => typeof line === "string")) {
+    throw new ApiError(400, 'the body must be {"logs": ["<a message>", …]}');
+  }
+  return logs;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined;
+}
+
+function changeOf(action: DeviceChange["action"], pass: Pass, deviceId: string): DeviceChange {
+  return { action, tenantId: pass.tenantId, passId: pass.passId, serial: pass.serial, deviceId };
+}
+
+const UNCACHED = { "cache-control": "no-store, private" };

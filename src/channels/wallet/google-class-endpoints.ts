@@ -1,0 +1,165 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../domain/errors.ts";
+import type { GoogleClasses } from "../../domain/google-classes.ts";
+import { googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import { GOOGLE_KINDS } from "../../domain/wallet.ts";
+import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
+import { tenantFailure } from "../../http/failures.ts";
+import { pathText } from "../../http/parameters.ts";
+import { enumOf } from "../../http/schemas.ts";
+import { missingCredentials } from "./missing-credentials.ts";
+import {
+  acceptGoogleClass,
+  acceptGoogleClassChange,
+  isGoogleClassId,
+  readClassType,
+} from "./request/accept-google-class.ts";
+import { GoogleClass, GoogleClassUpdate, NewGoogleClass } from "./request/google-schema.ts";
+
+export interface GoogleClassEndpointPorts {
+  readonly wallet: { readonly classes: Pick<GoogleClasses, "create" | "change" | "read"> };
+  /** Provider credentials of tenants without their own. */
+  readonly platform: PlatformCredentials;
+}
+
+const GoogleClassChange = Type.Object(
+  { status: enumOf(["created", "updated"]), class_id: Type.String() },
+  { $id: "GoogleClassChange" },
+);
+
+const CLASS_ID = "3388000000012345678.final";
+const FINAL = {
+  id: CLASS_ID,
+  issuerName: "Acme",
+  reviewStatus: "UNDER_REVIEW",
+  eventName: localized("The final"),
+  venue: { name: localized("Centre court"), address: localized("1 Racket Road") },
+  dateTime: { start: "2026-12-05T18:30:00", end: "2026-12-05T21:30:00" },
+  hexBackgroundColor: "#1A56DB",
+};
+const IDS =
+  "Ids begin with the issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant " +
+  "that creates it or is the first to use it: no other can create, change or read it, or have passes of it.";
+
+/** What the calls about one class have in common. */
+const OF_CLASS = {
+  path: "/v1/google/classes/:id",
+  tag: "Passes",
+  channel: "wallet",
+  params: { id: pathText("The class's id.", CLASS_ID) },
+  fails: {
+    404: tenantFailure(
+      "NoSuchClass",
+      "Google has no such class, or it is not one of the tenant's.",
+      "there is no such class",
+    ),
+  },
+} as const;
+
+/** `/v1/google/classes`: what passes of Google's wallet have in common. Google is asked while the caller waits. */
+export function googleClassEndpoints(ports: GoogleClassEndpointPorts): readonly Endpoint[] {
+  return [createEndpoint(ports), changeEndpoint(ports), readEndpoint(ports)];
+}
+
+function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
+  return tenantEndpoint({
+    method: "POST",
+    path: "/v1/google/classes",
+    name: "create_google_class",
+    operation: "createGoogleClass",
+    tag: "Passes",
+    summary: "Create a class of Google passes",
+    description: `One a kind of pass or event: its passes show what it says. ${IDS}`,
+    channel: "wallet",
+    body: { schema: NewGoogleClass, examples: [{ class_type: "eventTicket", class_data: FINAL }] },
+    answers: {
+      201: {
+        description: "Google has it. 400 with Google's words where it does not take it.",
+        schema: GoogleClassChange,
+        examples: [{ status: "created", class_id: CLASS_ID }],
+      },
+    },
+    async handle({ tenant, body }) {
+      const googleClass = acceptGoogleClass(body);
+      const { classId } = googleClass;
+      const issuer = issuerPrefixOf(ports, tenant);
+      if (!classId.startsWith(issuer)) throw new ApiError(400, `class_data.id must begin with ${issuer}`);
+      await ports.wallet.classes.create(tenant, googleClass);
+      return reply(201, { status: "created", class_id: classId });
+    },
+  });
+}
+
+function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
+  return tenantEndpoint({
+    ...OF_CLASS,
+    method: "PUT",
+    name: "change_google_class",
+    operation: "changeGoogleClass",
+    summary: "Change a class, and with it all its passes",
+    description:
+      "Members that are given replace what the class says, null removes one. The class is submitted for review with " +
+      "every change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).",
+    body: {
+      schema: GoogleClassUpdate,
+      examples: [
+        {
+          class_type: "eventTicket",
+          class_data: { dateTime: { start: "2026-12-06T18:30:00", end: "2026-12-06T21:30:00" } },
+        },
+      ],
+    },
+    answers: {
+      200: {
+        description: "Google has changed it.",
+        schema: GoogleClassChange,
+        examples: [{ status: "updated", class_id: CLASS_ID }],
+      },
+    },
+    async handle({ tenant, params: { id }, body }) {
+      const googleClass = acceptGoogleClassChange(body, id);
+      await ports.wallet.classes.change(tenant, { ...googleClass, classId: classOf(ports, tenant, id) });
+      return reply(200, { status: "updated", class_id: googleClass.classId });
+    },
+  });
+}
+
+function readEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
+  return tenantEndpoint({
+    ...OF_CLASS,
+    method: "GET",
+    name: "google_class",
+    operation: "getGoogleClass",
+    summary: "A class as Google holds it",
+    query: {
+      class_type: {
+        description: "Its kind.",
+        schema: enumOf(GOOGLE_KINDS),
+        isRequired: true,
+        read: readClassType,
+      },
+    },
+    answers: { 200: { description: "The class.", schema: GoogleClass, examples: [FINAL] } },
+    handle: async ({ tenant, params: { id }, query: { class_type } }) =>
+      reply(200, await ports.wallet.classes.read(tenant, class_type, classOf(ports, tenant, id))),
+  });
+}
+
+/** Throws 404 for what cannot be a class of the tenant's issuer. */
+function classOf(ports: GoogleClassEndpointPorts, tenant: Tenant, id: string): string {
+  const issuer = issuerPrefixOf(ports, tenant);
+  if (!isGoogleClassId(id) || !id.startsWith(issuer)) throw new ApiError(404, "there is no such class");
+  return id;
+}
+
+/** How the ids of the classes begin that the tenant can have. Throws 500 where there are no credentials. */
+function issuerPrefixOf({ platform }: GoogleClassEndpointPorts, tenant: Tenant): string {
+  const issuer = googleIssuerOf(tenant, platform);
+  if (issuer === null) throw missingCredentials("google");
+  return `${issuer.issuerId}.`;
+}
+
+function localized(value: string) {
+  return { defaultValue: { language: "en", value } };
+}

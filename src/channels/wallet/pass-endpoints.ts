@@ -1,0 +1,284 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { Clock } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { isJobId, type JobIds } from "../../domain/ids.ts";
+import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "../../domain/passes.ts";
+import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { AppleContent, WalletPayload } from "../../domain/wallet.ts";
+import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
+import type { Exchange } from "../../http/exchange.ts";
+import { tenantFailure } from "../../http/failures.ts";
+import type { FrontDoor } from "../../http/front-door.ts";
+import { pathText } from "../../http/parameters.ts";
+import { enumOf, Uuid } from "../../http/schemas.ts";
+import { acceptJob } from "../../http/sending/accept-job.ts";
+import { quotaOf } from "../../http/sending/serve-send.ts";
+import { missingCredentials } from "./missing-credentials.ts";
+import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
+import { PassUpdate } from "./request/pass-schema.ts";
+
+export interface PassEndpointPorts {
+  readonly wallet: {
+    readonly passes: Pick<PassStore, "find" | "update">;
+    readonly devices: Pick<PassDevices, "count">;
+    readonly bundles: BundleMaker;
+    readonly google: GooglePasses;
+  };
+  /** Provider credentials of tenants without their own. */
+  readonly platform: PlatformCredentials;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly jobIds: JobIds;
+}
+
+const PASS_ID = "01936f2e-7c1a-7c44-8b1e-6d0f2a9be310";
+
+const UpdatingPass = Type.Object(
+  { pass_id: Uuid, job_id: Uuid, status: Type.Literal("updating") },
+  { $id: "UpdatingPass" },
+);
+
+const Version = Type.Integer({ description: "1 from the start, one more with every update." });
+
+const PassStatus = Type.Union(
+  [
+    Type.Object(
+      {
+        pass_id: Uuid,
+        pass_type: Type.Literal("apple"),
+        version: Version,
+        status: enumOf(["active", "expired", "voided"]),
+        installed_devices: Type.Integer(),
+        is_installed: Type.Boolean(),
+      },
+      { $id: "ApplePassStatus" },
+    ),
+    Type.Object(
+      {
+        pass_id: Uuid,
+        pass_type: Type.Literal("google"),
+        version: Version,
+        status: enumOf(["active", "completed", "expired", "inactive", "not_found"], "`google_status` in lower case."),
+        google_status: enumOf(["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE", "not_found"]),
+        has_users: Type.Boolean({ description: "At least one user saved the pass." }),
+        is_installed: Type.Boolean(),
+      },
+      { $id: "GooglePassStatus" },
+    ),
+  ],
+  { $id: "PassStatus" },
+);
+type PassStatus = Static<typeof PassStatus>;
+
+/** What the calls have in common. */
+const OF_PASS = {
+  tag: "Passes",
+  channel: "wallet",
+  params: { id: pathText("The pass_id in the result of the job that created the pass.", PASS_ID) },
+  fails: {
+    404: tenantFailure("NoSuchPass", "There is no such pass, or it is another tenant's.", "there is no such pass"),
+  },
+} as const;
+
+/** `/v1/passes/{pass_id}`: a tenant's passes, after their creation. */
+export function passEndpoints(ports: PassEndpointPorts): readonly Endpoint[] {
+  return [updatePassEndpoint(ports), downloadPassEndpoint(ports), passStatusEndpoint(ports)];
+}
+
+function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
+  return tenantEndpoint({
+    ...OF_PASS,
+    method: "PUT",
+    path: "/v1/passes/:id",
+    name: "update_pass",
+    operation: "updatePass",
+    summary: "Change a pass, and tell the devices that have it",
+    description:
+      "Fields are merged by their `key` (a Google object's text modules by their `id`), every other key is replaced, " +
+      "null removes it; an empty image changes nothing. A field with `changeMessage` shows a banner, and so does " +
+      "`notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are accepted.",
+    queues: true,
+    body: {
+      schema: PassUpdate,
+      examples: {
+        apple: { value: { pass_data: { primary_fields: [{ key: "points", value: "130" }] } } },
+        google: {
+          value: {
+            pass_data: { textModulesData: [{ id: "gate", header: "Gate", body: "B" }] },
+            notify_message: "Your gate has changed",
+            notification_kind: "match.upcoming",
+          },
+        },
+      },
+    },
+    answers: {
+      202: {
+        description: "Stored, and its delivery queued.",
+        schema: UpdatingPass,
+        examples: [{ pass_id: PASS_ID, job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "updating" }],
+      },
+    },
+    async handle({ door, exchange, tenant, params: { id }, body }) {
+      const ids = await updatePass(ports, { door, exchange, tenant }, id, body);
+      return reply(202, { ...ids, status: "updating" });
+    },
+  });
+}
+
+function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
+  return tenantEndpoint({
+    ...OF_PASS,
+    method: "GET",
+    path: "/v1/passes/:id/download",
+    name: "download_pass",
+    operation: "downloadPass",
+    summary: "The file of an Apple pass",
+    answers: {
+      200: {
+        description: "The signed file of the pass's latest version.",
+        schema: null,
+        mediaType: "application/vnd.apple.pkpass",
+        isBinary: true,
+      },
+    },
+    /** A bundle that is older than the pass is signed anew first. */
+    async handle({ exchange, tenant, params: { id } }) {
+      const pass = await find(wallet, tenant, id);
+      if (pass.content.type !== "apple") {
+        throw new ApiError(404, "a pass of type google has no file: use its save_link");
+      }
+      const { bytes, modifiedAt } = await wallet.bundles.bundleOf(pass, tenant);
+      return exchange.body(200, bytes, {
+        "content-type": "application/vnd.apple.pkpass",
+        "content-disposition": `attachment; filename="${pass.passId}.pkpass"`,
+        "last-modified": new Date(modifiedAt * 1000).toUTCString(),
+        "cache-control": "private, no-store",
+      });
+    },
+  });
+}
+
+function passStatusEndpoint(ports: PassEndpointPorts): Endpoint {
+  return tenantEndpoint({
+    ...OF_PASS,
+    method: "GET",
+    path: "/v1/passes/:id/status",
+    name: "pass_status",
+    operation: "getPassStatus",
+    summary: "Whether a pass is valid, and on how many devices",
+    description: "A Google pass is looked up at Google each time.",
+    answers: {
+      200: {
+        description: "The pass as it is now.",
+        schema: PassStatus,
+        examples: {
+          apple: {
+            value: {
+              pass_id: PASS_ID,
+              pass_type: "apple",
+              version: 3,
+              status: "active",
+              installed_devices: 2,
+              is_installed: true,
+            },
+          },
+          google: {
+            value: {
+              pass_id: PASS_ID,
+              pass_type: "google",
+              version: 1,
+              status: "active",
+              google_status: "ACTIVE",
+              has_users: true,
+              is_installed: true,
+            },
+          },
+        },
+      },
+    },
+    handle: async ({ tenant, params: { id } }) =>
+      reply(200, await statusOf(ports, tenant, await find(ports.wallet, tenant, id))),
+  });
+}
+
+interface Call {
+  readonly door: FrontDoor;
+  readonly exchange: Exchange;
+  readonly tenant: Tenant;
+}
+
+/**
+ * The update is merged here, under the pass's lock, so that versions follow the order of acceptance; its job brings
+ * whatever version is the newest by then to the pass's holders. Where no job can be queued, the next update's does.
+ */
+async function updatePass(
+  { jobIds, platform, wallet }: PassEndpointPorts,
+  { door, exchange, tenant }: Call,
+  id: string,
+  body: unknown,
+): Promise<{ readonly pass_id: string; readonly job_id: string }> {
+  const accepted = acceptPassUpdate(body);
+  const found = await find(wallet, tenant, id);
+  const { passId } = found;
+  const { type } = found.content;
+  if (type === "apple" && accepted.notifyMessage !== null) {
+    throw new ApiError(400, "notify_message is for passes of type google: give the changed field a changeMessage");
+  }
+  if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
+  const change = (pass: Pass) => updatedContent(accepted, pass, tenant.name);
+  // As the pass is now; what it is linked to by the time of the job, its delivery looks at once more.
+  const content = type === "google" ? change(found) : null;
+  if (content?.type === "google") await wallet.google.requireOwnLinks(tenant, content);
+  const jobId = jobIds.next();
+  const { notificationKind, notifyMessage } = accepted;
+  const { version } = await wallet.passes.update(tenant.tenantId, {
+    passId,
+    jobId,
+    notificationKind,
+    notifyMessage,
+    images: imagesOfUpdate(accepted, found),
+    change,
+  });
+  const brought: WalletPayload = { action: "update", passId, version };
+  const payload = JSON.stringify(notifyMessage === null ? brought : { ...brought, notifyMessage });
+  const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
+  const job = { ...work, quota: quotaOf(tenant.plan), idempotency: null };
+  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job });
+  // The change stays with the pass; the same request again, or the next update, brings it to the holders.
+  if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);
+  return { pass_id: passId, job_id: jobId };
+}
+
+async function statusOf({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pass: Pass): Promise<PassStatus> {
+  const { passId: pass_id, version, content } = pass;
+  if (content.type === "apple") {
+    const installed_devices = await wallet.devices.count(pass_id);
+    const status = appleStatus(content, clock.nowMs());
+    return { pass_id, pass_type: "apple", version, status, installed_devices, is_installed: installed_devices > 0 };
+  }
+  const { googleStatus: google_status, hasUsers, isInstalled } = await wallet.google.status(tenant, pass);
+  const seen = { status: GOOGLE_STATUS[google_status], google_status, has_users: hasUsers, is_installed: isInstalled };
+  return { pass_id, pass_type: "google", version, ...seen };
+}
+
+const GOOGLE_STATUS = {
+  ACTIVE: "active",
+  COMPLETED: "completed",
+  EXPIRED: "expired",
+  INACTIVE: "inactive",
+  not_found: "not_found",
+} as const satisfies Record<GooglePassStatus["googleStatus"], string>;
+
+function appleStatus({ pass }: AppleContent, nowMs: number): "active" | "expired" | "voided" {
+  const { voided, expirationDate } = pass;
+  if (voided === true) return "voided";
+  return typeof expirationDate === "string" && Date.parse(expirationDate) <= nowMs ? "expired" : "active";
+}
+
+/** Throws 404 for what is no pass of this tenant's, without telling a stranger's from none. */
+async function find({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id: string): Promise<Pass> {
+  const passId = id.toLowerCase();
+  const pass = isJobId(passId) ? await passes.find(tenant.tenantId, passId) : null;
+  if (pass === null || pass.state === "failed") throw new ApiError(404, "there is no such pass");
+  return pass;
+}

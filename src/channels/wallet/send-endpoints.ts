@@ -1,0 +1,278 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import type { GoogleClasses } from "../../domain/google-classes.ts";
+import type { JobIds } from "../../domain/ids.ts";
+import { limits } from "../../domain/limits.ts";
+import type { GooglePasses, NewPass, PassStore } from "../../domain/passes.ts";
+import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
+import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Registry } from "../../domain/registry.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { GoogleKind, PassType, WalletPayload } from "../../domain/wallet.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import type { Exchange } from "../../http/exchange.ts";
+import { tenantFailure } from "../../http/failures.ts";
+import type { FrontDoor } from "../../http/front-door.ts";
+import { acceptJob } from "../../http/sending/accept-job.ts";
+import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
+import { keyConflict, pendingJob, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { missingCredentials } from "./missing-credentials.ts";
+import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
+import { PassRequest } from "./request/pass-schema.ts";
+
+export interface SendWalletPorts {
+  readonly wallet: {
+    readonly passes: Pick<PassStore, "create" | "undoCreate" | "holder">;
+    readonly google: Pick<GooglePasses, "requireOwnLinks">;
+    readonly classes: Pick<GoogleClasses, "requireUsable">;
+  };
+  readonly registry: Pick<Registry, "tenant">;
+  /** Provider credentials of tenants without their own. */
+  readonly platform: PlatformCredentials;
+  readonly journal: IdempotencyKeys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly jobIds: JobIds;
+  readonly telemetry: Pick<Telemetry, "log">;
+}
+
+const NO_TOKENS = tenantFailure(
+  "NoTokens",
+  "No token is left.",
+  "no token is left: a wallet pass costs 1, ask for more",
+);
+
+const DESCRIPTION =
+  "A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass may be written as " +
+  "`auxiliary_fields` or as Apple does (`auxiliaryFields`, which wins where both are there); further keys of Apple's " +
+  "pass.json are taken in the same two spellings, unknown ones are refused. Images are PNGs in base64 or a data URL of " +
+  "at most 2 MiB each. With `template_id`, type, style and whatever the request leaves out come from the template; " +
+  "fields are merged by their key, text modules by their id, and where both say something the request wins.";
+
+const APPLE = {
+  pass_type: "apple",
+  pass_data: {
+    serial_number: "member-1042",
+    organization_name: "Acme",
+    description: "Member card",
+    style: "storeCard",
+    barcodes: [{ message: "1042", format: "PKBarcodeFormatQR", messageEncoding: "iso-8859-1" }],
+    primary_fields: [{ key: "points", label: "Points", value: "120", changeMessage: "You have %@ points now" }],
+  },
+} as const;
+const GENERIC = {
+  pass_type: "google",
+  pass_data: {
+    class_id: "3388000000012345678.member",
+    object_id: "3388000000012345678.member-1042",
+    object_data: { header: { defaultValue: { language: "en", value: "Ada" } } },
+  },
+} as const;
+const TICKET = {
+  pass_type: "google",
+  pass_data: {
+    class_id: "3388000000012345678.final",
+    class_type: "eventTicket",
+    object_id: "3388000000012345678.ticket-7",
+    object_data: { state: "ACTIVE", ticketHolderName: "Ada", barcode: { type: "QR_CODE", value: "7" } },
+  },
+} as const;
+
+/** What the two calls have in common. */
+const PASS_SEND = {
+  ...sends("Send"),
+  caller: "tenant",
+  channel: "wallet",
+  fails: { ...SEND_FAILS, 402: NO_TOKENS },
+} as const;
+
+interface PassRoute {
+  /** Part of what an Idempotency-Key stands for. */
+  readonly scope: string;
+  /** Of a Google pass that does not say. */
+  readonly kind: GoogleKind;
+}
+
+const SEND: PassRoute = { scope: "wallet", kind: "generic" };
+const CREATE: PassRoute = { scope: "passes", kind: "eventTicket" };
+
+/**
+ * `POST /v1/send/wallet` and `POST /v1/passes/create`.
+ *
+ * The request is counted, then its pass is stored and paid in one transaction, then its job is queued: a job never finds
+ * its pass missing. What dies in between leaves a pass without a job, which `PassSweep` undoes.
+ */
+export function sendWalletEndpoints(ports: SendWalletPorts): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...PASS_SEND,
+      path: "/v1/send/wallet",
+      name: "send_wallet",
+      operation: "sendWallet",
+      summary: "Queue a wallet pass",
+      description: `${DESCRIPTION} A Google pass is a generic one unless \`class_type\` says otherwise.`,
+      body: {
+        schema: PassRequest,
+        examples: { apple: { summary: "Apple", value: APPLE }, google: { summary: "Google", value: GENERIC } },
+      },
+      handle: (door, exchange) => servePass(ports, door, exchange, SEND),
+    }),
+    endpoint({
+      ...PASS_SEND,
+      path: "/v1/passes/create",
+      name: "create_pass",
+      operation: "createPass",
+      summary: "Queue a wallet pass, a Google one as an event ticket",
+      description: `${DESCRIPTION} A Google pass is an event ticket unless \`class_type\` says otherwise.`,
+      body: {
+        schema: PassRequest,
+        examples: { apple: { summary: "Apple", value: APPLE }, google: { summary: "Google", value: TICKET } },
+      },
+      handle: (door, exchange) => servePass(ports, door, exchange, CREATE),
+    }),
+  ];
+}
+
+async function servePass(
+  ports: SendWalletPorts,
+  door: FrontDoor,
+  exchange: Exchange,
+  { scope, kind }: PassRoute,
+): Promise<Response> {
+  const tenant = await door.authenticate(exchange);
+  door.refuseOverLimit(exchange, tenant);
+  door.refuseFullQueue(exchange, tenant);
+  await door.admit(exchange, tenant);
+  const { body, idempotency } = await readSend(door, exchange, tenant, { channel: "wallet", scope });
+  const { journal, platform } = ports;
+  const first = idempotency === null ? null : await journal.queuedUnder(tenant, idempotency);
+  // What was taken before is answered as before, also when it would not be taken any more.
+  if (first?.isSame === true) return replay(exchange, first.jobId);
+  const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
+  const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
+  await requireOwn(ports, tenant, accepted);
+  // Before anything is looked at that costs tokens or a serial.
+  if (first !== null) throw keyConflict();
+  await requireCredentials(ports, tenant, accepted.content.type);
+  const pass = newPass(ports, tenant, accepted);
+  const twin = await storeOnce(ports, tenant, { pass, idempotency });
+  if (twin !== null) return replay(exchange, twin);
+  return queue(ports, door, exchange, { tenant, pass, idempotency, template: accepted.template });
+}
+
+/** Throws an `ApiError` 400 where the pass is of a class, or linked to objects, that only another tenant may use. */
+async function requireOwn({ wallet }: SendWalletPorts, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
+  if (content.type !== "google") return;
+  const { classes, google } = wallet;
+  await classes.requireUsable(tenant, content.classId);
+  await google.requireOwnLinks(tenant, content);
+}
+
+/** Throws an `ApiError` 500 where the provider cannot be used, after the 402 of a tenant who could not pay anyway. */
+async function requireCredentials(
+  { platform, registry }: SendWalletPorts,
+  tenant: Tenant,
+  type: PassType,
+): Promise<void> {
+  if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
+  const { tokens } = await registry.tenant(tenant.tenantId);
+  if (tokens < 1) throw new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+  throw missingCredentials(type);
+}
+
+const TOKEN_BYTES = 24;
+
+function newPass(ports: SendWalletPorts, tenant: Tenant, { serial, content, images }: AcceptedPass): NewPass {
+  const { jobIds, random, platform } = ports;
+  const isApple = content.type === "apple";
+  return {
+    passId: jobIds.next(),
+    tenantId: tenant.tenantId,
+    serial,
+    content,
+    images,
+    passTypeId: isApple ? (appleSignerOf(tenant, platform)?.passTypeId ?? null) : null,
+    authenticationToken: isApple ? Buffer.from(random.fill(new Uint8Array(TOKEN_BYTES))).toString("base64url") : null,
+    jobId: jobIds.next(),
+  };
+}
+
+interface Storing {
+  readonly pass: NewPass;
+  readonly idempotency: Idempotency | null;
+}
+
+/**
+ * Stores and pays the pass, and answers null; or the job of the very same request, which came at the same time and got
+ * the serial first. Between its two steps that one has no job yet, so it is waited for.
+ */
+async function storeOnce(
+  ports: SendWalletPorts,
+  tenant: Tenant,
+  { pass, idempotency }: Storing,
+): Promise<string | null> {
+  const { clock, journal, wallet } = ports;
+  const giveUpAtMs = clock.monotonicMs() + limits.passTwinMs;
+  for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
+    try {
+      await wallet.passes.create(pass);
+      return null;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 400 || idempotency === null) throw error;
+      // The holder first: a job that it had by then is found in what follows.
+      const holder = await wallet.passes.holder(pass);
+      const queued = await journal.queuedUnder(tenant, idempotency);
+      if (queued?.isSame === true) return queued.jobId;
+      if (holder !== null && !(holder.state === "creating" && Bun.deepEquals(holder.content, pass.content)))
+        throw error;
+    }
+    if (clock.monotonicMs() > giveUpAtMs) {
+      throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
+    }
+    await sleep(clock, waitMs);
+  }
+}
+
+interface Queueing extends Storing {
+  readonly tenant: Tenant;
+  /** That the pass was made from, or null. */
+  readonly template: string | null;
+}
+
+async function queue(
+  ports: SendWalletPorts,
+  door: FrontDoor,
+  exchange: Exchange,
+  { tenant, pass, idempotency, template }: Queueing,
+): Promise<Response> {
+  const undo = () => undoCreate(ports, pass);
+  const { passId, jobId } = pass;
+  const payload: WalletPayload = { action: "create", passId, version: 1 };
+  // Nobody unsubscribes from passes: the recipient stands for the pass alone.
+  const named = template === null ? null : { template };
+  const work = { channel: "wallet", recipient: passId, payload: JSON.stringify(payload) } as const;
+  const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
+  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
+  if (answer.kind !== "accepted") await undo();
+  switch (answer.kind) {
+    case "accepted":
+      return exchange.jsonText(202, pendingJob(answer.jobId));
+    case "replayed":
+      return replay(exchange, answer.jobId);
+    case "conflict":
+      throw keyConflict();
+    case "limited":
+      throw door.overLimit(exchange, tenant);
+    case "queue_full":
+      throw door.queueFull(exchange, tenant, answer.what);
+  }
+}
+
+/** What cannot be undone now is undone by the sweep. */
+async function undoCreate({ telemetry, wallet }: SendWalletPorts, { tenantId, jobId }: NewPass): Promise<void> {
+  await wallet.passes.undoCreate(tenantId, jobId).catch((error: unknown) => {
+    telemetry.log("warn", "a pass without a job is left to the sweep", { job_id: jobId, error: String(error) });
+  });
+}

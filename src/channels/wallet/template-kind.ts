@@ -1,0 +1,61 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../domain/errors.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import type { WalletTemplateRecord } from "../../domain/registry.ts";
+import { PASS_STYLES, PASS_TYPES } from "../../domain/wallet.ts";
+import { enumOf } from "../../http/schemas.ts";
+import type { TemplateKind } from "../../http/template-kind.ts";
+import { checkTemplate } from "./request/accept-pass.ts";
+import { parseWalletTemplate, walletTemplateBody } from "./stored-template.ts";
+
+const members = {
+  pass_type: Type.Union(
+    PASS_TYPES.map((type) => Type.Literal(type)),
+    { description: PASS_TYPES.join(" or ") },
+  ),
+  style: Type.Optional(
+    Type.Union(
+      PASS_STYLES.map((style) => Type.Literal(style)),
+      { description: `one of ${PASS_STYLES.join(", ")}; type apple only` },
+    ),
+  ),
+  pass_data: Type.Unsafe<JsonObject>(
+    Type.Object(
+      {},
+      { additionalProperties: true, description: "an object: what requests leave out of their pass_data" },
+    ),
+  ),
+};
+
+/** Templates of wallet passes. */
+export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateRecord> = {
+  channel: "wallet",
+  members,
+  example: {
+    pass_type: "apple",
+    style: "eventTicket",
+    pass_data: { organization_name: "Acme", description: "Ticket", label_color: "#22C55E" },
+  },
+  answer: Type.Object({
+    slug: Type.String(),
+    channel: Type.Literal("wallet"),
+    pass_type: enumOf(PASS_TYPES),
+    style: Type.Union([enumOf(PASS_STYLES), Type.Null()], {
+      description: "Of passes of type apple; null: as the request says.",
+    }),
+    pass_data: Type.Unsafe<JsonObject>({ type: "object", description: "What requests leave out of theirs." }),
+  }),
+  accept(slug, { pass_type, style = null, pass_data }) {
+    if (JSON.stringify(pass_data).length > limits.passTemplateCharsMax) {
+      throw new ApiError(400, `pass_data must not be larger than ${limits.passTemplateCharsMax} characters`);
+    }
+    checkTemplate({ passType: pass_type, style, passData: pass_data });
+    return { slug, channel: "wallet", pass_type, style, pass_data };
+  },
+  toStored: ({ pass_type: passType, style, pass_data: passData }) => walletTemplateBody({ passType, style, passData }),
+  fromStored(slug, stored) {
+    const { passType, style, passData } = parseWalletTemplate(stored);
+    return { slug, channel: "wallet", pass_type: passType, style, pass_data: passData };
+  },
+};

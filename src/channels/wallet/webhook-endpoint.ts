@@ -1,0 +1,45 @@
+import { Type } from "@sinclair/typebox";
+import type { OutboundGuard } from "../../domain/outbound.ts";
+import type { Registry } from "../../domain/registry.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
+import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
+import { tenantIdParameter } from "../../http/parameters.ts";
+import { checkWebhookUrl } from "./devices/check-webhook-url.ts";
+import { walletWebhookBody } from "./operator-bodies.ts";
+
+export interface WalletWebhookPorts {
+  readonly registry: Pick<Registry, "putWalletWebhook">;
+  readonly wallet: { readonly outbound: OutboundGuard };
+}
+
+const WalletWebhook = Type.Object(
+  { wallet_webhook_url: Type.Union([Type.String(), Type.Null()]) },
+  { $id: "WalletWebhook" },
+);
+
+/** `PUT /dash/api/tenants/{id}/wallet-webhook`: where a tenant hears of devices that take its passes. */
+export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts): Endpoint {
+  return operatorEndpoint({
+    method: "PUT",
+    path: "/dash/api/tenants/:id/wallet-webhook",
+    name: "operator",
+    operation: "putWalletWebhook",
+    tag: "Tenants",
+    summary: "Set where a tenant hears of devices that take or drop its Apple passes",
+    params: { id: tenantIdParameter },
+    body: walletWebhookBody,
+    answers: {
+      200: {
+        description: "Done.",
+        schema: WalletWebhook,
+        examples: [{ wallet_webhook_url: "https://api.example.com/hooks/wallet" }],
+      },
+    },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id }, body: { wallet_webhook_url } }) {
+      if (wallet_webhook_url !== null) await checkWebhookUrl(wallet_webhook_url, wallet.outbound);
+      await registry.putWalletWebhook(id, wallet_webhook_url);
+      return reply(200, { wallet_webhook_url });
+    },
+  });
+}

@@ -1,0 +1,43 @@
+import { Type } from "@sinclair/typebox";
+import type { Registry } from "../../domain/registry.ts";
+import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../../domain/whatsapp.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
+import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
+import { tenantIdParameter } from "../../http/parameters.ts";
+
+export type CredentialStore = Pick<Registry, "putWhatsappCredentials">;
+
+const credentialsBody = Type.Object(
+  {
+    phone_number_id: Type.String({
+      pattern: PHONE_NUMBER_ID.source,
+      description: "the provider's id of the phone number, 1 to 32 digits",
+    }),
+    access_token: Type.String({
+      pattern: ACCESS_TOKEN.source,
+      description: "an access token: printable ASCII characters without blanks",
+    }),
+  },
+  { additionalProperties: false, examples: [{ phone_number_id: "106540352242922", access_token: "EAAJBexample" }] },
+);
+
+/** `PUT /dash/api/tenants/{id}/credentials/whatsapp`: a tenant's own phone number. Never given back. */
+export function credentialEndpoint(registry: CredentialStore): Endpoint {
+  return operatorEndpoint({
+    method: "PUT",
+    path: "/dash/api/tenants/:id/credentials/whatsapp",
+    name: "operator",
+    operation: "putWhatsappCredentials",
+    tag: "Tenants",
+    summary:
+      "Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never given back",
+    params: { id: tenantIdParameter },
+    body: credentialsBody,
+    answers: { 204: { description: "Done.", schema: null } },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id }, body }) {
+      await registry.putWhatsappCredentials(id, body);
+      return reply(204, null);
+    },
+  });
+}

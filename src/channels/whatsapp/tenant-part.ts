@@ -1,0 +1,28 @@
+import type { ChannelMembers } from "../../domain/tenant.ts";
+import type { WhatsappAlias } from "../../domain/whatsapp.ts";
+import { aliases } from "../../storage/tables.ts";
+import type { TenantPart, TenantTable } from "../../storage/tenant-part.ts";
+import { aliasOf } from "./alias-repository.ts";
+import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./credentials.ts";
+
+const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
+  table: aliases,
+  key: { tenantId: aliases.tenantId, name: aliases.alias },
+  sized: aliases.params,
+  select: (db, where) => db.select().from(aliases).where(where),
+  parse: (row) => [row.alias, aliasOf(row)],
+};
+
+/** What memory holds of a tenant for chat messages. */
+export const whatsappPart: TenantPart<Pick<ChannelMembers, "whatsapp">> = {
+  templates: {},
+  tables: [ALIASES],
+  members: ({ tenant, rows, credentials }) => ({
+    whatsapp: {
+      sender: tenant.allowCustom.includes("whatsapp")
+        ? credentials(whatsappCredentialsPlace(tenant.id), parseWhatsappCredentials)
+        : null,
+      aliases: rows(ALIASES),
+    },
+  }),
+};

@@ -1,0 +1,132 @@
+import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { type DeliveryEvent, EVENT_TYPES, type EventType, eventTimeMs } from "../domain/event.ts";
+import type { TenantEvent } from "../domain/event-store.ts";
+import { CHANNELS, isFinal, type JobRecord, SUPPRESSION_REASONS } from "../domain/job.ts";
+import { enumOf, Uuid } from "../http/schemas.ts";
+
+/** What tenants see of jobs and events. The status of a job and the type of an event say what its result is. */
+
+const EmptyResult = Type.Object({}, { $id: "EmptyResult", additionalProperties: false });
+
+const PassResult = Type.Object(
+  {
+    pass_id: Uuid,
+    pkpass_base64: Type.Optional(Type.String({ description: "Of an Apple pass: its file as it is now, in base64." })),
+    save_link: Type.Optional(Type.String({ description: "Of a Google pass: the link that saves it, as it is now." })),
+  },
+  { $id: "PassResult" },
+);
+
+const FailedJobResult = Type.Object(
+  {
+    error: Type.String(),
+    spam_score: Type.Optional(Type.Number({ description: "Of an e-mail that the spam filter stopped." })),
+    spam_rules: Type.Optional(
+      Type.Array(Type.Object({ rule: Type.String(), score: Type.Number(), description: Type.String() }), {
+        description: "The rules that made the spam score, highest first.",
+      }),
+    ),
+  },
+  { $id: "FailedJobResult" },
+);
+
+const FailedResult = Type.Object({ error: Type.String() }, { $id: "FailedResult" });
+
+const BouncedResult = Type.Object(
+  {
+    code: Type.Union([Type.Integer(), Type.Null()], { description: "Reply code (RFC 5321); null: there was none." }),
+    enhanced_code: Type.Union([Type.String(), Type.Null()], {
+      description: "Status code (RFC 3463), such as 5.1.1; null: none is known.",
+    }),
+    diagnostic: Type.String({ description: "What the recipient's mail server said." }),
+  },
+  { $id: "BouncedResult" },
+);
+
+const ClickedResult = Type.Object(
+  { url: Type.String({ description: "Where the click led." }) },
+  { $id: "ClickedResult" },
+);
+
+const SuppressedResult = Type.Object({ reason: enumOf(SUPPRESSION_REASONS) }, { $id: "SuppressedResult" });
+
+export const Job = Type.Union(
+  [
+    Type.Object({ job_id: Uuid, status: enumOf(["pending", "running"]) }, { description: "In progress." }),
+    Type.Object({
+      job_id: Uuid,
+      status: Type.Literal("success"),
+      result: Type.Union([PassResult, EmptyResult], { description: "Of an e-mail or a chat message: empty." }),
+    }),
+    Type.Object({ job_id: Uuid, status: Type.Literal("failed"), result: FailedJobResult }),
+    Type.Object({ job_id: Uuid, status: Type.Literal("suppressed"), result: SuppressedResult }),
+  ],
+  { $id: "Job" },
+);
+
+const EventId = Type.Integer({ format: "int64", description: "Increasing: newer events have larger ids." });
+const CreatedAt = Type.String({ format: "date-time", description: "UTC, as YYYY-MM-DDTHH:MM:SSZ." });
+
+/** What each type of event tells beside its job and its time. */
+const RESULTS = {
+  sent: EmptyResult,
+  delivered: EmptyResult,
+  read: EmptyResult,
+  opened: EmptyResult,
+  clicked: ClickedResult,
+  bounced: BouncedResult,
+  complained: EmptyResult,
+  failed: FailedResult,
+  suppressed: SuppressedResult,
+} as const satisfies Readonly<Record<EventType, TObject>>;
+
+/** An event of any type, with more members. */
+function eventWith<M extends TProperties>($id: string, more: M) {
+  const variants = EVENT_TYPES.map((type) => {
+    const what = { event_type: Type.Literal(type), result: RESULTS[type], created_at: CreatedAt };
+    return Type.Object({ event_id: EventId, ...more, ...what });
+  });
+  return Type.Union(variants, { $id });
+}
+
+const JobEvent = eventWith("JobEvent", {});
+const Event = eventWith("Event", { job_id: Uuid, channel: enumOf(CHANNELS) });
+
+export const JobEvents = Type.Object({ job_id: Uuid, events: Type.Array(JobEvent) }, { $id: "JobEvents" });
+
+export const EventPage = Type.Object(
+  {
+    events: Type.Array(Event),
+    has_more: Type.Boolean(),
+    next_cursor: Type.Integer({ format: "int64", description: "Pass it as `cursor`; 0 on the last page." }),
+  },
+  { $id: "EventPage" },
+);
+
+export const EXAMPLE_JOB_ID = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
+export const EXAMPLE_EVENT = {
+  event_id: 246_512_881_664_000,
+  event_type: "sent",
+  result: {},
+  created_at: "2026-11-21T07:30:00Z",
+} as const;
+
+export function shownJob({ jobId: job_id, status, result }: JobRecord): Static<typeof Job> {
+  if (!isFinal(status)) return { job_id, status };
+  // Whoever ended the job stored the result that belongs to its status.
+  return { job_id, status, result: result ?? {} } as Static<typeof Job>;
+}
+
+export function shownJobEvent({ eventId, type, result }: DeliveryEvent): Static<typeof JobEvent> {
+  return { event_id: eventId, event_type: type, result, created_at: createdAt(eventId) };
+}
+
+export function shownEvent(event: TenantEvent): Static<typeof Event> {
+  const { event_id, ...rest } = shownJobEvent(event);
+  return { event_id, job_id: event.jobId, channel: event.channel, ...rest };
+}
+
+/** ISO 8601 UTC, whole seconds. */
+function createdAt(eventId: number): string {
+  return `${new Date(eventTimeMs(eventId)).toISOString().slice(0, 19)}Z`;
+}

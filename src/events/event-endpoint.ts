@@ -1,0 +1,100 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../domain/errors.ts";
+import { EVENT_TYPES } from "../domain/event.ts";
+import type { EventPage as FoundPage, LedgerReader } from "../domain/event-store.ts";
+import { CHANNELS } from "../domain/job.ts";
+import { limits } from "../domain/limits.ts";
+import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
+import { type QueryParameter, queryChoice } from "../http/parameters.ts";
+import { EventPage, EXAMPLE_EVENT, EXAMPLE_JOB_ID, shownEvent } from "./answer-schemas.ts";
+import { DAY_MS, type DayRange, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
+
+/** `GET /v1/events`: the tenant's delivery history, newest first. */
+export function eventEndpoint({ ledger }: { readonly ledger: Pick<LedgerReader, "page"> }): Endpoint {
+  return tenantEndpoint({
+    method: "GET",
+    path: "/v1/events",
+    name: "events",
+    operation: "listEvents",
+    tag: "Events",
+    summary: "Delivery history of the tenant, newest first",
+    description: "For more than 31 days, split the export into several calls. Unknown parameters are refused.",
+    query: QUERY,
+    answers: {
+      200: {
+        description: "One page.",
+        schema: EventPage,
+        examples: [
+          {
+            events: [{ ...EXAMPLE_EVENT, job_id: EXAMPLE_JOB_ID, channel: "email" }],
+            has_more: true,
+            next_cursor: EXAMPLE_EVENT.event_id,
+          },
+        ],
+      },
+    },
+    async handle({
+      tenant: { tenantId },
+      query: { from: fromMs, to: toMs, cursor, channel, event_type: type, limit },
+    }) {
+      const { fromEventId, toEventId: end } = eventIdsOf(shortRange({ fromMs, toMs }));
+      const toEventId = Math.min(end, cursor ?? end);
+      // A cursor from before the first day leaves nothing to look for.
+      const { events, hasMore } =
+        fromEventId < toEventId
+          ? await ledger.page({ tenantId, fromEventId, toEventId, channel, type, limit })
+          : NOTHING;
+      const last = hasMore ? events.at(-1) : undefined;
+      return reply(200, { events: events.map(shownEvent), has_more: hasMore, next_cursor: last?.eventId ?? 0 });
+    },
+  });
+}
+
+const cursor: QueryParameter<number | null> = {
+  description: "The `next_cursor` of the previous page.",
+  schema: Type.Integer({ format: "int64", minimum: 1 }),
+  read(text) {
+    if (text === undefined) return null;
+    const given = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    // 0 says that there is no further page: a client that asks for it would begin anew, and never end.
+    if (Number.isSafeInteger(given) && given > 0) return given;
+    throw new ApiError(400, "cursor must be the next_cursor of a page that has more; omit it on the first page");
+  },
+};
+
+const limit: QueryParameter<number> = {
+  description: `Page size; above ${limits.eventPageMax} counts as ${limits.eventPageMax}.`,
+  schema: Type.Integer({ minimum: 1, default: limits.eventPageDefault }),
+  read(text) {
+    if (text === undefined) return limits.eventPageDefault;
+    if (!/^\d+$/.test(text) || Number(text) < 1) throw new ApiError(400, "limit must be an integer of at least 1");
+    return Math.min(Number(text), limits.eventPageMax);
+  },
+};
+
+const QUERY = {
+  from: dayParameter("from", "First UTC day, inclusive.", "2026-11-01"),
+  to: dayParameter(
+    "to",
+    `Last UTC day, inclusive; at most ${limits.eventWindowDaysMax} days after \`from\`.`,
+    "2026-11-21",
+  ),
+  channel: queryChoice("channel", CHANNELS, {
+    description: "Only this channel. Without it: e-mail and chat.",
+    absent: null,
+  }),
+  event_type: queryChoice("event_type", EVENT_TYPES, { description: "Only this type.", absent: null }),
+  limit,
+  cursor,
+};
+
+const NOTHING: FoundPage = { events: [], hasMore: false };
+
+/** Throws an `ApiError` 400 that names the parameter. */
+function shortRange(days: DayRange): DayRange {
+  requireOrder(days);
+  if (days.toMs - days.fromMs > limits.eventWindowDaysMax * DAY_MS) {
+    throw new ApiError(400, `to must be at most ${limits.eventWindowDaysMax} days after from: split a longer export`);
+  }
+  return days;
+}

@@ -1,0 +1,206 @@
+import { Type } from "@sinclair/typebox";
+import type { Clock, Timer } from "../domain/clock.ts";
+import { ApiError } from "../domain/errors.ts";
+import { EXPORT_FORMATS, type ExportFormat, type ExportQuery, type LedgerExport } from "../domain/event-export.ts";
+import { limits } from "../domain/limits.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+import { type Endpoint, operatorEndpoint } from "../http/endpoint.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { failure } from "../http/failures.ts";
+import { type QueryParameter, queryChoice } from "../http/parameters.ts";
+import { DAY_MS, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
+
+export interface ExportPorts {
+  readonly exports: LedgerExport;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Aborts when the process begins to stop. */
+  readonly whenDraining?: AbortSignal;
+}
+
+/** `GET /dash/api/export`: the events of some days as a file. */
+export function exportEndpoint(ports: ExportPorts): Endpoint {
+  let inFlight = 0;
+  return operatorEndpoint({
+    method: "GET",
+    path: "/dash/api/export",
+    name: "operator",
+    operation: "exportEvents",
+    tag: "Analysis",
+    summary: "Download the events of some days",
+    description: DESCRIPTION,
+    query: QUERY,
+    answers: {
+      200: {
+        description: "The file.",
+        schema: Type.String({ format: "binary" }),
+        mediaType: ["application/x-ndjson", "text/csv", "application/vnd.apache.parquet"],
+        headers: { "Content-Disposition": "A name for the file." },
+      },
+    },
+    fails: { 429: EXPORT_UNDER_WAY },
+    // Nothing is sent while a file is being written that can only be read as a whole.
+    idleSeconds: limits.exportFileMsMax / 1000 + 10,
+    async handle({ exchange, query }) {
+      const asked = toQuery(query);
+      if (inFlight >= limits.exportsMax) throw new ApiError(429, EXPORT_UNDER_WAY_ERROR);
+      inFlight += 1;
+      const sending = new Sending(ports, exchange, () => (inFlight -= 1));
+      const body = await sending.begin(asked);
+      return exchange.body(200, body, {
+        "content-type": CONTENT_TYPE[asked.format],
+        "content-disposition": `attachment; filename="${nameOf(query)}"`,
+        "cache-control": "no-store",
+      });
+    },
+  });
+}
+
+const DESCRIPTION =
+  "All channels, ordered by `tenant_id` and `event_id`: `tenant_id`, `event_id`, `created_at` (UTC, with milliseconds), " +
+  "`job_id`, `channel`, `event_type`, `result` (an object in ndjson, its JSON text in CSV and Parquet). Events that were " +
+  "there when it began are in it once. An answer that breaks off is no whole file: the connection is closed before its " +
+  "end, and clients report that. One export at a time runs in a process.";
+
+const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
+  ndjson: "application/x-ndjson",
+  csv: "text/csv; charset=utf-8; header=present",
+  parquet: "application/vnd.apache.parquet",
+};
+
+const EXPORT_UNDER_WAY_ERROR = "an export is under way already: try again when it has ended";
+const EXPORT_UNDER_WAY = failure(
+  "ExportUnderWay",
+  "Another export is under way, or too many wrong tokens came from this address.",
+  EXPORT_UNDER_WAY_ERROR,
+);
+
+const tenant: QueryParameter<string | null> = {
+  description: "A tenant's id; all tenants without it.",
+  schema: Type.String(),
+  read(text) {
+    if (text !== undefined && !TENANT_ID.test(text)) throw new ApiError(400, "tenant must be a tenant's id");
+    return text ?? null;
+  },
+};
+
+const QUERY = {
+  from: dayParameter("from", "First UTC day.", "2026-11-01"),
+  to: dayParameter("to", `Last UTC day. At most ${limits.exportDaysMax} days in all.`, "2026-11-30"),
+  tenant,
+  format: queryChoice("format", EXPORT_FORMATS, { description: "What the file is.", absent: "ndjson" }),
+};
+
+interface Asked {
+  readonly from: number;
+  readonly to: number;
+  readonly tenant: string | null;
+  readonly format: ExportFormat;
+}
+
+/** Throws an `ApiError` 400. */
+function toQuery({ from: fromMs, to: toMs, tenant: tenantId, format }: Asked): ExportQuery {
+  requireOrder({ fromMs, toMs });
+  if (toMs - fromMs >= limits.exportDaysMax * DAY_MS) {
+    throw new ApiError(400, `an export is of at most ${limits.exportDaysMax} days: split a longer one`);
+  }
+  return { tenantId, ...eventIdsOf({ fromMs, toMs }), format };
+}
+
+function nameOf({ from, to, tenant: tenantId, format }: Asked): string {
+  const days = [from, to].map((unixMs) => new Date(unixMs).toISOString().slice(0, "YYYY-MM-DD".length));
+  return `${["waybill-events", ...(tenantId === null ? [] : [tenantId]), ...days].join("-")}.${format}`;
+}
+
+/**
+ * One export on its way to its client.
+ *
+ * Invariants:
+ * E1. It ends once, and counts as under way until then: when all is sent, the client goes or takes nothing for
+ *     `limits.exportStalledMs`, the ledger fails, or the process begins to stop.
+ * E2. Whatever ends it early breaks the connection off: a part never passes for the whole.
+ * E3. No more is read than the client takes: a chunk ahead, at most.
+ */
+class Sending {
+  private readonly gone = new AbortController();
+  private chunks: AsyncGenerator<Uint8Array, void> | null = null;
+  private stalled: Timer | null = null;
+  private hasEnded = false;
+
+  constructor(
+    private readonly ports: ExportPorts,
+    private readonly exchange: Exchange,
+    private readonly onEnd: () => void,
+  ) {}
+
+  /** Answers when the first bytes are there: a ledger that is away is told in the status. */
+  async begin(query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
+    const { request } = this.exchange;
+    for (const signal of [request.signal, this.ports.whenDraining]) {
+      signal?.addEventListener("abort", this.giveUp, { once: true });
+      if (signal?.aborted) this.giveUp();
+    }
+    try {
+      this.chunks = await this.ports.exports.open(query, this.gone.signal);
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+    const chunks = this.chunks;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => this.send(chunks, controller),
+        cancel: () => this.stop(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  private async send(
+    chunks: AsyncGenerator<Uint8Array, void>,
+    controller: ReadableStreamDefaultController<Uint8Array>,
+  ): Promise<void> {
+    this.stalled?.cancel();
+    try {
+      const { done, value } = await chunks.next();
+      this.gone.signal.throwIfAborted();
+      if (done) {
+        this.end();
+        controller.close();
+        return;
+      }
+      controller.enqueue(value);
+      this.stalled = this.ports.clock.setTimer(limits.exportStalledMs, () => void this.breakOff(controller, "stalled"));
+    } catch (error) {
+      await this.breakOff(controller, error);
+    }
+  }
+
+  private async breakOff(controller: ReadableStreamDefaultController<Uint8Array>, reason: unknown): Promise<void> {
+    if (this.hasEnded) return;
+    const { requestId } = this.exchange;
+    this.ports.telemetry.log("warn", "an export broke off", { request_id: requestId, error: String(reason) });
+    controller.error(new Error("the export broke off"));
+    await this.stop();
+  }
+
+  private readonly giveUp = () => this.gone.abort(new Error("the export was given up"));
+
+  private async stop(): Promise<void> {
+    this.giveUp();
+    try {
+      await this.chunks?.return();
+    } finally {
+      this.end();
+    }
+  }
+
+  private end(): void {
+    this.stalled?.cancel();
+    this.ports.whenDraining?.removeEventListener("abort", this.giveUp);
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.onEnd();
+  }
+}

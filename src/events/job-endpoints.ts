@@ -1,0 +1,92 @@
+import { ApiError } from "../domain/errors.ts";
+import type { LedgerReader } from "../domain/event-store.ts";
+import { isJobId } from "../domain/ids.ts";
+import type { JobRecord } from "../domain/job.ts";
+import type { FrontJournal } from "../domain/queue.ts";
+import type { Tenant } from "../domain/tenant.ts";
+import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
+import { tenantFailure } from "../http/failures.ts";
+import type { PathParameter } from "../http/parameters.ts";
+import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, Job, JobEvents, shownJob, shownJobEvent } from "./answer-schemas.ts";
+
+export interface JobPorts {
+  readonly journal: Pick<FrontJournal, "job">;
+  readonly ledger: Pick<LedgerReader, "job">;
+  /** Adds to a job's result what its channel does not store with it. */
+  completeResult(tenant: Tenant, job: JobRecord): Promise<JobRecord>;
+}
+
+const jobId: PathParameter<string> = {
+  description: "The job_id that the send answered.",
+  example: EXAMPLE_JOB_ID,
+  read: (text) => text?.toLowerCase() ?? "",
+};
+
+const NO_SUCH_JOB = tenantFailure(
+  "NoSuchJob",
+  "There is no such job, or it belongs to another tenant.",
+  "there is no such job",
+);
+
+/** `GET /v1/jobs/{job_id}` and `GET /v1/jobs/{job_id}/events`. */
+export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
+  return [
+    tenantEndpoint({
+      method: "GET",
+      path: "/v1/jobs/:id",
+      name: "job",
+      operation: "getJob",
+      tag: "Jobs",
+      summary: "What became of a job",
+      params: { id: jobId },
+      answers: {
+        200: {
+          description: "The job. One that is in progress has no result.",
+          schema: Job,
+          examples: {
+            running: { value: { job_id: EXAMPLE_JOB_ID, status: "running" } },
+            success: { value: { job_id: EXAMPLE_JOB_ID, status: "success", result: {} } },
+            failed: { value: { job_id: EXAMPLE_JOB_ID, status: "failed", result: { error: "550 5.7.1 refused" } } },
+            suppressed: { value: { job_id: EXAMPLE_JOB_ID, status: "suppressed", result: { reason: "unsubscribed" } } },
+          },
+        },
+      },
+      fails: { 404: NO_SUCH_JOB },
+      async handle({ tenant, params: { id } }) {
+        const job = await find(ports, tenant, id);
+        return reply(200, shownJob(await ports.completeResult(tenant, job)));
+      },
+    }),
+    tenantEndpoint({
+      method: "GET",
+      path: "/v1/jobs/:id/events",
+      name: "job_events",
+      operation: "getJobEvents",
+      tag: "Jobs",
+      summary: "Delivery history of one job, oldest first",
+      params: { id: jobId },
+      answers: {
+        200: {
+          description: "Its events.",
+          schema: JobEvents,
+          examples: [{ job_id: EXAMPLE_JOB_ID, events: [EXAMPLE_EVENT] }],
+        },
+      },
+      fails: { 404: NO_SUCH_JOB },
+      async handle({ tenant, params: { id } }) {
+        const job = await find(ports, tenant, id);
+        return reply(200, { job_id: job.jobId, events: job.events.map(shownJobEvent) });
+      },
+    }),
+  ];
+}
+
+/**
+ * The queue first: what it still knows is newer than what the event store has. Throws 404 for what is not a job of this
+ * tenant, without telling a stranger's job from none.
+ */
+async function find({ journal, ledger }: JobPorts, tenant: Tenant, id: string): Promise<JobRecord> {
+  const job = isJobId(id) ? ((await journal.job(tenant, id)) ?? (await ledger.job(tenant.tenantId, id))) : null;
+  if (job === null) throw new ApiError(404, "there is no such job");
+  return job;
+}

@@ -1,0 +1,81 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { limits } from "../../domain/limits.ts";
+import type { Answers, Declaration, DocumentedBody, Endpoint, Tag } from "../endpoint.ts";
+import { finished } from "../endpoint.ts";
+import { tenantFailure } from "../failures.ts";
+import type { HeaderParameter } from "../parameters.ts";
+import { Uuid } from "../schemas.ts";
+import { type SendKind, serveSend } from "./serve-send.ts";
+
+type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
+
+/** A call that queues a job from its body alone. */
+export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
+  const { path, name, operation, summary, description, channel, scope, body, accept, fails } = declared;
+  const kind: SendKind = { channel, scope, accept };
+  const said = { path, name, operation, summary, ...(description === undefined ? {} : { description }) };
+  return finished(
+    { ...sends("Send"), ...said, fails: { ...SEND_FAILS, ...fails } },
+    { caller: "tenant", channel, documentedBody: body, serve: (door, exchange) => serveSend(door, exchange, kind) },
+  );
+}
+
+/** What all calls have in common that queue a new message. */
+export function sends(tag: Tag) {
+  return { method: "POST", tag, headers: [IDEMPOTENCY_KEY], answers: QUEUED } as const;
+}
+
+const IDEMPOTENCY_KEY: HeaderParameter = {
+  name: "Idempotency-Key",
+  description: "1 to 255 printable ASCII characters, kept for 24 hours. A refused send (4xx) releases it.",
+  schema: Type.String({ minLength: 1, maxLength: limits.idempotencyKeyCharsMax }),
+  example: "order-1042-receipt",
+};
+
+const PendingJob = Type.Object({ job_id: Uuid, status: Type.Literal("pending") }, { $id: "PendingJob" });
+
+const QUEUED = {
+  202: {
+    description: "Queued.",
+    schema: PendingJob,
+    examples: [
+      { job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" } satisfies Static<typeof PendingJob>,
+    ],
+    headers: { "Idempotency-Replayed": "`true` where this is the answer to an earlier request with the same key." },
+  },
+} as const satisfies Answers;
+
+const ContentError = Type.Object(
+  {
+    error: Type.String(),
+    violations: Type.Optional(
+      Type.Array(
+        Type.Object({
+          rule: Type.Union([
+            Type.Literal("empty"),
+            Type.Literal("too_large"),
+            Type.Literal("image_only"),
+            Type.Literal("script"),
+          ]),
+          message: Type.String(),
+        }),
+      ),
+    ),
+  },
+  { $id: "ContentError" },
+);
+
+/** 422 of every send. */
+export const UNPROCESSABLE = tenantFailure(
+  "Unprocessable",
+  "The inline HTML cannot be sent (with `violations`), the sender's domain is not verified, or the Idempotency-Key was " +
+    "used with another body.",
+  "the inline HTML cannot be sent: see violations",
+  {
+    schema: ContentError,
+    members: { violations: [{ rule: "script", message: "the HTML contains a <script> element" }] },
+  },
+);
+
+/** What every send may be refused with, beside what every call of a tenant may. */
+export const SEND_FAILS = { 422: UNPROCESSABLE } as const;

@@ -1,0 +1,87 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "../domain/errors.ts";
+import { CHANNELS } from "../domain/job.ts";
+import type { SandboxView } from "../domain/report.ts";
+import { type Endpoint, endpoint, reply } from "../http/endpoint.ts";
+import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { limitParameter, type QueryParameter } from "../http/parameters.ts";
+import { readQuery } from "../http/request-query.ts";
+import { enumOf, listOf, Timestamp } from "../http/schemas.ts";
+
+const Message = Type.Object({
+  channel: enumOf(CHANNELS),
+  received_at: Timestamp,
+  from: Type.String(),
+  to: Type.String(),
+  subject: Type.String(),
+  source: Type.String({ description: "As it came over the wire." }),
+});
+
+const Complaint = Type.Object({ logged_at: Timestamp, message: Type.String() });
+
+export interface SandboxPorts {
+  /** Null: real providers are in use. */
+  readonly sandbox: SandboxView | null;
+  /** Newest first. */
+  readonly deviceLog: {
+    latest(limit: number): readonly Static<typeof Complaint>[] | Promise<readonly Static<typeof Complaint>[]>;
+  };
+}
+
+/**
+ * What reached the stand-ins for the providers, and what devices said of us. Without a sandbox there is nothing here,
+ * whatever the query says: that is looked at first.
+ */
+export function sandboxEndpoints({ sandbox, deviceLog }: SandboxPorts): readonly Endpoint[] {
+  const limited = { ...limitParameter, description: "At most this many; above 500 counts as 500." };
+  return [
+    endpoint({
+      method: "GET",
+      path: "/dash/api/sandbox/messages",
+      name: "operator",
+      operation: "listSandboxMessages",
+      tag: "Sandbox",
+      summary: "What the sandbox received, newest first",
+      caller: "operator",
+      query: { to: toParameter, limit: limited },
+      answers: { 200: { description: "What it received.", schema: listOf("SandboxMessages", "messages", Message) } },
+      fails: { 404: OPERATOR_NOT_FOUND },
+      async handle(door, exchange) {
+        door.requireOperator(exchange);
+        if (sandbox === null) throw noSandbox();
+        const { to, limit } = readQuery(exchange.request, ["to", "limit"]);
+        return reply(200, { messages: await sandbox.messages(toParameter.read(to), limited.read(limit)) });
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: "/dash/api/sandbox/device-log",
+      name: "operator",
+      operation: "listDeviceComplaints",
+      tag: "Sandbox",
+      summary: "What devices complained of to this process, newest first",
+      caller: "operator",
+      query: { limit: limited },
+      answers: {
+        200: { description: "Their complaints.", schema: listOf("DeviceComplaints", "complaints", Complaint) },
+      },
+      fails: { 404: OPERATOR_NOT_FOUND },
+      async handle(door, exchange) {
+        door.requireOperator(exchange);
+        if (sandbox === null) throw noSandbox();
+        const { limit } = readQuery(exchange.request, ["limit"]);
+        return reply(200, { complaints: await deviceLog.latest(limited.read(limit)) });
+      },
+    }),
+  ];
+}
+
+const toParameter: QueryParameter<string | null> = {
+  description: "Only to this address.",
+  schema: Type.String(),
+  read: (text) => text ?? null,
+};
+
+function noSandbox(): ApiError {
+  return new ApiError(404, "there is no sandbox: real providers are in use");
+}

@@ -1,0 +1,154 @@
+import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { TEMPLATE_SLUG } from "../domain/email.ts";
+import { ApiError } from "../domain/errors.ts";
+import { isJsonObject } from "../domain/json.ts";
+import type { Registry, TemplateRecord } from "../domain/registry.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { OperatorBody } from "../http/operator-body.ts";
+import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
+import { listOf } from "../http/schemas.ts";
+import type { TemplateKind } from "../http/template-kind.ts";
+
+const SAID_OF_SLUG = { description: "The template's slug: what `template_id` names.", example: "welcome" } as const;
+
+const slugParameter: PathParameter<string> = {
+  ...SAID_OF_SLUG,
+  read(text) {
+    if (!isSlug(text)) throw new ApiError(404, "there is no such template");
+    return text;
+  },
+};
+
+const newSlugParameter: PathParameter<string> = {
+  ...SAID_OF_SLUG,
+  read(text) {
+    if (isSlug(text)) return text;
+    throw new ApiError(400, "a template's slug is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore");
+  },
+};
+
+const EXAMPLE = {
+  slug: "welcome",
+  channel: "email",
+  subject: "Welcome, {{.name}}",
+  html: "<p>Hello {{.name}}</p>",
+  text: null,
+} as const satisfies TemplateRecord;
+
+interface Ports {
+  readonly registry: Pick<Registry, "putTemplate" | "template" | "templates" | "deleteTemplate">;
+}
+
+const COMMON = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
+
+/** `/dash/api/tenants/{id}/templates`: what `template_id` names, of every channel that has such. */
+export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateKind[]): readonly Endpoint[] {
+  const Template = Type.Unsafe<TemplateRecord>(
+    Type.Union(
+      kinds.map(({ answer }) => answer),
+      { $id: "Template" },
+    ),
+  );
+  const one = { 200: { description: "Done.", schema: Template, examples: [EXAMPLE] } } as const;
+  const body = new TemplateBody(kinds);
+  return [
+    operatorEndpoint({
+      ...COMMON,
+      method: "GET",
+      path: "/dash/api/tenants/:id/templates",
+      operation: "listTemplates",
+      summary: "List a tenant's templates",
+      params: { id: tenantIdParameter },
+      answers: {
+        200: {
+          description: "Done.",
+          schema: listOf("TemplateList", "templates", Template),
+          examples: [{ templates: [EXAMPLE] }],
+        },
+      },
+      handle: async ({ params: { id } }) => reply(200, { templates: await registry.templates(id) }),
+    }),
+    operatorEndpoint({
+      ...COMMON,
+      method: "PUT",
+      path: "/dash/api/tenants/:id/templates/:slug",
+      operation: "putTemplate",
+      summary: "Create or replace a template of an e-mail or a pass",
+      params: { id: tenantIdParameter, slug: newSlugParameter },
+      body: { schema: body.schema },
+      answers: one,
+      handle: async ({ params: { id, slug }, body: given }) =>
+        reply(200, await registry.putTemplate(id, body.accept(slug, given))),
+    }),
+    operatorEndpoint({
+      ...COMMON,
+      method: "GET",
+      path: "/dash/api/tenants/:id/templates/:slug",
+      operation: "getTemplate",
+      summary: "One template",
+      params: { id: tenantIdParameter, slug: slugParameter },
+      answers: one,
+      handle: async ({ params: { id, slug } }) => reply(200, await registry.template(id, slug)),
+    }),
+    deletion(registry),
+  ];
+}
+
+function deletion(registry: Ports["registry"]): Endpoint {
+  return operatorEndpoint({
+    ...COMMON,
+    method: "DELETE",
+    path: "/dash/api/tenants/:id/templates/:slug",
+    operation: "deleteTemplate",
+    summary: "Delete a template",
+    params: { id: tenantIdParameter, slug: slugParameter },
+    answers: { 204: { description: "Done.", schema: null } },
+    async handle({ params: { id, slug } }) {
+      await registry.deleteTemplate(id, slug);
+      return reply(204, null);
+    },
+  });
+}
+
+/** The body that puts a template: its channel says which members it has. */
+class TemplateBody {
+  readonly schema: TSchema;
+  private readonly shapes: readonly Shape[];
+
+  constructor(kinds: readonly TemplateKind[]) {
+    const channels = kinds.map(({ channel }) => channel).join(" or ");
+    this.shapes = kinds.map((kind) => shapeOf(kind, channels));
+    const schemas = this.shapes.map(({ schema }) => schema);
+    this.schema = Type.Union(schemas, { examples: schemas[0]?.["examples"] });
+  }
+
+  /** Throws an `ApiError` 400 that names what is wrong. */
+  accept(slug: string, given: unknown): TemplateRecord {
+    const channel = isJsonObject(given) ? given["channel"] : undefined;
+    // Without a channel of these it does not fit the first one either, which then says what a channel is.
+    const shape = this.shapes.find(({ kind }) => kind.channel === channel) ?? this.shapes[0];
+    if (shape === undefined) throw new Error("no channel has templates");
+    return shape.kind.accept(slug, shape.body.check(given));
+  }
+}
+
+interface Shape {
+  readonly kind: TemplateKind;
+  readonly schema: TObject;
+  readonly body: OperatorBody<TObject>;
+}
+
+function shapeOf(kind: TemplateKind, channels: string): Shape {
+  const channel = Type.Literal(kind.channel, { description: channels });
+  const schema = Type.Object(
+    { channel, ...kind.members },
+    { additionalProperties: false, examples: [{ channel: kind.channel, ...kind.example }] },
+  );
+  return { kind, schema, body: new OperatorBody(schema) };
+}
+
+/** The router gives null for what is no valid percent-encoding. */
+function isSlug(text: string | null): text is string {
+  return text !== null && TEMPLATE_SLUG.test(text);
+}

@@ -1,0 +1,103 @@
+import { Type } from "@sinclair/typebox";
+import { CHANNELS } from "../domain/job.ts";
+import type { Registry } from "../domain/registry.ts";
+import { PERMISSIONS } from "../domain/tenant.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { paging, tenantIdParameter } from "../http/parameters.ts";
+import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
+import { tenantBody, tenantChangeBody } from "./body-schemas.ts";
+
+const Channels = Type.Array(enumOf(CHANNELS));
+
+const Tenant = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    plan: Type.String(),
+    channels: Channels,
+    permissions: Type.Array(enumOf(PERMISSIONS)),
+    allow_custom: Channels,
+    tokens: Type.Integer({ description: "Balance of wallet tokens." }),
+    shard: Type.Integer(),
+    created_at: Timestamp,
+  },
+  { $id: "Tenant" },
+);
+
+const EXAMPLE = {
+  id: "acme",
+  name: "Acme",
+  plan: "free",
+  channels: ["email"],
+  permissions: [],
+  allow_custom: [],
+  tokens: 0,
+  shard: 7,
+  created_at: "2026-11-21T07:30:00.000Z",
+} as const;
+
+const PAGE = {
+  description: "One page.",
+  schema: pageOf("TenantPage", "tenants", Tenant),
+  examples: [{ tenants: [EXAMPLE], next_cursor: null }],
+} as const;
+
+type Tenants = Pick<Registry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
+
+/** `/dash/api/tenants`: who may send, and what. */
+export function tenantEndpoints({ registry }: { readonly registry: Tenants }): readonly Endpoint[] {
+  return [
+    operatorEndpoint({
+      method: "POST",
+      path: "/dash/api/tenants",
+      name: "operator",
+      operation: "createTenant",
+      tag: "Tenants",
+      summary: "Create a tenant",
+      body: tenantBody,
+      answers: { 201: { description: "The new tenant.", schema: Tenant, examples: [EXAMPLE] } },
+      fails: { 409: OPERATOR_CONFLICT },
+      handle: async ({ body }) => reply(201, await registry.createTenant(body)),
+    }),
+    operatorEndpoint({
+      method: "GET",
+      path: "/dash/api/tenants",
+      name: "operator",
+      operation: "listTenants",
+      tag: "Tenants",
+      summary: "List the tenants",
+      query: paging,
+      answers: { 200: PAGE },
+      async handle({ query: { cursor, limit } }) {
+        const { items, nextCursor } = await registry.tenants(cursor, limit);
+        return reply(200, { tenants: items, next_cursor: nextCursor });
+      },
+    }),
+    operatorEndpoint({
+      method: "GET",
+      path: "/dash/api/tenants/:id",
+      name: "operator",
+      operation: "getTenant",
+      tag: "Tenants",
+      summary: "One tenant",
+      params: { id: tenantIdParameter },
+      answers: { 200: { description: "The tenant.", schema: Tenant, examples: [EXAMPLE] } },
+      fails: { 404: OPERATOR_NOT_FOUND },
+      handle: async ({ params: { id } }) => reply(200, await registry.tenant(id)),
+    }),
+    operatorEndpoint({
+      method: "PATCH",
+      path: "/dash/api/tenants/:id",
+      name: "operator",
+      operation: "changeTenant",
+      tag: "Tenants",
+      summary: "Change a tenant",
+      params: { id: tenantIdParameter },
+      body: tenantChangeBody,
+      answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
+      fails: { 404: OPERATOR_NOT_FOUND },
+      handle: async ({ params: { id }, body }) => reply(200, await registry.changeTenant(id, body)),
+    }),
+  ];
+}

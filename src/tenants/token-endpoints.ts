@@ -1,0 +1,60 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../domain/errors.ts";
+import type { Registry } from "../domain/registry.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { paging, tenantIdParameter } from "../http/parameters.ts";
+import { pageOf, Timestamp } from "../http/schemas.ts";
+import { tokensBody } from "./body-schemas.ts";
+
+const Balance = Type.Object({ balance: Type.Integer() }, { $id: "Balance" });
+
+const Movement = Type.Object({
+  amount: Type.Integer(),
+  reason: Type.String(),
+  job_id: Type.Union([Type.String(), Type.Null()]),
+  balance: Type.Integer(),
+  created_at: Timestamp,
+});
+
+/** `/dash/api/tenants/{id}/tokens`: what wallet passes are paid with. */
+export function tokenEndpoints({
+  registry,
+}: {
+  readonly registry: Pick<Registry, "addTokens" | "tokenMovements">;
+}): readonly Endpoint[] {
+  return [
+    operatorEndpoint({
+      method: "POST",
+      path: "/dash/api/tenants/:id/tokens",
+      name: "operator",
+      operation: "addTokens",
+      tag: "Tenants",
+      summary: "Add tokens, or take them (a negative amount)",
+      params: { id: tenantIdParameter },
+      body: tokensBody,
+      answers: { 200: { description: "What is left.", schema: Balance, examples: [{ balance: 500 }] } },
+      fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
+      async handle({ params: { id }, body: { amount, reason } }) {
+        if (amount === 0) throw new ApiError(400, "amount must not be 0");
+        return reply(200, await registry.addTokens(id, amount, reason));
+      },
+    }),
+    operatorEndpoint({
+      method: "GET",
+      path: "/dash/api/tenants/:id/tokens",
+      name: "operator",
+      operation: "listTokenMovements",
+      tag: "Tenants",
+      summary: "Charges and top-ups, newest first",
+      params: { id: tenantIdParameter },
+      query: paging,
+      answers: { 200: { description: "One page.", schema: pageOf("TokenMovementPage", "movements", Movement) } },
+      fails: { 404: OPERATOR_NOT_FOUND },
+      async handle({ params: { id }, query: { cursor, limit } }) {
+        const { items, nextCursor } = await registry.tokenMovements(id, cursor, limit);
+        return reply(200, { movements: items, next_cursor: nextCursor });
+      },
+    }),
+  ];
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import type { TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { acceptGoogleClass } from "../../../src/channels/wallet/request/accept-google-class.ts";
+import { acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
+import { APPLE_MEMBERS } from "../../../src/channels/wallet/request/apple-pass.ts";
+import { ApplePassData, ApplePassPart } from "../../../src/channels/wallet/request/apple-schema.ts";
+import { NewGoogleClass } from "../../../src/channels/wallet/request/google-schema.ts";
+import { snakeCase } from "../../../src/channels/wallet/request/member-names.ts";
+import { PassRequest } from "../../../src/channels/wallet/request/pass-schema.ts";
+import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
+
+const SURROUNDINGS = {
+  templates: new Map([
+    [
+      "card",
+      {
+        passType: "apple",
+        style: null,
+        passData: { serial_number: "1", organization_name: "Acme", description: "Card" },
+      },
+    ],
+  ] as const),
+  title: "Acme",
+  issuerId: "33",
+  kind: "generic",
+} as const;
+const TEXT = { defaultValue: { language: "en", value: "Final" } };
+
+const APPLE = {
+  pass_type: "apple",
+  pass_data: { serial_number: "1", organization_name: "Acme", description: "Card" },
+};
+const GOOGLE = { pass_type: "google", pass_data: { class_id: "33.c", object_id: "33.o", object_data: {} } };
+const TICKET_CLASS = { class_type: "eventTicket", class_data: { id: "33.c", issuerName: "Acme", eventName: TEXT } };
+const GENERIC_CLASS = { class_type: "generic", class_data: { id: "33.c" } };
+
+interface Shape {
+  readonly what: string;
+  readonly schema: TSchema;
+  readonly whole: JsonObject;
+  accept(body: unknown): unknown;
+}
+
+const pass = (what: string, whole: JsonObject): Shape => ({
+  what,
+  schema: PassRequest,
+  whole,
+  accept: (body) => acceptPass(body, SURROUNDINGS),
+});
+const googleClass = (what: string, whole: JsonObject): Shape => ({
+  what,
+  schema: NewGoogleClass,
+  whole,
+  accept: acceptGoogleClass,
+});
+
+const SHAPES = [
+  pass("an Apple pass", APPLE),
+  pass("a Google pass", GOOGLE),
+  pass("a pass from a template", { template_id: "card" }),
+  googleClass("a class of event tickets", TICKET_CLASS),
+  googleClass("a generic class", GENERIC_CLASS),
+];
+
+/** The body without one of its members, or one of theirs, each once. */
+function* lacking(body: JsonObject): Generator<[string, JsonObject]> {
+  for (const [name, value] of Object.entries(body)) {
+    const { [name]: _, ...others } = body;
+    yield [name, others];
+    if (!isJsonObject(value)) continue;
+    for (const inner of Object.keys(value)) {
+      const { [inner]: __, ...rest } = value;
+      yield [`${name}.${inner}`, { ...body, [name]: rest }];
+    }
+  }
+}
+
+describe("what the document says of a body", () => {
+  test("names every member of an Apple pass that is taken, and no other", () => {
+    // Apple's older name for the first of `barcodes`.
+    const taken = APPLE_MEMBERS.filter((name) => name !== "barcode").map(snakeCase);
+    expect(Object.keys(ApplePassData.properties).toSorted()).toEqual(taken.toSorted());
+    expect(Object.keys(ApplePassPart.properties).toSorted()).toEqual(taken.toSorted());
+  });
+
+  for (const { what, schema, whole, accept } of SHAPES) {
+    test(`requires of ${what} what the service requires`, () => {
+      expect(Value.Check(schema, whole)).toBe(true);
+      expect(() => accept(whole)).not.toThrow();
+      for (const [name, body] of lacking(whole)) {
+        expect([name, Value.Check(schema, body)]).toEqual([name, false]);
+        expect(() => accept(body)).toThrow();
+      }
+    });
+
+    test(`knows no member of ${what} that the service does not`, () => {
+      const body = { ...whole, colour: "blue" };
+      expect(Value.Check(schema, body)).toBe(false);
+      expect(() => accept(body)).toThrow("colour");
+    });
+  }
+});

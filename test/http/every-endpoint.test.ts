@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { equip, type Identifiers, inventedKey, inventedLike } from "../security/support/identifiers.ts";
+import { argumentsOf, type Secrets, withCredentials } from "../security/support/operations.ts";
+import { startTarget, type Target } from "../security/support/target.ts";
+import { signed, webhookBody } from "../support/whatsapp-webhook.ts";
+import { DocumentSchemas } from "./support/document-schemas.ts";
+import { type Documented, readDocument } from "./support/documented.ts";
+import { differences } from "./support/documented-answer.ts";
+import { type Case, DocumentedRequests } from "./support/documented-requests.ts";
+import { SchemaValues } from "./support/schema-values.ts";
+
+/*
+ * Every operation of the document that the running service serves is called, with requests that follow from its schemas
+ * and with those that they forbid, and every answer is held to the document: its status, its type, its headers and its
+ * body, which may have no member that the document does not name.
+ */
+
+/** The same seed makes the same requests. */
+const SEED = 20_261_122;
+const GENERATED = 6;
+const HOW_CHARS_MAX = 500;
+
+/** A finding that is none, or is known: which one, and why, or what would be right. */
+type Excuse = readonly [finding: RegExp, why: string];
+
+/** To be mended, in the document or in the code; then its line goes, or the last test fails. */
+const KNOWN: readonly Excuse[] = [
+  [/^(?:un)?registerDevice .*no text: the status 404 is not/, "declare the 404 of names that cannot be any"],
+  [/^listUpdatedPasses .*no text: the status 404 is not/, "declare the 404 of names that cannot be any"],
+  [
+    /^(?:sendEmail|sendWhatsapp|createPass|updatePass) its body (?:\.\w+ )+is null: unexpectedly 202/,
+    "declare null: it stands for absent",
+  ],
+  [/^exportEvents .*429: the header retry-after is not/, "declare Retry-After, which OperatorSlowed has"],
+  [/^trackClick .*the header location is not/, "declare Location"],
+  [
+    /^downloadPass .*the header .* is not/,
+    "declare Content-Disposition, Last-Modified and what each answer to a tenant has",
+  ],
+  [/^getLatestPass .*the header last-modified is not/, "declare Last-Modified"],
+  [/^registerDevice with .*: unexpectedly 400/, "declare the pattern of pushToken"],
+  [/^exportEvents \?.*: unexpectedly 400 .*tenant must be/, "declare the pattern of tenant"],
+  [/^putAlias with .*: unexpectedly 400 .*either a link or an id/, "declare that a header has either"],
+  [
+    /^putTemplate with .*: unexpectedly 400 .*of type apple only/,
+    "declare that templates of type google have no style",
+  ],
+];
+
+/** Meant so. */
+const MEANT: readonly Excuse[] = [
+  [
+    /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
+    "what it does not understand would only be sent again",
+  ],
+  [
+    /^(?:registerDevice|logDeviceComplaint) its body's type .*: unexpectedly 200/,
+    "Apple does not say what devices send",
+  ],
+  [/^(?:listUpdatedPasses|answerWhatsappChallenge) an unknown parameter: unexpectedly 200/, "its caller may add some"],
+  [/^listUpdatedPasses an unknown passType: unexpectedly 204/, "nothing changed"],
+  [
+    /^\w+(?:Device|Passes) an unknown device: unexpectedly 20[01]/,
+    "devices name themselves, and repeat what they said",
+  ],
+  [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
+  [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
+  [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],
+  [/^updatePass with .*: unexpectedly 400 .*for passes of type google/, "the example is for another pass"],
+  [/^createPass with .*: unexpectedly 400 .*was used before/, "the same example was sent to sendWallet"],
+];
+
+/** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
+const FIXED: Readonly<Record<string, readonly string[]>> = {
+  sendEmail: ["to_address", "template_id"],
+  sendWallet: ["template_id", "pass_type", "pass_data"],
+  createPass: ["template_id", "pass_type", "pass_data"],
+  updatePass: ["pass_data", "notify_message"],
+  createGoogleClass: ["class_type", "class_data"],
+  changeGoogleClass: ["class_type", "class_data"],
+  getGoogleClass: ["class_type"],
+  listEvents: ["from", "to", "cursor"],
+  exportEvents: ["from", "to"],
+  listTenants: ["cursor"],
+  listTokenMovements: ["cursor"],
+  listSuppressions: ["cursor"],
+  listIncomingMessages: ["cursor"],
+  createTenant: ["plan"],
+  changeTenant: ["plan"],
+  registerDomain: ["domain"],
+  putEmailCredentials: ["from_address", "smtp_url", "warm_up_from"],
+  putAppleCredentials: ["certificate_pem", "private_key_pem", "wwdr_pem", "passphrase", "pass_type_id", "team_id"],
+  putGoogleCredentials: ["service_account"],
+  putWalletWebhook: ["wallet_webhook_url"],
+  answerWhatsappChallenge: ["hub.mode", "hub.verify_token"],
+};
+
+/** Names in the path that the caller gives to what it makes: none of them is unknown. */
+const MADE: Readonly<Record<string, readonly string[]>> = {
+  putTemplate: ["slug"],
+  putAlias: ["alias"],
+  putSuppression: ["address"],
+  putPlan: ["name"],
+};
+
+setDefaultTimeout(120_000);
+
+let target: Target;
+let schemas: DocumentSchemas;
+let operations: readonly Documented[] = [];
+let ids: Identifiers;
+let invented: Identifiers;
+let secrets: Secrets;
+let calls = 0;
+const excused = new Set<Excuse>();
+
+beforeAll(async () => {
+  target = await startTarget();
+  const document = await readDocument(target.url);
+  operations = document.operations;
+  schemas = new DocumentSchemas(document.schemas);
+  ids = await equip(target, target.victim);
+  invented = inventedLike(ids);
+  const { operatorToken, webhookSecret } = target;
+  secrets = { apiKey: target.victim.apiKey, operatorToken, webhookSecret, passToken: ids.passToken };
+  const message = {
+    id: "wamid.in",
+    from: "5491122334455",
+    timestamp: "1795247400",
+    type: "text",
+    text: { body: "Hi" },
+  };
+  const { body, signature } = signed(JSON.stringify(webhookBody({ messages: [message] })), webhookSecret);
+  const headers = { "x-hub-signature-256": signature, "content-type": "application/json" };
+  await target.probe({ method: "POST", path: "/webhook/whatsapp", headers, body });
+});
+
+afterAll(() => target?.stop());
+
+/** One that works, with new names for what it makes. */
+function callOf(operation: Documented, given: Identifiers = ids) {
+  calls += 1;
+  const fresh = { word: `fresh-${calls}.`, verifyToken: target.webhookSecret };
+  return argumentsOf(operation, { ...given, idempotencyKey: `order-${calls}` }, fresh);
+}
+
+function requestsTo(operation: Documented): DocumentedRequests {
+  const values = new SchemaValues(schemas, SEED);
+  return new DocumentedRequests(values, operation, () => callOf(operation), FIXED[operation.id] ?? []);
+}
+
+type Expected = (status: number, operation: Documented) => boolean;
+const isRefused: Expected = (status) => status >= 400 && status < 500;
+const isSuccess: Expected = (status, { successes }) => successes.includes(status);
+const isEither: Expected = (status, operation) => isRefused(status, operation) || isSuccess(status, operation);
+
+/** Sends them one after the other; fails with all that differs from the document, and with answers that are not as expected. */
+async function expectAnswers(
+  cases: readonly Case[],
+  expected: Expected,
+  given: Secrets | null = secrets,
+): Promise<void> {
+  expect(cases.length).toBeGreaterThan(0);
+  const findings: string[] = [];
+  for (const { operation, how, request } of cases) {
+    const seen = await target.probe(given === null ? request : withCredentials(operation, request, given));
+    const problems = [...differences(schemas, operation, seen)];
+    if (!expected(seen.status, operation)) problems.push(`unexpectedly ${seen.status} ${seen.text.slice(0, 200)}`);
+    findings.push(
+      ...problems
+        .map((problem) => `${operation.id} ${how.slice(0, HOW_CHARS_MAX)}: ${problem}`)
+        .filter((text) => !isExcused(text)),
+    );
+  }
+  expect({ seed: SEED, findings }).toEqual({ seed: SEED, findings: [] });
+}
+
+function isExcused(finding: string): boolean {
+  const found = [...KNOWN, ...MEANT].filter(([pattern]) => pattern.test(finding));
+  for (const one of found) excused.add(one);
+  return found.length > 0;
+}
+
+const secured = () => operations.filter(({ security }) => security !== "none");
+const asCalled = (operation: Documented) => requestsTo(operation).case("as it is called", {});
+
+test("a call without credentials, or with wrong ones, is refused as the document says", async () => {
+  const wrong = {
+    apiKey: inventedKey(),
+    operatorToken: "wrong",
+    webhookSecret: "wrong",
+    passToken: invented.passToken,
+  };
+  await expectAnswers(secured().map(asCalled), isRefused, null);
+  // After ten wrong tokens operators are told to wait.
+  await expectAnswers([...secured(), ...secured()].map(asCalled), isRefused, wrong);
+});
+
+test("a tenant without channels, without tokens, or over its limit is answered as the document says", async () => {
+  await target.operator("PUT", "/plans/tight", { requests_per_minute: 1 });
+  const ofTenants = operations.filter(({ security }) => security === "apiKey");
+  const tenants = [
+    { id: "silent", plan: "unlimited", channels: [] },
+    { id: "poor", plan: "unlimited" },
+    { id: "limited", plan: "tight" },
+  ];
+  for (const tenant of tenants) {
+    await target.operator("POST", "/tenants", { ...tenant, name: tenant.id });
+    const { body } = await target.operator("POST", `/tenants/${tenant.id}/keys`);
+    await target.call({ id: tenant.id, apiKey: body.api_key }, "GET", "/v1/domains");
+    await expectAnswers(ofTenants.map(asCalled), isEither, { ...secrets, apiKey: body.api_key });
+  }
+});
+
+test("what the document forbids is refused", async () => {
+  await expectAnswers(
+    operations.flatMap((operation) => requestsTo(operation).bad()),
+    isRefused,
+  );
+});
+
+test("a path that names nothing is refused", async () => {
+  const cases = operations.flatMap((operation) =>
+    requestsTo(operation).unknown(callOf(operation, invented), MADE[operation.id] ?? []),
+  );
+  await expectAnswers(cases, isRefused);
+});
+
+test("what the document allows is done", async () => {
+  await expectAnswers(
+    operations.flatMap((operation) => requestsTo(operation).good(GENERATED)),
+    isSuccess,
+  );
+});
+
+test("what was done already is answered as the document says", async () => {
+  const cases = operations.flatMap((operation) => requestsTo(operation).good(0));
+  await expectAnswers(
+    cases.flatMap((one) => [one, one]),
+    isEither,
+  );
+});
+
+test("a call that has no parameters refuses or ignores one", async () => {
+  const all = operations.map(requestsTo).filter(({ hasQuery }) => !hasQuery);
+  await expectAnswers(
+    all.map((requests) => requests.unknownParameter()),
+    isEither,
+  );
+});
+
+test("what is mended is no longer called known", () => {
+  const left = KNOWN.filter((one) => !excused.has(one)).map(([finding, why]) => `${finding}: ${why}`);
+  expect(left).toEqual([]);
+});

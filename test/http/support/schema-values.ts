@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { isJsonObject, type Json, type JsonObject } from "../../../src/domain/json.ts";
+import type { DocumentSchemas } from "./document-schemas.ts";
+import type { Schema } from "./documented.ts";
+
+/** A value that differs from one that a schema takes, and how. */
+export interface Broken {
+  readonly how: string;
+  readonly value: Json;
+}
+
+/** Values of a schema: those that it takes, and those that it refuses. The same seed gives the same ones. */
+export class SchemaValues {
+  constructor(
+    private readonly schemas: DocumentSchemas,
+    private readonly seed: number,
+  ) {}
+
+  /** Values that the schema takes. */
+  good(schema: Schema, count: number): readonly Json[] {
+    const takes = this.schemas.request(schema);
+    const values = this.valueOf(schema).filter((value) => takes(value) === null);
+    return fc.sample(values, { seed: this.seed, numRuns: count });
+  }
+
+  /** Whether a query may say this for a value of the schema. */
+  takesText(schema: Schema, text: string): boolean {
+    const isNumber = schema.type === "integer" || schema.type === "number";
+    return this.schemas.request(schema)(isNumber ? numberOfText(text) : text) === null;
+  }
+
+  /** Values that the schema refuses, each of which differs at one place from one that it takes. */
+  bad(schema: Schema, good: Json): readonly Broken[] {
+    const takes = this.schemas.request(schema);
+    return [...this.broken(schema, good)].filter(({ value }) => takes(value) !== null);
+  }
+
+  private valueOf(schema: Schema): fc.Arbitrary<Json> {
+    const [first, ...rest] = this.schemas.alternatives(schema).map((one) => this.plainValue(one));
+    return first === undefined ? fc.constant(null) : fc.oneof(first, ...rest);
+  }
+
+  private plainValue(schema: Schema): fc.Arbitrary<Json> {
+    if (schema.const !== undefined) return fc.constant(schema.const);
+    if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
+    const types = [schema.type ?? ANY].flat();
+    return fc.oneof(...types.map((type) => this.typedValue(type, schema)));
+  }
+
+  private typedValue(type: string, schema: Schema): fc.Arbitrary<Json> {
+    switch (type) {
+      case "object":
+        return this.objectOf(schema);
+      case "array":
+        return this.arrayOf(schema);
+      case "string":
+        return stringOf(schema);
+      case "integer":
+        return fc.integer({ min: schema.minimum ?? -1_000_000, max: schema.maximum ?? 1_000_000 });
+      case "number":
+        return numberOf(schema);
+      case "boolean":
+        return fc.boolean();
+      case "null":
+        return fc.constant(null);
+      default:
+        throw new Error(`a schema has the type ${type}`);
+    }
+  }
+
+  private objectOf({ properties = {}, required = [], ...schema }: Schema): fc.Arbitrary<Json> {
+    const members = Object.entries(properties).map(([name, member]) => [name, this.valueOf(member)] as const);
+    const named = fc.record(Object.fromEntries(members), {
+      requiredKeys: required.filter((name) => name in properties),
+    });
+    const isOpen = schema.patternProperties !== undefined || typeof schema.additionalProperties === "object";
+    if (!isOpen) return named;
+    const others = fc.dictionary(
+      fc.stringMatching(/^[a-z]{1,8}$/),
+      fc.oneof(...ANY.map((type) => this.typedValue(type, {}))),
+      { maxKeys: 3 },
+    );
+    return fc.tuple(others, named).map(([one, other]) => ({ ...one, ...other }));
+  }
+
+  private arrayOf({ items = {}, minItems = 0, maxItems = ELEMENTS_MAX, uniqueItems }: Schema): fc.Arbitrary<Json> {
+    const bounds = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, ELEMENTS_MAX)) };
+    const element = this.valueOf(items);
+    return uniqueItems === true ? fc.uniqueArray(element, bounds) : fc.array(element, bounds);
+  }
+
+  private *broken(schema: Schema, value: Json): Generator<Broken> {
+    for (const other of OTHERS) yield { how: `is ${JSON.stringify(other)}`, value: other };
+    for (const one of this.schemas.alternatives(schema)) {
+      if (typeof value === "string") yield* brokenString(one, value);
+      if (typeof value === "number") yield* brokenNumber(one);
+      if (Array.isArray(value)) yield* this.brokenArray(one, value);
+      if (isJsonObject(value)) yield* this.brokenObject(one, value);
+    }
+  }
+
+  private *brokenArray({ items = {}, maxItems }: Schema, value: readonly Json[]): Generator<Broken> {
+    const [first] = value;
+    if (first === undefined) return;
+    yield { how: "has an element twice", value: [first, first] };
+    if (maxItems !== undefined) yield { how: "is too long", value: Array.from({ length: maxItems + 1 }, () => first) };
+    for (const { how, value: other } of this.broken(items, first)) yield { how: `[0] ${how}`, value: [other] };
+  }
+
+  private *brokenObject({ properties = {} }: Schema, value: JsonObject): Generator<Broken> {
+    yield { how: "has an unknown member", value: { ...value, unknown_member: 1 } };
+    for (const [name, member] of Object.entries(properties)) {
+      const { [name]: given, ...without } = value;
+      if (given === undefined) continue;
+      yield { how: `.${name} is missing`, value: without };
+      for (const { how, value: other } of this.broken(member, given)) {
+        yield { how: `.${name} ${how}`, value: { ...value, [name]: other } };
+      }
+    }
+  }
+}
+
+const ANY = ["string", "integer", "boolean", "null"];
+const ELEMENTS_MAX = 3;
+const CHARS_MAX = 20;
+/** One of each type. */
+const OTHERS: readonly Json[] = [null, true, 5, "no-such-value", [], {}];
+
+function stringOf({
+  pattern,
+  format,
+  minLength = 0,
+  maxLength = Number.MAX_SAFE_INTEGER,
+}: Schema): fc.Arbitrary<string> {
+  if (format === "date") return dateOf().map((date) => date.toISOString().slice(0, 10));
+  if (format === "date-time") return dateOf().map((date) => date.toISOString());
+  if (format === "uuid") return fc.uuid({ version: 7 });
+  if (format === "uri") return fc.webUrl();
+  const bounds = { minLength, maxLength: Math.min(maxLength, Math.max(minLength, CHARS_MAX)) };
+  if (pattern === undefined) return fc.oneof(fc.string(bounds), fc.string({ ...bounds, unit: "grapheme" }));
+  return fc.stringMatching(new RegExp(pattern)).filter(({ length }) => length >= minLength && length <= maxLength);
+}
+
+function dateOf(): fc.Arbitrary<Date> {
+  return fc.date({ min: new Date("2020-01-01"), max: new Date("2030-01-01"), noInvalidDate: true });
+}
+
+function numberOf({ minimum, exclusiveMinimum, maximum = 1_000_000 }: Schema): fc.Arbitrary<number> {
+  const min = minimum ?? exclusiveMinimum ?? -1_000_000;
+  return fc.double({ min, max: maximum, minExcluded: minimum === undefined, noNaN: true, noDefaultInfinity: true });
+}
+
+function* brokenString({ minLength, maxLength }: Schema, value: string): Generator<Broken> {
+  if (minLength !== undefined && minLength > 0) yield { how: "is too short", value: value.slice(0, minLength - 1) };
+  if (maxLength !== undefined) yield { how: "is too long", value: value.padEnd(maxLength + 1, "x") };
+  yield { how: "is empty", value: "" };
+  yield { how: "has a control character", value: `${value}\u0007` };
+}
+
+function* brokenNumber({ minimum, maximum, exclusiveMinimum }: Schema): Generator<Broken> {
+  yield { how: "is a fraction", value: 1.5 };
+  if (minimum !== undefined) yield { how: "is too small", value: minimum - 1 };
+  if (maximum !== undefined) yield { how: "is too large", value: maximum + 1 };
+  if (exclusiveMinimum !== undefined) yield { how: "is too small", value: exclusiveMinimum };
+}
+
+/** The number that digits are; anything else stays a text. */
+function numberOfText(text: string): number | string {
+  return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
+}
