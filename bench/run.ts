@@ -3,7 +3,7 @@
  *
  *   npm run bench -- [section ...] [--rounds N] [--seconds N] [--minutes N] [--smoke] [--json FILE]
  *
- * Without sections: all of them but those that take minutes: `tenants`, `backlog`, `memory`, `neighbours` and `ledger`.
+ * Without sections: all of them but those that take minutes: `tenants`, `backlog`, `memory`, `neighbours` and `event store`.
  *
  * Variants take turns within one run, each round in a fresh process on the same Redis with the same durability
  * (append-only file, `appendfsync always`); a ratio is the median of the rounds' own ratios. The machine's cores are
@@ -15,7 +15,7 @@ import { accept } from "./sections/accept.ts";
 import { backlog } from "./sections/backlog.ts";
 import { chat } from "./sections/chat.ts";
 import { dispatch } from "./sections/dispatch.ts";
-import { ledger } from "./sections/ledger.ts";
+import { eventStore } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
 import { memory } from "./sections/memory.ts";
 import { micro } from "./sections/micro.ts";
@@ -41,7 +41,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   backlog,
   memory,
   neighbours,
-  ledger,
+  eventStore,
 };
 const ONLY_WHEN_NAMED: readonly string[] = ["tenants", "backlog", "memory", "neighbours", "ledger"];
 

@@ -1,12 +1,12 @@
 import { type EventType, nextEventId } from "../src/domain/event.ts";
-import type { FinishedJob, LedgerRow } from "../src/domain/event-store.ts";
+import type { FinishedJob, StoredEventRow } from "../src/domain/event-store.ts";
 import { JobIds } from "../src/domain/ids.ts";
 import type { ChannelName } from "../src/domain/job.ts";
 import type { JsonObject } from "../src/domain/json.ts";
 import { SeededRandom } from "../test/support/seeded-random.ts";
 
 /** Three tenants' messages of the first week of November 2026, the same in every run. */
-export function analystsData(): readonly LedgerRow[] {
+export function analystsData(): readonly StoredEventRow[] {
   const facts = DAYS.flatMap((day) =>
     TENANTS.flatMap(({ id, perDay }) => Array.from({ length: perDay }, () => factsOfJob(id, day)).flat()),
   );
@@ -37,7 +37,7 @@ const between = (from: number, to: number) => Math.round(from + random.next() * 
 const pick = <T>(first: T, ...others: readonly T[]): T =>
   others[Math.floor(random.next() * (others.length + 1))] ?? first;
 
-type Fact = Omit<LedgerRow, "eventId"> & { readonly atMs: number };
+type Fact = Omit<StoredEventRow, "eventId"> & { readonly atMs: number };
 
 interface Job {
   readonly tenantId: string;

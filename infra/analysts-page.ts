@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClickHouse } from "../src/events/clickhouse.ts";
-import { ClickHouseLedgerWriter } from "../src/events/clickhouse-ledger-writer.ts";
-import { migrateLedger } from "../src/events/migrate-ledger.ts";
+import { ClickHouseEventWriter } from "../src/events/clickhouse-event-writer.ts";
+import { migrateEventStore } from "../src/events/migrate-event-store.ts";
 import { applyRetention } from "../src/events/retention.ts";
 import { systemClock } from "../src/runtime/system-clock.ts";
 import { openChdb } from "../src/storage/chdb.ts";
@@ -35,17 +35,17 @@ export function queriesOf(page: string): readonly PageQuery[] {
   }));
 }
 
-/** A ledger with the page's data set, and the face that analysts have of it. */
-export async function openExampleLedger() {
+/** A event store with the page's data set, and the face that analysts have of it. */
+export async function openExampleEventStore() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-analysts-page-"));
   const path = join(folder, "clickhouse");
   const target = { database: "waybill", cluster: null };
   const chdb = openChdb(path, { folder: join(folder, "access"), database: target.database });
   const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
-  await migrateLedger(clickhouse, target);
+  await migrateEventStore(clickhouse, target);
   // The data set stays where it is, and today does not.
   await applyRetention(clickhouse, target, { eventsMonths: 600, jobsDays: 18_000 });
-  await new ClickHouseLedgerWriter(clickhouse, target, systemClock).write("example", analystsData());
+  await new ClickHouseEventWriter(clickhouse, target, systemClock).write("example", analystsData());
   const quiet = { count() {}, gauge() {}, time() {}, log() {} };
   const face = serveClickHouseHttp({ path, database: target.database, port: 0, password: PASSWORD, telemetry: quiet });
   return {
@@ -78,7 +78,7 @@ export async function outputOf({ url }: ClickHouseHttp, sql: string): Promise<st
 }
 
 if (import.meta.main) {
-  const example = await openExampleLedger();
+  const example = await openExampleEventStore();
   let page = await Bun.file(ANALYSTS_PAGE).text();
   for (const { sql, output } of queriesOf(page)) {
     const now = await outputOf(example.face, sql);

@@ -29,7 +29,7 @@ export interface ChatResult {
   readonly jobs: number;
   /** From the first to the last message that the provider took. */
   readonly sendsPerSecond: number;
-  /** From the first send to the last callback in the ledger: three statuses a message. */
+  /** From the first send to the last callback in the event store: three statuses a message. */
   readonly statusesPerSecond: number;
   /** Of all tenants but the one whose number is throttled, from the request to the provider's acceptance. */
   readonly calmMs: LatencySummary;
@@ -38,7 +38,7 @@ export interface ChatResult {
 }
 
 /**
- * The embedded default with chat: HTTP, journal, actors, Graph API (a sandbox in this process), signed callbacks, ledger.
+ * The embedded default with chat: HTTP, queue, actors, Graph API (a sandbox in this process), signed callbacks, event store.
  * First as fast as it goes; then at a steady rate, before and while one tenant's number is throttled.
  */
 export async function chatPath({ seconds, rate, throttledSeconds }: ChatLoad): Promise<ChatResult> {
@@ -114,11 +114,11 @@ interface SentJob {
   readonly lastMs: number;
 }
 
-/** By tenant, what the ledger has of its jobs, once it has three statuses of each that was accepted. */
+/** By tenant, what the event store has of its jobs, once it has three statuses of each that was accepted. */
 async function allEvents(server: Waybill, tenants: readonly LoadTenant[]): Promise<readonly (readonly SentJob[])[]> {
   const accepted = await acceptedJobs(server);
   return await eventually(
-    "every message is read in the ledger",
+    "every message is read in the event store",
     async () => {
       const all: (readonly SentJob[])[] = [];
       for (const tenant of tenants) all.push(await readJobs(server, tenant));

@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import { JobIds } from "../../src/domain/ids.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import type { RedisServer } from "../../test/support/redis.ts";
@@ -65,8 +65,8 @@ async function drain(
 /** Queues so many jobs of the bench's tenants. */
 export async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
   const address = { kind: "url", url: redis.url } as const;
-  const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
-  await journal.start();
+  const queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
+  await queue.start();
   const tenants = benchTenants(DISPATCH_TENANTS);
   const ids = new JobIds(systemClock, systemRandom);
   let accepts: Promise<unknown>[] = [];
@@ -75,7 +75,7 @@ export async function fillWaybill(redis: RedisServer, jobs: number): Promise<voi
     if (tenant === undefined) continue;
     const recipient = "ann.example@customer.example.com";
     const job = { jobId: ids.next(), channel: "email", recipient, payload: SEND_PAYLOAD, idempotency: null } as const;
-    accepts.push(journal.accept(tenant, tenant.plan.requestsPerMinute, job));
+    accepts.push(queue.accept(tenant, tenant.plan.requestsPerMinute, job));
     // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
     if (i % 200 === 0) await Bun.sleep(1);
     if (accepts.length === 5000) {
@@ -84,7 +84,7 @@ export async function fillWaybill(redis: RedisServer, jobs: number): Promise<voi
     }
   }
   await Promise.all(accepts);
-  await journal.stop();
+  await queue.stop();
 }
 
 async function fillBullmq(redis: RedisServer, jobs: number): Promise<void> {

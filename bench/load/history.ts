@@ -1,7 +1,7 @@
 import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { LedgerRow } from "../../src/domain/event-store.ts";
-import { eventIdAt, ledgerRow } from "../../test/engine/recorder/ledger-rows.ts";
-import { startChdb, type TestLedger } from "../../test/support/chdb-ledger.ts";
+import type { StoredEventRow } from "../../src/domain/event-store.ts";
+import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
+import { startChdb, type TestEventStore } from "../../test/support/chdb-event-store.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 import { fillEvents, type Span, spanOf } from "./ledger-data.ts";
 
@@ -38,10 +38,10 @@ export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad
     const histories: History[] = [];
     for (const count of days) {
       const name = `history_${count}`;
-      const ledger = await engine.ledger(name, "process");
+      const eventStore = await engine.eventStore(name, "process");
       const span = spanOf(count);
-      const events = await fillEvents(ledger.writing, name, eventsPerDay * count, span);
-      histories.push({ days: count, ledger, span, events, perSecond: [], micros: [], pagesMs: [] });
+      const events = await fillEvents(eventStore.writing, name, eventsPerDay * count, span);
+      histories.push({ days: count, eventStore, span, events, perSecond: [], micros: [], pagesMs: [] });
     }
     for (let i = 0; i < rounds; i += 1) {
       for (const history of histories) {
@@ -57,7 +57,7 @@ export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad
 
 interface History {
   readonly days: number;
-  readonly ledger: TestLedger;
+  readonly eventStore: TestEventStore;
   readonly span: Span;
   readonly events: number;
   readonly perSecond: number[];
@@ -65,9 +65,9 @@ interface History {
   readonly pagesMs: number[];
 }
 
-async function reportOf({ days, ledger, events, perSecond, micros, pagesMs }: History): Promise<HistoryReport> {
-  const { database } = ledger.target;
-  const parts = await ledger.reading.rows(
+async function reportOf({ days, eventStore, events, perSecond, micros, pagesMs }: History): Promise<HistoryReport> {
+  const { database } = eventStore.target;
+  const parts = await eventStore.reading.rows(
     `SELECT table, sum(bytes_on_disk), sum(rows) FROM system.parts WHERE database = '${database}' AND active GROUP BY table`,
   );
   const sizeOf = (wanted: (table: string) => boolean) =>
@@ -88,23 +88,23 @@ function meanOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-async function recordSome({ ledger, perSecond, micros }: History, turn: number): Promise<void> {
+async function recordSome({ eventStore, perSecond, micros }: History, turn: number): Promise<void> {
   const begunMs = performance.now();
   const cpu = process.cpuUsage();
   for (let at = 0; at < BATCHES; at += 1) {
     const first = (turn * BATCHES + at) * BATCH;
-    const rows = Array.from({ length: BATCH }, (_, n): LedgerRow => {
+    const rows = Array.from({ length: BATCH }, (_, n): StoredEventRow => {
       const finished = { status: "success", attempts: 1, result: {} } as const;
-      return ledgerRow(eventIdAt(first + n), { tenantId: `t${n % 200}`, type: "sent", finished });
+      return storedEventRow(eventIdAt(first + n), { tenantId: `t${n % 200}`, type: "sent", finished });
     });
-    await ledger.writer.write(`bench:${first}`, rows);
+    await eventStore.writer.write(`bench:${first}`, rows);
   }
   const { user, system } = process.cpuUsage(cpu);
   perSecond.push((BATCHES * BATCH * 1000) / (performance.now() - begunMs));
   micros.push((user + system) / (BATCHES * BATCH));
 }
 
-async function readSome({ ledger, span, pagesMs }: History, turn: number): Promise<void> {
+async function readSome({ eventStore, span, pagesMs }: History, turn: number): Promise<void> {
   const from = firstEventIdAt(span.startMs);
   const to = firstEventIdAt(span.startMs + span.lengthMs);
   for (let at = 0; at < PAGES; at += 1) {
@@ -113,7 +113,7 @@ async function readSome({ ledger, span, pagesMs }: History, turn: number): Promi
     const end = Math.round(to - ((turn * PAGES + at) / 1000) * (to - from));
     const query = { tenantId, fromEventId: from, toEventId: end, channel: null, type: null, limit: PAGE };
     const begunMs = performance.now();
-    await ledger.reader.page(query);
+    await eventStore.reader.page(query);
     pagesMs.push(performance.now() - begunMs);
   }
 }

@@ -3,7 +3,7 @@
  * validation, headers and metrics. `bun bench/load/lean-server.ts <redis url> <keys>` prints its address.
  */
 import { JobIds } from "../../src/domain/ids.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { benchTenants, noTelemetry } from "./bench-world.ts";
@@ -12,8 +12,8 @@ const [, , redisUrl = "", keyList = ""] = process.argv;
 const keys = keyList.split(",");
 const tenants = new Map(benchTenants(keys.length).map((tenant, i) => [keys[i] ?? "", tenant]));
 const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-const journal = new RedisJournal({ address: { kind: "url", url: redisUrl }, ...ports });
-await journal.start();
+const queue = new RedisQueue({ address: { kind: "url", url: redisUrl }, ...ports });
+await queue.start();
 const ids = new JobIds(systemClock, systemRandom);
 
 async function accept(request: Request): Promise<Response> {
@@ -24,7 +24,7 @@ async function accept(request: Request): Promise<Response> {
   const jobId = ids.next();
   const payload = JSON.stringify({ to, toName, ...rest });
   const job = { jobId, channel: "email", recipient: to ?? "", payload, idempotency: null } as const;
-  const answer = await journal.accept(tenant, tenant.plan.requestsPerMinute, job);
+  const answer = await queue.accept(tenant, tenant.plan.requestsPerMinute, job);
   const isAccepted = answer.kind === "accepted";
   return Response.json({ job_id: jobId, status: "pending" }, { status: isAccepted ? 202 : 503 });
 }

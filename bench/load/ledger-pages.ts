@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { type EventType, firstEventIdAt } from "../../src/domain/event.ts";
-import type { EventQuery, LedgerRow } from "../../src/domain/event-store.ts";
+import type { EventQuery, StoredEventRow } from "../../src/domain/event-store.ts";
 import type { ChannelName } from "../../src/domain/job.ts";
-import { eventIdAt, ledgerRow } from "../../test/engine/recorder/ledger-rows.ts";
-import { startChdb, type TestLedger } from "../../test/support/chdb-ledger.ts";
+import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
+import { startChdb, type TestEventStore } from "../../test/support/chdb-event-store.ts";
 import { createPostgres } from "../../test/support/postgres.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 import { fillEvents, MONTH } from "./ledger-data.ts";
@@ -66,16 +66,16 @@ const DEPTHS = [
 export async function measurePages(options: PageOptions): Promise<PageReport> {
   const engine = await startChdb();
   try {
-    const ledger = await engine.ledger(DATABASE, "process");
-    const ingest = await ingestRate(await engine.ledger(`${DATABASE}_ingest`, "process"));
+    const eventStore = await engine.eventStore(DATABASE, "process");
+    const ingest = await ingestRate(await engine.eventStore(`${DATABASE}_ingest`, "process"));
     const begunMs = performance.now();
-    const events = await fillEvents(ledger.writing, DATABASE, options.events);
+    const events = await fillEvents(eventStore.writing, DATABASE, options.events);
     const fillSeconds = round((performance.now() - begunMs) / 1000, 1);
-    await mergesToEnd(ledger);
-    const postgres = options.withPostgres ? await copyToPostgres(ledger) : null;
+    await mergesToEnd(eventStore);
+    const postgres = options.withPostgres ? await copyToPostgres(eventStore) : null;
     try {
-      const pages = await readPages(ledger, postgres?.sql ?? null, options.rounds);
-      const sizes = await sizesOf(ledger, events);
+      const pages = await readPages(eventStore, postgres?.sql ?? null, options.rounds);
+      const sizes = await sizesOf(eventStore, events);
       if (postgres !== null) sizes.bytes["PostgreSQL"] = round((await postgres.bytes()) / events, 1);
       return {
         events,
@@ -93,12 +93,12 @@ export async function measurePages(options: PageOptions): Promise<PageReport> {
   }
 }
 
-async function ingestRate({ writer }: TestLedger): Promise<number> {
+async function ingestRate({ writer }: TestEventStore): Promise<number> {
   const batches = Array.from({ length: 30 }, (_, at) =>
-    Array.from({ length: 10_000 }, (_, n): LedgerRow => {
+    Array.from({ length: 10_000 }, (_, n): StoredEventRow => {
       const type = n % 2 === 0 ? "sent" : "delivered";
       const finished = type === "sent" ? ({ status: "success", attempts: 1, result: {} } as const) : null;
-      return ledgerRow(eventIdAt(at * 10_000 + n), { tenantId: `t${n % 200}`, type, finished });
+      return storedEventRow(eventIdAt(at * 10_000 + n), { tenantId: `t${n % 200}`, type, finished });
     }),
   );
   const begunMs = performance.now();
@@ -107,7 +107,7 @@ async function ingestRate({ writer }: TestLedger): Promise<number> {
 }
 
 /** What ClickHouse does by itself while the weeks go by: a month that is over becomes one part, the current one some. */
-async function mergesToEnd({ reading, writing }: TestLedger): Promise<void> {
+async function mergesToEnd({ reading, writing }: TestEventStore): Promise<void> {
   const over = await reading.rows(
     `SELECT DISTINCT table, partition FROM system.parts WHERE database = '${DATABASE}' AND active
      AND table IN ('events', 'events_by_type') AND partition < toString(toYYYYMM(now()))`,
@@ -122,12 +122,16 @@ async function mergesToEnd({ reading, writing }: TestLedger): Promise<void> {
   }
 }
 
-async function readPages(ledger: TestLedger, postgres: SQL | null, rounds: number): Promise<readonly PageRow[]> {
+async function readPages(
+  eventStore: TestEventStore,
+  postgres: SQL | null,
+  rounds: number,
+): Promise<readonly PageRow[]> {
   const from = firstEventIdAt(MONTH.startMs);
   const to = firstEventIdAt(MONTH.startMs + MONTH.lengthMs);
   const kinds = FILTERS.flatMap((filter) => DEPTHS.map((depth) => ({ filter, depth })));
   const taken = kinds.map(() => ({ waybill: [] as number[], offset: [] as number[], postgres: [] as number[] }));
-  const offsets = await rowsBefore(ledger, from, to);
+  const offsets = await rowsBefore(eventStore, from, to);
   for (let at = 0; at < rounds * ASKED.length; at += 1) {
     const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
     for (const [n, { filter, depth }] of kinds.entries()) {
@@ -144,10 +148,10 @@ async function readPages(ledger: TestLedger, postgres: SQL | null, rounds: numbe
       };
       const into = taken[n];
       if (into === undefined) continue;
-      into.waybill.push(await timed(() => ledger.reader.page(query)));
+      into.waybill.push(await timed(() => eventStore.reader.page(query)));
       if (filter.name === "none" && depth.share > 0) {
         const skip = Math.round(share * (offsets.get(tenantId) ?? 0));
-        into.offset.push(await timed(() => ledger.reading.rows(offsetPage({ ...query, toEventId: to }, skip))));
+        into.offset.push(await timed(() => eventStore.reading.rows(offsetPage({ ...query, toEventId: to }, skip))));
       }
       if (postgres !== null) into.postgres.push(await timed(() => postgres.unsafe(postgresPage(query))));
     }
@@ -171,7 +175,7 @@ async function timed(work: () => PromiseLike<unknown>): Promise<number> {
   return performance.now() - begunMs;
 }
 
-async function rowsBefore({ reading }: TestLedger, from: number, to: number): Promise<ReadonlyMap<string, number>> {
+async function rowsBefore({ reading }: TestEventStore, from: number, to: number): Promise<ReadonlyMap<string, number>> {
   const rows = await reading.rows(
     `SELECT tenant_id, count() FROM ${DATABASE}.events WHERE tenant_id IN (${ASKED.map((id) => `'${id}'`).join(", ")})
      AND event_id >= ${from} AND event_id < ${to} AND channel IN ('email', 'whatsapp') GROUP BY tenant_id`,
@@ -193,7 +197,7 @@ ${type === null ? "" : `AND event_type = '${type}'`} ORDER BY event_id DESC LIMI
 }
 
 /** Bytes on disk an event, by table; all tables together as `all`. */
-async function sizesOf({ reading }: TestLedger, events: number) {
+async function sizesOf({ reading }: TestEventStore, events: number) {
   const rows = await reading.rows(
     `SELECT table, sum(bytes_on_disk), count() FROM system.parts WHERE database = '${DATABASE}' AND active GROUP BY table`,
   );
@@ -204,7 +208,7 @@ async function sizesOf({ reading }: TestLedger, events: number) {
 }
 
 /** The same rows in a PostgreSQL with the index that one would make: by tenant and id, and by job. */
-async function copyToPostgres({ writing }: TestLedger) {
+async function copyToPostgres({ writing }: TestEventStore) {
   const server = await createPostgres();
   const folder = await mkdtemp(join(tmpdir(), "waybill-bench-"));
   const sql = new SQL(server.url, { max: 1 });

@@ -5,12 +5,12 @@ import { UnavailableError } from "../../src/domain/errors.ts";
 import { eventTimeMs } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";
-import { FENCED, type Journal, type Lease, type LeaseRole, type Settlement } from "../../src/domain/queue.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { FENCED, type Lease, type LeaseRole, type Queue, type Settlement } from "../../src/domain/queue.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
-import { ClickHouseLedgerWriter } from "../../src/events/clickhouse-ledger-writer.ts";
-import { migrateLedger } from "../../src/events/migrate-ledger.ts";
+import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
+import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
@@ -48,20 +48,20 @@ export async function measureRecorder(options: {
   const chdb = openChdb(folder);
   const address = { kind: "url", url: redis.url } as const;
   const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-  const journal = new RedisJournal({ address, ...ports });
-  await journal.start();
+  const queue = new RedisQueue({ address, ...ports });
+  await queue.start();
   const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
-  await migrateLedger(watched, TARGET);
-  const writer = new ClickHouseLedgerWriter(watched, TARGET, systemClock);
+  await migrateEventStore(watched, TARGET);
+  const writer = new ClickHouseEventWriter(watched, TARGET, systemClock);
   let isAway = false;
-  const ledger: Pick<ClickHouseLedgerWriter, "write"> = {
+  const eventStore: Pick<ClickHouseEventWriter, "write"> = {
     async write(...batch) {
       if (isAway) throw new UnavailableError("away");
       return await writer.write(...batch);
     },
   };
-  const recorder = new Recorder({ journal, ledger, ...ports, owner: "bench", shards: SHARDS });
-  const jobs = await EndingJobs.queue(journal);
+  const recorder = new Recorder({ queue, eventStore, ...ports, owner: "bench", shards: SHARDS });
+  const jobs = await EndingJobs.queue(queue);
   try {
     const eventsAt = (perSecond: number) => Math.max(20, perSecond * options.seconds);
     // Their own CPU, while nothing records them.
@@ -94,7 +94,7 @@ export async function measureRecorder(options: {
     return { visibility, catchUp: { events: options.backlog, perSecond, redisMicros } };
   } finally {
     await recorder.stop();
-    await journal.stop();
+    await queue.stop();
     await redis.stop();
     await chdb.close();
     await rm(folder, { recursive: true, force: true });
@@ -131,17 +131,17 @@ class EndingJobs {
   private turn = 0;
 
   private constructor(
-    private readonly journal: Journal,
+    private readonly queue: Queue,
     private readonly leases: readonly Lease[],
   ) {}
 
-  static async queue(journal: Journal): Promise<EndingJobs> {
+  static async queue(queue: Queue): Promise<EndingJobs> {
     const role: LeaseRole = "dispatcher";
     const leases = await Promise.all(
-      Array.from({ length: SHARDS }, (_, shard) => journal.acquire(shard, role, "bench", null)),
+      Array.from({ length: SHARDS }, (_, shard) => queue.acquire(shard, role, "bench", null)),
     );
     return new EndingJobs(
-      journal,
+      queue,
       leases.flatMap((lease) => lease ?? []),
     );
   }
@@ -170,17 +170,17 @@ class EndingJobs {
       idempotency: null,
     } as const;
     await Promise.all(
-      Array.from({ length: count }, () => this.journal.accept(tenant, null, { ...job, jobId: this.ids.next() })),
+      Array.from({ length: count }, () => this.queue.accept(tenant, null, { ...job, jobId: this.ids.next() })),
     );
     const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-    const pulled = await this.journal.pull(lease, {
+    const pulled = await this.queue.pull(lease, {
       boxes: [{ box, after: null, entriesMax: count, bytesMax: PULL_BYTES }],
       survey: false,
       bytesMax: PULL_BYTES,
       shardTimeMs: null,
     });
     if (pulled === FENCED) throw new Error("the shard is lost");
-    await this.journal.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent), null);
+    await this.queue.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent), null);
   }
 }
 

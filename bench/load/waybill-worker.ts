@@ -5,7 +5,7 @@
 
 import type { Settlement } from "../../src/domain/queue.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { benchTenants, JOURNAL_SHARDS, noTelemetry } from "./bench-world.ts";
@@ -15,8 +15,8 @@ const tenants = new Map(benchTenants(Number(tenantCount)).map((tenant) => [tenan
 const { promise, resolve } = Promise.withResolvers<void>();
 let settled = 0;
 
-class CountingJournal extends RedisJournal {
-  override async settle(lease: Parameters<RedisJournal["settle"]>[0], settlements: readonly Settlement[]) {
+class CountingQueue extends RedisQueue {
+  override async settle(lease: Parameters<RedisQueue["settle"]>[0], settlements: readonly Settlement[]) {
     const answer = await super.settle(lease, settlements);
     settled += settlements.length;
     if (settled >= Number(jobs)) resolve();
@@ -25,15 +25,15 @@ class CountingJournal extends RedisJournal {
 }
 
 const startedMs = performance.now();
-const journal = new CountingJournal({
+const queue = new CountingQueue({
   address: { kind: "url", url: redisUrl },
   clock: systemClock,
   random: systemRandom,
   telemetry: noTelemetry,
 });
-await journal.start();
+await queue.start();
 const dispatcher = new Dispatcher({
-  journal,
+  queue,
   directory: { byApiKey: () => null, byId: (id) => tenants.get(id) ?? null },
   channels: [{ name: "email", slots: 512, deliver: async () => ({ kind: "delivered", result: {} }) }],
   suppressions: { fill: async () => true },

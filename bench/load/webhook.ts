@@ -1,7 +1,7 @@
 import { JobIds } from "../../src/domain/ids.ts";
 import { FENCED, type Lease } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { createTenants } from "../../test/support/load.ts";
@@ -50,13 +50,13 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   const home = await temporaryHome();
   const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET });
   const address = { kind: "url", url: redis.url } as const;
-  const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
-  await journal.start();
+  const queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
+  await queue.start();
   const tenants = await tenantsOf(server);
   const leases = new Map<number, Lease>();
   for (const { shard } of tenants) {
     if (leases.has(shard)) continue;
-    const lease = await journal.acquire(shard, "dispatcher", "bench", null);
+    const lease = await queue.acquire(shard, "dispatcher", "bench", null);
     if (lease !== null) leases.set(shard, lease);
   }
   return {
@@ -65,7 +65,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
       for (const tenant of tenants) {
         const lease = leases.get(tenant.shard);
         if (lease === undefined) throw new Error("a shard is not ours");
-        jobs.push(...(await handOver(journal, { tenant, lease, count: Math.ceil(statuses / 2 / tenants.length) })));
+        jobs.push(...(await handOver(queue, { tenant, lease, count: Math.ceil(statuses / 2 / tenants.length) })));
       }
       const calls = callsOf(jobs, variant);
       const before = await redisCpuMs(redis.client);
@@ -74,7 +74,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
       return { ...run, redisMicros: Math.round((redisMs * 1000) / (2 * jobs.length)) };
     },
     async stop() {
-      await journal.stop();
+      await queue.stop();
       await server.kill();
       await redis.stop();
       await home.remove();
@@ -95,12 +95,12 @@ interface Filling {
 }
 
 /** Queues jobs and notes that they were sent, as the dispatcher does. */
-async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling): Promise<readonly HandedOver[]> {
+async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): Promise<readonly HandedOver[]> {
   const ids = new JobIds(systemClock, systemRandom);
   const accepts: Promise<unknown>[] = [];
   for (let i = 0; i < count; i += 1) {
     const job = { jobId: ids.next(), channel: "whatsapp", recipient: "5491122334455", payload: "{}" } as const;
-    accepts.push(journal.accept(tenant, null, { ...job, idempotency: null }));
+    accepts.push(queue.accept(tenant, null, { ...job, idempotency: null }));
     // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
     if (i % 100 === 0) await Bun.sleep(1);
   }
@@ -109,7 +109,7 @@ async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling
   const jobs: HandedOver[] = [];
   for (let after: string | null = null; ; ) {
     const boxes = [{ box, after, entriesMax: 256, bytesMax: PULL_BYTES }];
-    const pulled = await journal.pull(lease, { boxes, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
+    const pulled = await queue.pull(lease, { boxes, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
     const mail = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
     if (mail.length === 0) return jobs;
     after = mail.at(-1)?.entryId ?? null;
@@ -118,7 +118,7 @@ async function handOver(journal: RedisJournal, { tenant, lease, count }: Filling
       const final = { kind: "final", job, status: "success", result: {}, event } as const;
       return { ...final, providerRef: wamidOf(job.jobId) };
     });
-    await journal.settle(lease, settlements);
+    await queue.settle(lease, settlements);
     jobs.push(...mail.map(({ jobId }) => ({ ...tenant, jobId })));
   }
 }

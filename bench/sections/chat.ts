@@ -15,7 +15,7 @@ export async function chat({ seconds, rate, smoke }: SectionOptions): Promise<un
       "accepted/s": result.accept.perSecond,
       jobs: result.jobs,
       "sends/s": result.sendsPerSecond,
-      "statuses/s until all are in the ledger": result.statusesPerSecond,
+      "statuses/s until all are in the event store": result.statusesPerSecond,
     },
   ]);
   const { throttledSeconds, calmMs, throttledMs } = result;

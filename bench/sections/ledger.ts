@@ -6,7 +6,7 @@ const EVENTS_DEFAULT = 10_000_000;
 /** PostgreSQL gets a copy up to this many: its load takes minutes, and 150 bytes an event. */
 const POSTGRES_EVENTS_MAX = 20_000_000;
 
-export async function ledger({ rounds, smoke }: SectionOptions): Promise<unknown> {
+export async function eventStore({ rounds, smoke }: SectionOptions): Promise<unknown> {
   const events = smoke ? 100_000 : Number(process.env["LEDGER_EVENTS"] ?? EVENTS_DEFAULT);
   const withPostgres = !smoke && events <= POSTGRES_EVENTS_MAX;
   const report = await measurePages({ events, rounds: smoke ? 1 : rounds * 8, withPostgres });

@@ -10,7 +10,7 @@ import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { requireMasterKeys } from "../storage/require-master-keys.ts";
 import { Vault } from "../storage/vault.ts";
 import { type Belonging, masterKeyIds } from "./start-checks.ts";
-import { openDatabase, openLedger, openRedis, usesLedger } from "./stores.ts";
+import { openDatabase, openEventStore, openRedis, usesEventStore } from "./stores.ts";
 
 const WITHIN_MS = 10_000;
 
@@ -31,19 +31,19 @@ export async function adoptStores(config: Config, telemetry: Telemetry): Promise
   } finally {
     await database.close();
   }
-  if (!usesLedger(config)) {
+  if (!usesEventStore(config)) {
     throw new ConfigurationError(
       "CLICKHOUSE_URL is unset and ROLES has no event store: run it with those of the recorder.",
     );
   }
-  const ledger = await openLedger(config, systemClock, "leave");
-  let eventStore: string;
+  const eventStore = await openEventStore(config, systemClock, "leave");
+  let storeId: string;
   try {
-    eventStore = await ledger.identity();
+    storeId = await eventStore.identity();
   } finally {
-    await ledger.close();
+    await eventStore.close();
   }
-  return await note(config, telemetry, { registry, event_store: eventStore, master_key: keyId });
+  return await note(config, telemetry, { registry, event_store: storeId, master_key: keyId });
 }
 
 async function note(

@@ -3,11 +3,11 @@ import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts"
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
-import type { LedgerExport } from "../domain/event-export.ts";
-import type { LedgerReader } from "../domain/event-store.ts";
+import type { EventExport } from "../domain/event-export.ts";
+import type { EventReader } from "../domain/event-store.ts";
 import type { LinkReader } from "../domain/links.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
-import type { FrontJournal, IdempotencyKeys } from "../domain/queue.ts";
+import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
 import type { Registry } from "../domain/registry.ts";
 import type { SandboxView } from "../domain/report.ts";
@@ -17,11 +17,11 @@ import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** All that the endpoints of all rooms need. */
 export interface ApiPorts extends DoorPorts {
-  readonly journal: FrontJournal & IdempotencyKeys;
+  readonly queue: FrontQueue & IdempotencyKeys;
   readonly registry: Registry;
   readonly domains: Domains;
-  readonly ledger: LedgerReader;
-  readonly exports: LedgerExport;
+  readonly eventStore: EventReader;
+  readonly exports: EventExport;
   readonly random: Random;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;

@@ -25,12 +25,12 @@ export function createApi(ports: ApiPorts): Server {
 
 /** All endpoints but those that `http` has itself: the documentation, health, readiness and metrics. */
 export function endpointsOf(ports: ApiPorts): readonly Endpoint[] {
-  const { journal, ledger, wallet } = ports;
+  const { queue, eventStore, wallet } = ports;
   return [
     ...emailEndpoints(ports),
     ...whatsappEndpoints(ports),
     ...walletEndpoints(ports),
-    ...jobEndpoints({ journal, ledger, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
+    ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     eventEndpoint(ports),
     exportEndpoint(ports),
     ...tenantEndpoints(ports),

@@ -44,7 +44,7 @@ export interface Google {
   readonly tokenUrl: string;
 }
 
-export interface GoogleSurroundings {
+export interface GoogleContext {
   readonly config: Config;
   readonly telemetry: Telemetry;
   readonly platform: PlatformCredentials;
@@ -54,7 +54,7 @@ export interface GoogleSurroundings {
 
 /** Google's wallet at the configured addresses, the public ones, or in a sandbox. */
 export async function startGoogle(
-  { config, telemetry, platform, classOwners, passes }: GoogleSurroundings,
+  { config, telemetry, platform, classOwners, passes }: GoogleContext,
   shutdown: Shutdown,
 ): Promise<Google> {
   const { googleWalletApiUrl, googleTokenUrl, providers } = config;

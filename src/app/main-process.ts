@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
-import type { RedisJournal } from "../engine/queue/redis-journal.ts";
+import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { ReadinessState } from "../http/readiness.ts";
 import type { ChildProcess } from "../processes/child-process.ts";
 import { type ChildRole, childrenOf, type ProcessPlan } from "../processes/process-plan.ts";
@@ -40,7 +40,7 @@ export interface MainProcessOptions {
 /** What children need of the main process. */
 export interface GivenToChildren {
   readonly stores: {
-    readonly journal: RedisJournal;
+    readonly queue: RedisQueue;
     readonly redis: RedisAddress;
     /** Lets a child into the stores of the data folder. */
     serveTo(calls: Calls): void;
@@ -195,7 +195,7 @@ export class MainProcess {
     this.lastMetrics.delete(name);
     void this.keepDeparted(said ?? []);
     if (owner === undefined) return;
-    this.given?.stores.journal.forgetOwner(owner, config.shards).catch((error: unknown) => {
+    this.given?.stores.queue.forgetOwner(owner, config.shards).catch((error: unknown) => {
       // Others take them over once they have seen them unchanged for a lease's term.
       telemetry.log("warn", "the leases of a process that ended run out by themselves", { error: String(error) });
     });

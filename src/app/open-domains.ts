@@ -1,5 +1,5 @@
 import { getServers } from "node:dns";
-import { DomainDesk } from "../channels/email/domains/domain-desk.ts";
+import { DomainService } from "../channels/email/domains/domain-service.ts";
 import { StubResolver } from "../channels/email/domains/stub-resolver.ts";
 import { SmtpProbe } from "../channels/email/smtp-probe.ts";
 import type { Config } from "../config/config.ts";
@@ -13,7 +13,7 @@ import { outboundGuard } from "./outbound-guard.ts";
 /** Registering and verifying domains, over the name servers that the configuration or else the system names. */
 export function openDomains(config: Config, store: DomainStore, directory: TenantDirectory): Domains {
   const servers = config.dnsServers ?? getServers().map(withPort);
-  return new DomainDesk({
+  return new DomainService({
     store,
     directory,
     dns: new StubResolver({ servers, clock: systemClock, random: systemRandom }),

@@ -17,9 +17,9 @@ export interface Payloads {
   over(channel: Channel): Channel;
 }
 
-interface PayloadsPorts extends Pick<PayloadSweepPorts, "journal" | "ledger"> {
+interface PayloadsPorts extends Pick<PayloadSweepPorts, "queue" | "eventStore"> {
   readonly registry: Pick<OpenRegistry, "payloads" | "directory">;
-  /** Whether this process sweeps them, which one that can read the ledger does. */
+  /** Whether this process sweeps them, which one that can read the event store does. */
   readonly sweeps: boolean;
   /** Whether the files are another process's, which has opened them. */
   readonly joins: boolean;

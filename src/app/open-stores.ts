@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
-import { RedisJournal } from "../engine/queue/redis-journal.ts";
+import { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -12,21 +12,21 @@ import { checkStart } from "./start-checks.ts";
 import {
   hasEmbeddedStore,
   joinDatabase,
-  joinLedger,
-  type OpenLedger,
+  joinEventStore,
+  type OpenEventStore,
   openDatabase,
-  openLedger,
+  openEventStore,
   openRedis,
-  usesLedger,
+  usesEventStore,
 } from "./stores.ts";
 
 /** The stores as a process has them. */
 export interface Stores {
-  readonly journal: RedisJournal;
+  readonly queue: RedisQueue;
   readonly redis: RedisAddress;
   readonly database: OpenDatabase;
   /** Null: this process has none. */
-  readonly ledger: OpenLedger | null;
+  readonly eventStore: OpenEventStore | null;
 }
 
 export interface StoresOptions {
@@ -46,14 +46,14 @@ export async function openStores(
     shutdown.add("folder", "data folder", () => lock.release());
   }
   // Side by side: each takes a good part of a second. All are waited for, so that those that opened are closed again.
-  const [redis, database, ledger] = await Promise.allSettled([
+  const [redis, database, eventStore] = await Promise.allSettled([
     shutdown.keep("redis", openRedis({ config, clock, telemetry }, onBroken)),
     shutdown.keep("database", openDatabase(config, "leave")),
-    usesLedger(config) ? shutdown.keep("ledger", openLedger(config, clock, "leave")) : null,
+    usesEventStore(config) ? shutdown.keep("event store", openEventStore(config, clock, "leave")) : null,
   ]);
   if (redis.status === "rejected") throw redis.reason;
   if (database.status === "rejected") throw database.reason;
-  if (ledger.status === "rejected") throw ledger.reason;
+  if (eventStore.status === "rejected") throw eventStore.reason;
 
   const checks = await checkStart({
     config,
@@ -61,21 +61,21 @@ export async function openStores(
     telemetry,
     redis: redis.value.address,
     db: database.value.db,
-    eventStore: ledger.value,
+    eventStore: eventStore.value,
     onMismatch: onBroken,
   });
   shutdown.add("work", "start checks", () => checks.stop());
-  const journal = await openJournal({ config, telemetry }, shutdown, redis.value.address);
+  const queue = await openQueue({ config, telemetry }, shutdown, redis.value.address);
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
-  if (config.redis === null) await journal.forgetOwners(config.shards);
+  if (config.redis === null) await queue.forgetOwners(config.shards);
   return {
-    journal,
+    queue,
     redis: redis.value.address,
     database: database.value,
-    ledger: ledger.value,
+    eventStore: eventStore.value,
     serveTo(calls) {
       database.value.serveTo(calls);
-      ledger.value?.serveTo(calls);
+      eventStore.value?.serveTo(calls);
     },
   };
 }
@@ -88,16 +88,16 @@ export async function joinStores(
 ): Promise<Stores> {
   const { config } = options;
   const database = await shutdown.keep("database", joinDatabase(config, main.calls));
-  const hasLedger = config.clickhouseUrl === null || usesLedger(config);
-  const ledger = hasLedger ? joinLedger(config, systemClock, main) : null;
-  if (ledger !== null) shutdown.add("stores", "ledger", () => ledger.close());
-  return { journal: await openJournal(options, shutdown, main.redis), redis: main.redis, database, ledger };
+  const hasEventStore = config.clickhouseUrl === null || usesEventStore(config);
+  const eventStore = hasEventStore ? joinEventStore(config, systemClock, main) : null;
+  if (eventStore !== null) shutdown.add("stores", "event store", () => eventStore.close());
+  return { queue: await openQueue(options, shutdown, main.redis), redis: main.redis, database, eventStore };
 }
 
-async function openJournal({ config, telemetry }: StoresOptions, shutdown: Shutdown, address: RedisAddress) {
+async function openQueue({ config, telemetry }: StoresOptions, shutdown: Shutdown, address: RedisAddress) {
   const { redisReplicasAcked: replicasAcked } = config;
-  const journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry, replicasAcked });
-  shutdown.add("clients", "journal", () => journal.stop());
-  await journal.start();
-  return journal;
+  const queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry, replicasAcked });
+  shutdown.add("clients", "queue", () => queue.stop());
+  await queue.start();
+  return queue;
 }

@@ -11,7 +11,7 @@ import { systemClock } from "../runtime/system-clock.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import { outboundGuard } from "./outbound-guard.ts";
 
-export interface WalletSurroundings {
+export interface WalletContext {
   readonly config: Config;
   readonly registry: Pick<OpenRegistry, "passes" | "devices">;
   readonly platform: PlatformCredentials;
@@ -29,14 +29,7 @@ export interface OpenWallet extends WalletPorts {
 }
 
 /** Starts nothing but a look at the platform's certificate. */
-export function openWallet({
-  config,
-  registry,
-  platform,
-  google,
-  telemetry,
-  publicUrl,
-}: WalletSurroundings): OpenWallet {
+export function openWallet({ config, registry, platform, google, telemetry, publicUrl }: WalletContext): OpenWallet {
   const { passes, devices } = registry;
   const nowMs = () => systemClock.nowMs();
   const signers = new PassSigners({ telemetry, nowMs });

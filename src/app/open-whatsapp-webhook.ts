@@ -2,31 +2,31 @@ import { CallbackData } from "../channels/whatsapp/callback-keys.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import { WhatsappStatuses } from "../channels/whatsapp/statuses.ts";
 import type { Config } from "../config/config.ts";
-import type { LedgerReader } from "../domain/event-store.ts";
+import type { EventReader } from "../domain/event-store.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
-import type { RedisJournal } from "../engine/queue/redis-journal.ts";
+import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { Shutdown } from "./shutdown.ts";
 
-export interface WebhookSurroundings {
+export interface WebhookContext {
   readonly config: Config;
-  readonly journal: RedisJournal;
+  readonly queue: RedisQueue;
   readonly directory: TenantDirectory;
-  readonly ledger: { readonly reader: LedgerReader };
+  readonly eventStore: { readonly reader: EventReader };
   readonly platform: PlatformCredentials;
   readonly telemetry: Telemetry;
 }
 
 /** What the API needs to take the chat provider's callbacks. */
-export function openWhatsappWebhook(surroundings: WebhookSurroundings, shutdown: Shutdown): WhatsappPorts {
-  const { config, journal, directory, ledger, platform, telemetry } = surroundings;
+export function openWhatsappWebhook(surroundings: WebhookContext, shutdown: Shutdown): WhatsappPorts {
+  const { config, queue, directory, eventStore, platform, telemetry } = surroundings;
   const statuses = new WhatsappStatuses({
-    journal,
-    references: journal,
+    queue,
+    references: queue,
     directory,
-    ledger: ledger.reader,
+    eventStore: eventStore.reader,
     callbacks: new CallbackData(config.masterKeys),
     platform,
     clock: systemClock,
@@ -34,5 +34,5 @@ export function openWhatsappWebhook(surroundings: WebhookSurroundings, shutdown:
   });
   // After the API: nobody hands over another one.
   shutdown.add("history", "early statuses", () => statuses.stop());
-  return { webhookSecrets: config.webhookSecrets, statuses, messages: journal.incomingMessages };
+  return { webhookSecrets: config.webhookSecrets, statuses, messages: queue.incomingMessages };
 }

@@ -35,7 +35,7 @@ export interface Providers {
   /** Where the API is, for callbacks of the sandbox: this process's own, or else where any does. */
   callBack(apiUrl: string): void;
   /** The channels that this process delivers by: none where it does not play that role. Called once. */
-  openChannels(surroundings: Surroundings): readonly Channel[];
+  openChannels(surroundings: Context): readonly Channel[];
 }
 
 export type ProviderUrls = Pick<
@@ -44,7 +44,7 @@ export type ProviderUrls = Pick<
 >;
 
 /** What channels have to know of the rest of the house. */
-export interface Surroundings {
+export interface Context {
   /** Where readers, devices and callbacks reach the API. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
@@ -129,7 +129,7 @@ const RELAY_CONNECTIONS_MIN = 4;
 
 function openEmail(
   smtpUrl: string,
-  { publicUrl, links }: Surroundings,
+  { publicUrl, links }: Context,
   { config, telemetry, away, dispatchers }: ProvidersPorts,
   shutdown: Shutdown,
 ): EmailChannel {
@@ -146,7 +146,7 @@ function openEmail(
 }
 
 function openWalletChannel(
-  { registry: { passes, devices }, bundles }: Surroundings,
+  { registry: { passes, devices }, bundles }: Context,
   { push, google, telemetry }: { push: ApplePush; google: GoogleWallet; telemetry: Telemetry },
   shutdown: Shutdown,
 ): WalletChannel {

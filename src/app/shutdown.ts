@@ -46,7 +46,7 @@ export class Shutdown {
     let dueMs = 0;
     for (const [stage, ms] of Object.entries(STAGES)) {
       dueMs += ms;
-      // An insert into the ledger may take seconds: it gets the time that the stages before it have left over.
+      // An insert into the event store may take seconds: it gets the time that the stages before it have left over.
       const msMax = stage === "history" ? Math.max(ms, startedAtMs + dueMs - performance.now()) : ms;
       const steps = this.steps.filter((step) => step.stage === stage);
       await Promise.all(steps.map((step) => this.stop(step, msMax)));

@@ -8,7 +8,7 @@ import { requireSchema } from "../storage/migrate.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
 import { fitnessOf } from "./redis-fitness.ts";
 import { foreignKey, foreignStore, masterKeyIds } from "./start-checks.ts";
-import { openDatabase, openLedger } from "./stores.ts";
+import { openDatabase, openEventStore } from "./stores.ts";
 
 const WITHIN_MS = 4_000;
 
@@ -59,12 +59,12 @@ export class StoreChecks {
 
   async clickhouse(): Promise<string> {
     if (this.config.clickhouseUrl === null) return "embedded (chDB)";
-    const ledger = await openLedger(this.config, systemClock, "leave");
+    const eventStore = await openEventStore(this.config, systemClock, "leave");
     try {
-      this.eventStore = await ledger.identity();
+      this.eventStore = await eventStore.identity();
       return "answers, with the current schema";
     } finally {
-      await ledger.close();
+      await eventStore.close();
     }
   }
 

@@ -6,11 +6,11 @@ import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse } from "../events/clickhouse.ts";
-import { ClickHouseLedgerExport } from "../events/clickhouse-ledger-export.ts";
-import { ClickHouseLedgerReader } from "../events/clickhouse-ledger-reader.ts";
-import { ClickHouseLedgerWriter } from "../events/clickhouse-ledger-writer.ts";
+import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
+import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
+import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { connectClickHouse } from "../events/connect-clickhouse.ts";
-import { ledgerIdentity, migrateLedger } from "../events/migrate-ledger.ts";
+import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
 import { type AnalystAccess, openChdb } from "../storage/chdb.ts";
@@ -21,7 +21,7 @@ import { migrate } from "../storage/migrate.ts";
 import { openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
-import { type LedgerClients, openRemoteChdb } from "../storage/served-chdb.ts";
+import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
 
 const STATEMENT_TIMEOUT_MS = 20_000;
 /** A step of the schema may have to go over all that is there. */
@@ -31,11 +31,13 @@ const EXPORT_TIMEOUT_MS = limits.exportFileMsMax + 5_000;
 
 /** Whether any store of this process is in the data folder. */
 export function hasEmbeddedStore(config: Config): boolean {
-  return config.redis === null || config.databaseUrl === null || (config.clickhouseUrl === null && usesLedger(config));
+  return (
+    config.redis === null || config.databaseUrl === null || (config.clickhouseUrl === null && usesEventStore(config))
+  );
 }
 
-/** A process that only delivers looks into the ledger where there is a server to ask, but opens no engine for it. */
-export function usesLedger({ clickhouseUrl, roles }: Config): boolean {
+/** A process that only delivers looks into the event store where there is a server to ask, but opens no engine for it. */
+export function usesEventStore({ clickhouseUrl, roles }: Config): boolean {
   return clickhouseUrl !== null || roles.some((role) => role !== "dispatcher");
 }
 
@@ -85,64 +87,68 @@ async function connectShared(url: string): Promise<OpenDatabase & Shared> {
 
 const NOTHING = () => undefined;
 
-export interface OpenLedger {
-  readonly writer: ClickHouseLedgerWriter;
-  readonly reader: ClickHouseLedgerReader;
-  readonly exports: ClickHouseLedgerExport;
+export interface OpenEventStore {
+  readonly writer: ClickHouseEventWriter;
+  readonly reader: ClickHouseEventReader;
+  readonly exports: ClickHouseEventExport;
   /** Which event store this is. Rejects with `ConfigurationError` where its schema is not the current one. */
   identity(): Promise<string>;
   close(): Promise<void>;
 }
 
-/** The ledger's database. */
-export async function openLedger(config: Config, clock: Clock, schema: Schema): Promise<OpenLedger & Shared> {
+/** The event store's database. */
+export async function openEventStore(config: Config, clock: Clock, schema: Schema): Promise<OpenEventStore & Shared> {
   const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
   const server = clickhouseUrl === null ? openChdb(clickhouseFolder(home), analystAccess(config)) : null;
-  const clients = server ?? connectLedger(config);
+  const clients = server ?? connectEventStore(config);
   try {
     if (clickhouseUrl === null || schema === "migrate") {
       const migrating = new ClickHouse({ client: clients.writer, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
-      await migrateLedger(migrating, targetOf(config));
+      await migrateEventStore(migrating, targetOf(config));
       await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
     }
   } catch (error) {
     await clients.close();
     throw error;
   }
-  const ledger = ledgerOver(clients, { config, clock, exportFolder: join(home, "export") });
-  return { ...ledger, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
+  const eventStore = eventStoreOver(clients, { config, clock, exportFolder: join(home, "export") });
+  return { ...eventStore, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
 }
 
-/** The ledger's database, in the process of that name, whose main process may have it. */
-export function joinLedger(config: Config, clock: Clock, { calls, name }: { calls: Calls; name: string }): OpenLedger {
-  const clients = config.clickhouseUrl === null ? openRemoteChdb(calls) : connectLedger(config);
+/** The event store's database, in the process of that name, whose main process may have it. */
+export function joinEventStore(
+  config: Config,
+  clock: Clock,
+  { calls, name }: { calls: Calls; name: string },
+): OpenEventStore {
+  const clients = config.clickhouseUrl === null ? openRemoteChdb(calls) : connectEventStore(config);
   // A folder of its own, which it may empty.
-  return ledgerOver(clients, { config, clock, exportFolder: join(config.home, `export-${name}`) });
+  return eventStoreOver(clients, { config, clock, exportFolder: join(config.home, `export-${name}`) });
 }
 
 const targetOf = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });
 
-function ledgerOver(
-  clients: LedgerClients & { close(): Promise<void> },
+function eventStoreOver(
+  clients: EventStoreClients & { close(): Promise<void> },
   { config, clock, exportFolder }: { readonly config: Config; readonly clock: Clock; readonly exportFolder: string },
-): OpenLedger {
+): OpenEventStore {
   const target = targetOf(config);
-  const over = (client: LedgerClients["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
+  const over = (client: EventStoreClients["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
     new ClickHouse({ client, clock, timeoutMs });
   const reading = over(clients.reader);
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
   return {
-    writer: new ClickHouseLedgerWriter(over(clients.writer), target, clock),
-    reader: new ClickHouseLedgerReader(reading, target, clock),
-    exports: new ClickHouseLedgerExport(exporting, target, files),
-    identity: () => ledgerIdentity(reading, target),
+    writer: new ClickHouseEventWriter(over(clients.writer), target, clock),
+    reader: new ClickHouseEventReader(reading, target, clock),
+    exports: new ClickHouseEventExport(exporting, target, files),
+    identity: () => eventStoreIdentity(reading, target),
     close: () => clients.close(),
   };
 }
 
-function connectLedger({ clickhouseUrl, clickhouseUser, clickhousePassword }: Config) {
+function connectEventStore({ clickhouseUrl, clickhouseUser, clickhousePassword }: Config) {
   const address = { url: clickhouseUrl ?? "", user: clickhouseUser, password: clickhousePassword ?? "" };
   return connectClickHouse(address);
 }
@@ -155,11 +161,11 @@ function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config)
   return { folder: join(home, "clickhouse-access"), database: clickhouseDatabase };
 }
 
-/** Opens the ledger inside this process to analysts' tools, or answers null where that is not asked for. */
+/** Opens the event store inside this process to analysts' tools, or answers null where that is not asked for. */
 export function openToAnalysts(config: Config, telemetry: Telemetry): ClickHouseHttp | null {
   const { clickhouseHttpPort: port, clickhouseHttpPassword: password, clickhouseDatabase: database, home } = config;
   if (port === 0 || password === null) return null;
-  if (config.clickhouseUrl !== null || !usesLedger(config)) {
+  if (config.clickhouseUrl !== null || !usesEventStore(config)) {
     telemetry.log("warn", "CLICKHOUSE_HTTP_PORT is set and has no effect: there is no ClickHouse in this process");
     return null;
   }

@@ -1,4 +1,4 @@
-import { type House, startHouse } from "../app/house.ts";
+import { type App, startApp } from "../app/app.ts";
 import { BEGIN, type ChildOrder } from "../app/process-calls.ts";
 import { openParentLine } from "../processes/parent-line.ts";
 import { STOP } from "../processes/supervisor.ts";
@@ -15,7 +15,7 @@ export async function child(): Promise<number> {
     throw new UsageError('"child" is what a start with several processes runs by itself: see PROCESSES');
   main.gone.addEventListener("abort", () => process.exit(1));
   const ended = Promise.withResolvers<number>();
-  let house: House | null = null;
+  let house: App | null = null;
   const stop = async (graceMs: number) => {
     await house?.stop(graceMs);
     ended.resolve(0);
@@ -26,7 +26,7 @@ export async function child(): Promise<number> {
   main.serve(BEGIN, async (order: ChildOrder) => {
     const { config, version, name } = order;
     const telemetry = processTelemetry(config, name);
-    house = await startHouse({ config, telemetry, version, place: { kind: "child", order, calls: main } });
+    house = await startApp({ config, telemetry, version, place: { kind: "child", order, calls: main } });
     house.broken.catch(() => ended.resolve(1));
   });
   main.serve(STOP, stop);

@@ -1,4 +1,4 @@
-import { hasEmbeddedStore, openDatabase, openLedger } from "../app/stores.ts";
+import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
@@ -18,7 +18,7 @@ export async function migrate(config: Config): Promise<number> {
   try {
     await (await openDatabase(config, "migrate")).close();
     console.log("PostgreSQL has the current schema.");
-    await (await openLedger(config, systemClock, "migrate")).close();
+    await (await openEventStore(config, systemClock, "migrate")).close();
     console.log("ClickHouse has the current schema.");
     if (config.redis !== null) {
       await migrateQueue(config.redis, processTelemetry(config));

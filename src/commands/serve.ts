@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type House, startHouse } from "../app/house.ts";
+import { type App, startApp } from "../app/app.ts";
 import type { Place } from "../app/place.ts";
 import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
@@ -29,7 +29,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   const signalled = nextSignal();
-  const house = await Promise.race([startHouse({ config, telemetry, version, place }), signalled.then(() => null)]);
+  const house = await Promise.race([startApp({ config, telemetry, version, place }), signalled.then(() => null)]);
   // Asked to end before anything was accepted: what has been started ends with the process.
   if (house === null) return 0;
   console.log(firstScreen(options, house, place));
@@ -68,7 +68,7 @@ function nextSignal(): Promise<string> {
   });
 }
 
-function firstScreen(options: ServeOptions, house: House, place: Place): string {
+function firstScreen(options: ServeOptions, house: App, place: Place): string {
   const { config, isTokenGiven, isPasswordGiven } = options;
   const { url, serviceUrl, metricsUrl, clickhouseUrl, demoKey } = house;
   const rows: [string, string][] = [];
@@ -93,7 +93,7 @@ function firstScreen(options: ServeOptions, house: House, place: Place): string 
 }
 
 /** What runs where. */
-function processRows(config: Config, { children }: House, place: Place): [string, string][] {
+function processRows(config: Config, { children }: App, place: Place): [string, string][] {
   if (place.kind !== "main") return [];
   const { mainRoles } = place.plan;
   const own = [...mainRoles, ...(hasEmbeddedStore(config) ? ["stores"] : [])];

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { parseSmtpUrl } from "../domain/smtp-url.ts";
-import { LEDGER_SETTINGS } from "./ledger-settings.ts";
+import { LEDGER_SETTINGS } from "./event-store-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";
 import {

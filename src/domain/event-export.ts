@@ -11,8 +11,8 @@ export interface ExportQuery {
   readonly format: ExportFormat;
 }
 
-/** Copies of the ledger's events for analysts. */
-export interface LedgerExport {
+/** Copies of the event store's events for analysts. */
+export interface EventExport {
   /**
    * The bytes of a file with the events of all channels, by tenant and id: tenant_id, event_id, created_at, job_id,
    * channel, event_type, result. Events that were there when it began are in it once, later ones at most once.

@@ -2,8 +2,8 @@ import type { DeliveryEvent, EventType } from "./event.ts";
 import type { ChannelName, FinalStatus, JobRecord } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
-/** One event on its way into the ledger, with the job's final state where the event is what ended it. */
-export interface LedgerRow {
+/** One event on its way into the event store, with the job's final state where the event is what ended it. */
+export interface StoredEventRow {
   readonly tenantId: string;
   readonly jobId: string;
   readonly channel: ChannelName;
@@ -34,16 +34,16 @@ export interface WriteOutcome {
   readonly setAside: number;
 }
 
-export interface LedgerWriter {
+export interface EventWriter {
   /**
    * Writes the rows once, however often it is called with the same token. Resolves when they can be read. Rejects with
-   * `RowsRefusedError` where the ledger would refuse them for ever.
+   * `RowsRefusedError` where the event store would refuse them for ever.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a writer that has nothing to say of a batch says nothing.
-  write(token: string, rows: readonly LedgerRow[], attempt?: WriteAttempt): Promise<WriteOutcome | void>;
+  write(token: string, rows: readonly StoredEventRow[], attempt?: WriteAttempt): Promise<WriteOutcome | void>;
 }
 
-/** The ledger was reached, and refused what it was given: the same rows again are refused again. */
+/** The event store was reached, and refused what it was given: the same rows again are refused again. */
 export class RowsRefusedError extends Error {
   override readonly name = "RowsRefusedError";
 }
@@ -70,7 +70,7 @@ export interface EventPage {
   readonly hasMore: boolean;
 }
 
-export interface LedgerReader {
+export interface EventReader {
   page(query: EventQuery): Promise<EventPage>;
   /** A finished job with all its events, or null. */
   job(tenantId: string, jobId: string): Promise<JobRecord | null>;

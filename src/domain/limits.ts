@@ -49,8 +49,8 @@ export const limits = {
   // Accepting.
   acceptBatchJobsMax: 256,
   acceptBatchBytesMax: 4 * 1024 * 1024,
-  journalStartMs: 10_000,
-  /** Requests that wait for their turn at the journal; more are refused. */
+  queueStartMs: 10_000,
+  /** Requests that wait for their turn at the queue; more are refused. */
   commitQueueMax: 20_000,
   /** A request that has waited this long for its turn is refused. */
   commitWaitMs: 5_000,
@@ -85,8 +85,8 @@ export const limits = {
   settleCallMax: 1_024,
   /** Shards in one pull. */
   pullShardsMax: 64,
-  /** Longest wait between two tries of a journal call that fails. */
-  journalRetryMs: 1_000,
+  /** Longest wait between two tries of a queue call that fails. */
+  queueRetryMs: 1_000,
   /** Longest wait between two tries of giving back what a failed job took. */
   giveBackRetryMsMax: 5_000,
   /** Wait before a tenant is looked up again in a registry that does not answer. */
@@ -225,9 +225,9 @@ export const limits = {
   recordLingerMs: 350,
   eventVisibleMsMax: 1_000,
   /** How long one insert may take before it is repeated. */
-  ledgerInsertTimeoutMs: 6_000,
+  eventStoreInsertTimeoutMs: 6_000,
   /** A batch with more text than this is written by several inserts. */
-  ledgerInsertCharsMax: 8 * 1024 * 1024,
+  eventStoreInsertCharsMax: 8 * 1024 * 1024,
   /** First and longest wait before a batch that could not be recorded is tried again. */
   recordRetryMs: 250,
   recordRetryMsMax: 5_000,
@@ -236,7 +236,7 @@ export const limits = {
   leaveTogetherMax: 64,
   /** Jobs that a call of `record` lets leave at least, as far as their time has come: a backlog shrinks on idle calls. */
   leaveJobsMin: 512,
-  /** How long a job stays readable in Redis once it is final and in the ledger. */
+  /** How long a job stays readable in Redis once it is final and in the event store. */
   jobKeptMs: 15 * 60 * 1000,
 
   // What the chat provider calls back with.
@@ -260,7 +260,7 @@ export const limits = {
   linkUrlBytesMax: 2_048,
   /** Links of one message that are tracked, the first ones. */
   trackedLinksMax: 1_000,
-  /** Opens and clicks that a process remembers until the journal has them; beyond it they are not recorded. */
+  /** Opens and clicks that a process remembers until the queue has them; beyond it they are not recorded. */
   engagementsPendingMax: 10_000,
 
   // Devices with passes. Apple names no bounds; its devices stay far below these.
@@ -293,7 +293,7 @@ export const limits = {
   eventPageDefault: 100,
   eventPageMax: 500,
   eventWindowDaysMax: 31,
-  ledgerReadTimeoutMs: 10_000,
+  eventStoreReadTimeoutMs: 10_000,
   /** Events of one job that are shown, the oldest first. */
   jobEventsMax: 10_000,
   snapshotStaleMsMax: 1_000,
@@ -337,6 +337,6 @@ assert(
 );
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");
 assert(limits.drainAbortMs + limits.abortGraceMs < limits.drainMs, "what a drain aborts can still be settled");
-assert(limits.ledgerInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
+assert(limits.eventStoreInsertTimeoutMs < limits.drainMs, "an insert in progress does not hold up a drain");
 assert(limits.drainMs < 10_000, "a drain ends within the ten seconds that are promised");
 assert(limits.chatTimeoutMs < limits.earlyStatusMs, "a status waits for the answer that it came before");

@@ -1,20 +1,20 @@
-import type { LedgerReader } from "./event-store.ts";
+import type { EventReader } from "./event-store.ts";
 import { isJobId } from "./ids.ts";
 import type { JobRecord } from "./job.ts";
-import type { FrontJournal, ObserveResult } from "./queue.ts";
+import type { FrontQueue, ObserveResult } from "./queue.ts";
 import type { DeliveryReport } from "./report.ts";
 import type { TenantDirectory } from "./tenant.ts";
 
 export interface ObserveReportPorts {
-  readonly journal: Pick<FrontJournal, "observe">;
+  readonly queue: Pick<FrontQueue, "observe">;
   readonly directory: TenantDirectory;
-  /** Where jobs are that have left the journal. */
-  readonly ledger: Pick<LedgerReader, "job">;
+  /** Where jobs are that have left the queue. */
+  readonly eventStore: Pick<EventReader, "job">;
 }
 
 /** Adds a report to its job's history, wherever that is by now. Rejects when a store is away. */
 export async function observeReport(
-  { journal, directory, ledger }: ObserveReportPorts,
+  { queue, directory, eventStore }: ObserveReportPorts,
   report: DeliveryReport,
 ): Promise<ObserveResult> {
   const { tenantId, jobId, type, result, suppressRecipient } = report;
@@ -22,10 +22,10 @@ export async function observeReport(
   const tenant = await directory.byId(tenantId);
   if (tenant === null) return "unknown";
   const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
-  const observe = (known: JobRecord | null) => journal.observe(tenant, { jobId, type, result, suppress, known });
+  const observe = (known: JobRecord | null) => queue.observe(tenant, { jobId, type, result, suppress, known });
   const answer = await observe(null);
   if (answer !== "unknown") return answer;
-  const known = await ledger.job(tenantId, jobId);
+  const known = await eventStore.job(tenantId, jobId);
   return known === null ? "unknown" : observe(known);
 }
 

@@ -1,17 +1,17 @@
 import type { EventType } from "./event.ts";
-import type { LedgerRow } from "./event-store.ts";
+import type { StoredEventRow } from "./event-store.ts";
 import type { ChannelName, FinalStatus, JobRecord, QueuedJob, StoredPayload, SuppressionReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /**
- * The journal: where an accepted job lives until it is settled and recorded. Five verbs change a job: accept, pull,
+ * The queue: where an accepted job lives until it is settled and recorded. Five verbs change a job: accept, pull,
  * settle, observe, record. Each is atomic and on disk before it answers.
  *
  * Every call can reject with `TransportError` (effect unknown: repeat it, all but `accept` are safe to repeat) or
  * `UnavailableError` (no effect).
  */
-export interface Journal extends FrontJournal, OwnerJournal, RecorderJournal {}
+export interface Queue extends FrontQueue, OwnerQueue, RecorderQueue {}
 
 /** State of a tenant's sliding window after the request was counted; all zero where this call counted nothing. */
 export interface RateState {
@@ -28,7 +28,7 @@ export interface NewJob {
   readonly recipient: string;
   /** Keeps the job pending until its channel has looked at its content. */
   readonly needsScreening?: true;
-  /** What its tenant calls the template that it is made from, for the ledger; absent: none. */
+  /** What its tenant calls the template that it is made from, for the event store; absent: none. */
   readonly template?: string;
   /** JSON text; "" where it is `stored`. */
   readonly payload: string;
@@ -88,8 +88,8 @@ export interface JobAddress {
   readonly jobId: string;
 }
 
-/** What the front door does with the journal. */
-export interface FrontJournal {
+/** What the front door does with the queue. */
+export interface FrontQueue {
   /** Counts a request that queues nothing (a read, or one that is refused further on). */
   admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }>;
   /**
@@ -111,7 +111,7 @@ export interface Observation {
   readonly result: JsonObject;
   /** Keeps the recipient from being sent to again. */
   readonly suppress: { readonly recipient: string; readonly reason: SuppressionReason } | null;
-  /** The job as the ledger has it, where the journal answered `unknown` before. */
+  /** The job as the event store has it, where the queue answered `unknown` before. */
   readonly known: JobRecord | null;
 }
 
@@ -176,13 +176,13 @@ export interface Leases {
 }
 
 /** Where a tenant's jobs of a channel wait for their turn. */
-export interface Mailbox {
+export interface TenantQueue {
   readonly tenantId: string;
   readonly channel: ChannelName;
 }
 
-export interface MailboxPull {
-  readonly box: Mailbox;
+export interface TenantQueuePull {
+  readonly box: TenantQueue;
   /** Entries up to and including this one have been read; null reads from the start of the box. */
   readonly after: string | null;
   readonly entriesMax: number;
@@ -191,7 +191,7 @@ export interface MailboxPull {
 }
 
 export interface PullRequest {
-  readonly boxes: readonly MailboxPull[];
+  readonly boxes: readonly TenantQueuePull[];
   /** Every box with mail is named again: once after a lease was acquired, and when an answer got lost. */
   readonly survey: boolean;
   /**
@@ -212,9 +212,9 @@ export interface PullResult {
    * In the order of the request. `more` false: the box holds nothing beyond what it gave. True: it may hold more, also
    * where it gave nothing, because there was no room for it.
    */
-  readonly boxes: readonly { readonly box: Mailbox; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
+  readonly boxes: readonly { readonly box: TenantQueue; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
   /** Boxes with mail that nobody has pulled. */
-  readonly ready: readonly Mailbox[];
+  readonly ready: readonly TenantQueue[];
   /** Whether there may be more due retries or ready boxes than one call moves. */
   readonly more: boolean;
   /** Milliseconds until the next retry is due, or null. */
@@ -255,7 +255,7 @@ export type Settlement =
 
 /** What a box may send on a day, and how much of it is wanted. */
 export interface AllowanceCall {
-  readonly box: Mailbox;
+  readonly box: TenantQueue;
   /** UTC day, as `utcDayAt` counts. */
   readonly day: number;
   /** Deliveries that may start on it. */
@@ -265,8 +265,8 @@ export interface AllowanceCall {
   readonly wanted: number;
 }
 
-/** What a shard's dispatcher does with the journal. */
-export interface OwnerJournal extends Leases {
+/** What a shard's dispatcher does with the queue. */
+export interface OwnerQueue extends Leases {
   /**
    * Takes of a day's allowance; answers how many are taken then, by all. Where more are than are `known`, nothing is
    * taken. As nobody else may act for the shard, all beyond what the caller knew is its own, however many answers it
@@ -286,7 +286,7 @@ export interface OwnerJournal extends Leases {
    */
   settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void>;
   /** Calls back when a shard has new mail. A hint: it can be lost, so owners also look by themselves. */
-  onMail(listener: (shard: number) => void): () => void;
+  onJobs(listener: (shard: number) => void): () => void;
 }
 
 /** A frozen piece of a shard's outbox. */
@@ -296,7 +296,7 @@ export interface RecordPiece {
   readonly token: string;
   /** The token of the batch that it is frozen in. */
   readonly batch: string;
-  readonly rows: readonly LedgerRow[];
+  readonly rows: readonly StoredEventRow[];
 }
 
 /** Pieces that are written together. The same token always names the same pieces, in the same order. */
@@ -306,7 +306,7 @@ export interface RecordBatch {
   /** Of the caller's shards, and where it was frozen by an earlier call also of others. */
   readonly pieces: readonly RecordPiece[];
   /**
-   * `frozen` by this very call, so nobody can have written it; `found`: frozen by an earlier one. `recorded`: the ledger has
+   * `frozen` by this very call, so nobody can have written it; `found`: frozen by an earlier one. `recorded`: the event store has
    * it, because another shard's piece of it was taken off, or there is nothing in it to write.
    */
   readonly state: "frozen" | "found" | "recorded";
@@ -315,9 +315,9 @@ export interface RecordBatch {
 /** What a call of `record` does for one shard. */
 export interface RecordTurn {
   readonly lease: Lease;
-  /** What the ledger has: it is removed, where it still is the marked piece, and marked in that batch. */
+  /** What the event store has: it is removed, where it still is the marked piece, and marked in that batch. */
   readonly done: RecordPiece | null;
-  /** Token of a batch that the ledger refuses as a whole: from now on each piece of it is a batch of its own. */
+  /** Token of a batch that the event store refuses as a whole: from now on each piece of it is a batch of its own. */
   readonly refused: string | null;
   /** Whether the next piece is asked for. */
   readonly takes: boolean;
@@ -331,8 +331,8 @@ export interface RecordAnswer {
   readonly more: readonly number[];
 }
 
-/** What the recorders do with the journal. */
-export interface RecorderJournal extends Leases {
+/** What the recorders do with the queue. */
+export interface RecorderQueue extends Leases {
   /** How many shards a call of `record` may be about. */
   readonly shardsPerRecord: "all" | "one";
   /**

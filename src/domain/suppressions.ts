@@ -18,12 +18,12 @@ export interface Suppression {
   readonly reason: SuppressionReason;
 }
 
-/** The journal's index of the list, which `pull` looks at. Safe to repeat. */
+/** The queue's index of the list, which `pull` looks at. Safe to repeat. */
 export interface SuppressionIndex {
   putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void>;
   removeSuppression(tenant: TenantRef, address: string): Promise<void>;
   /**
-   * Fills the index of a shard whose journal never had it. What was put or removed meanwhile stands. `isLast` says that
+   * Fills the index of a shard whose queue never had it. What was put or removed meanwhile stands. `isLast` says that
    * it is complete now; an index that is complete takes nothing.
    */
   loadSuppressions(

@@ -40,7 +40,7 @@ export function queueShareOf(planName: string): QueueShare {
   return planName === "free" ? FREE_QUEUE_SHARE : QUEUE_SHARE;
 }
 
-/** Where a tenant's part of the journal is. */
+/** Where a tenant's part of the queue is. */
 export interface TenantRef {
   readonly tenantId: string;
   readonly shard: number;

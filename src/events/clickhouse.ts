@@ -40,7 +40,7 @@ export class ClickHouse {
    */
   async insert(sql: string, body: string): Promise<void> {
     await this.answer(
-      Math.min(this.options.timeoutMs, limits.ledgerInsertTimeoutMs),
+      Math.min(this.options.timeoutMs, limits.eventStoreInsertTimeoutMs),
       async (signal) => {
         const values = Readable.from([Buffer.from(body)], { objectMode: false });
         const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
@@ -61,7 +61,7 @@ export class ClickHouse {
    */
   rows(sql: string, params: QueryParams = {}): Promise<readonly (readonly unknown[])[]> {
     return this.answer(
-      Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
+      Math.min(this.options.timeoutMs, limits.eventStoreReadTimeoutMs),
       async (signal) => {
         // One JSON document, not a line a row: an answer that breaks off then never passes for a short one.
         const result = await this.options.client.query({
@@ -80,7 +80,7 @@ export class ClickHouse {
   /** The whole answer of a statement that names its own format, as it came. Rejects with `UnavailableError`. */
   bytes(sql: string): Promise<Buffer> {
     return this.answer(
-      Math.min(this.options.timeoutMs, limits.ledgerReadTimeoutMs),
+      Math.min(this.options.timeoutMs, limits.eventStoreReadTimeoutMs),
       async (signal) => {
         const { stream } = await this.options.client.exec({ query: sql, abort_signal: signal });
         return buffer(stream);

@@ -1,11 +1,11 @@
 import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
-import type { LedgerRow } from "../domain/event-store.ts";
+import type { StoredEventRow } from "../domain/event-store.ts";
 import { limits } from "../domain/limits.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { SPARSE_TYPES } from "./rollups.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
 import { eventKey, idRange, tenantPieces } from "./stored-rows.ts";
-import type { LedgerTarget } from "./table.ts";
+import type { EventStoreTarget } from "./table.ts";
 
 /** What a table that is derived from `events` lacks: a row of it, in the order of its columns. */
 export interface Gap {
@@ -36,8 +36,8 @@ const SUMS = [
  */
 export async function derivedGaps(
   clickhouse: ClickHouse,
-  target: LedgerTarget,
-  rows: readonly LedgerRow[],
+  target: EventStoreTarget,
+  rows: readonly StoredEventRow[],
 ): Promise<readonly Gap[]> {
   const gaps = [...(await byTypeGaps(clickhouse, target, rows))];
   for (const sum of SUMS) gaps.push(...(await sumGaps(clickhouse, target, { ...sum, rows })));
@@ -47,7 +47,7 @@ export async function derivedGaps(
 /** Under a token of the batch, so that two who find the same gap close it once. */
 export async function insertGaps(
   clickhouse: ClickHouse,
-  target: LedgerTarget,
+  target: EventStoreTarget,
   { token, gaps }: { readonly token: string; readonly gaps: readonly Gap[] },
 ): Promise<void> {
   for (const table of ["events_by_type", "events_hourly", "events_daily"] as const) {
@@ -62,8 +62,8 @@ export async function insertGaps(
 
 async function byTypeGaps(
   clickhouse: ClickHouse,
-  target: LedgerTarget,
-  rows: readonly LedgerRow[],
+  target: EventStoreTarget,
+  rows: readonly StoredEventRow[],
 ): Promise<readonly Gap[]> {
   const sparse = rows.filter(({ type }) => SPARSE_TYPES.includes(type));
   if (sparse.length === 0) return [];
@@ -72,7 +72,7 @@ async function byTypeGaps(
   for (const tenants of tenantPieces(sparse)) {
     const stored = await clickhouse.rows(
       `SELECT tenant_id, event_id FROM ${target.database}.events_by_type
-WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, limits.ledgerReadTimeoutMs)}`,
+WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, limits.eventStoreReadTimeoutMs)}`,
     );
     for (const [tenantId, eventId] of stored) found.add(`${String(tenantId)}:${String(eventId)}`);
   }
@@ -86,13 +86,13 @@ WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${
 
 async function sumGaps(
   clickhouse: ClickHouse,
-  target: LedgerTarget,
-  { table, span, msLong, of, rows }: (typeof SUMS)[number] & { readonly rows: readonly LedgerRow[] },
+  target: EventStoreTarget,
+  { table, span, msLong, of, rows }: (typeof SUMS)[number] & { readonly rows: readonly StoredEventRow[] },
 ): Promise<readonly Gap[]> {
   const spanOf = (eventId: number) => Math.floor(eventTimeMs(eventId) / msLong);
   const ids = rows.map(({ eventId }) => eventId);
   const [first, last] = [spanOf(Math.min(...ids)), spanOf(Math.max(...ids))];
-  const settings = selectSettings(target, limits.ledgerReadTimeoutMs);
+  const settings = selectSettings(target, limits.eventStoreReadTimeoutMs);
   const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
   const [from, to] = [firstEventIdAt(first * msLong), firstEventIdAt((last + 1) * msLong)];
   const concerned = new Set(rows.map((row) => `${row.tenantId} ${spanOf(row.eventId)} ${row.channel} ${row.type}`));

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
 import { EVENT_TYPES } from "../domain/event.ts";
-import type { EventPage as FoundPage, LedgerReader } from "../domain/event-store.ts";
+import type { EventReader, EventPage as FoundPage } from "../domain/event-store.ts";
 import { CHANNELS } from "../domain/job.ts";
 import { limits } from "../domain/limits.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
@@ -10,7 +10,7 @@ import { EventPage, EXAMPLE_EVENT, EXAMPLE_JOB_ID, shownEvent } from "./answer-s
 import { DAY_MS, type DayRange, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
 
 /** `GET /v1/events`: the tenant's delivery history, newest first. */
-export function eventEndpoint({ ledger }: { readonly ledger: Pick<LedgerReader, "page"> }): Endpoint {
+export function eventEndpoint({ eventStore }: { readonly eventStore: Pick<EventReader, "page"> }): Endpoint {
   return tenantEndpoint({
     method: "GET",
     path: "/v1/events",
@@ -42,7 +42,7 @@ export function eventEndpoint({ ledger }: { readonly ledger: Pick<LedgerReader, 
       // A cursor from before the first day leaves nothing to look for.
       const { events, hasMore } =
         fromEventId < toEventId
-          ? await ledger.page({ tenantId, fromEventId, toEventId, channel, type, limit })
+          ? await eventStore.page({ tenantId, fromEventId, toEventId, channel, type, limit })
           : NOTHING;
       const last = hasMore ? events.at(-1) : undefined;
       return reply(200, { events: events.map(shownEvent), has_more: hasMore, next_cursor: last?.eventId ?? 0 });

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock, Timer } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
-import { EXPORT_FORMATS, type ExportFormat, type ExportQuery, type LedgerExport } from "../domain/event-export.ts";
+import { type EventExport, EXPORT_FORMATS, type ExportFormat, type ExportQuery } from "../domain/event-export.ts";
 import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
@@ -12,7 +12,7 @@ import { type QueryParameter, queryChoice } from "../http/parameters.ts";
 import { DAY_MS, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
 
 export interface ExportPorts {
-  readonly exports: LedgerExport;
+  readonly exports: EventExport;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** Aborts when the process begins to stop. */
@@ -118,7 +118,7 @@ function nameOf({ from, to, tenant: tenantId, format }: Asked): string {
  *
  * Invariants:
  * E1. It ends once, and counts as under way until then: when all is sent, the client goes or takes nothing for
- *     `limits.exportStalledMs`, the ledger fails, or the process begins to stop.
+ *     `limits.exportStalledMs`, the event store fails, or the process begins to stop.
  * E2. Whatever ends it early breaks the connection off: a part never passes for the whole.
  * E3. No more is read than the client takes: a chunk ahead, at most.
  */
@@ -134,7 +134,7 @@ class Sending {
     private readonly onEnd: () => void,
   ) {}
 
-  /** Answers when the first bytes are there: a ledger that is away is told in the status. */
+  /** Answers when the first bytes are there: a event store that is away is told in the status. */
   async begin(query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
     const { request } = this.exchange;
     for (const signal of [request.signal, this.ports.whenDraining]) {

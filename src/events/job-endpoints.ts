@@ -1,8 +1,8 @@
 import { ApiError } from "../domain/errors.ts";
-import type { LedgerReader } from "../domain/event-store.ts";
+import type { EventReader } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
 import type { JobRecord } from "../domain/job.ts";
-import type { FrontJournal } from "../domain/queue.ts";
+import type { FrontQueue } from "../domain/queue.ts";
 import type { Tenant } from "../domain/tenant.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { tenantFailure } from "../http/failures.ts";
@@ -10,8 +10,8 @@ import type { PathParameter } from "../http/parameters.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, Job, JobEvents, shownJob, shownJobEvent } from "./answer-schemas.ts";
 
 export interface JobPorts {
-  readonly journal: Pick<FrontJournal, "job">;
-  readonly ledger: Pick<LedgerReader, "job">;
+  readonly queue: Pick<FrontQueue, "job">;
+  readonly eventStore: Pick<EventReader, "job">;
   /** Adds to a job's result what its channel does not store with it. */
   completeResult(tenant: Tenant, job: JobRecord): Promise<JobRecord>;
 }
@@ -85,8 +85,8 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
  * The queue first: what it still knows is newer than what the event store has. Throws 404 for what is not a job of this
  * tenant, without telling a stranger's job from none.
  */
-async function find({ journal, ledger }: JobPorts, tenant: Tenant, id: string): Promise<JobRecord> {
-  const job = isJobId(id) ? ((await journal.job(tenant, id)) ?? (await ledger.job(tenant.tenantId, id))) : null;
+async function find({ queue, eventStore }: JobPorts, tenant: Tenant, id: string): Promise<JobRecord> {
+  const job = isJobId(id) ? ((await queue.job(tenant, id)) ?? (await eventStore.job(tenant.tenantId, id))) : null;
   if (job === null) throw new ApiError(404, "there is no such job");
   return job;
 }

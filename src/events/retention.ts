@@ -1,9 +1,9 @@
 import { assert } from "../domain/errors.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { selectSettings } from "./statement-settings.ts";
-import { checked, type LedgerTarget, localName, onCluster } from "./table.ts";
+import { checked, type EventStoreTarget, localName, onCluster } from "./table.ts";
 
-/** How long the ledger keeps what. The sums by hour and day stay: no person is in them. */
+/** How long the event store keeps what. The sums by hour and day stay: no person is in them. */
 export interface Retention {
   /** Of an event, counted from its own time. */
   readonly eventsMonths: number;
@@ -29,7 +29,7 @@ const LOOK_TIMEOUT_MS = 60_000;
  */
 export async function applyRetention(
   clickhouse: ClickHouse,
-  target: LedgerTarget,
+  target: EventStoreTarget,
   retention: Retention,
 ): Promise<void> {
   const { eventsMonths, jobsDays } = retention;

@@ -2,14 +2,14 @@ import { EVENT_TYPES, type EventType } from "../domain/event.ts";
 import { CHANNELS } from "../domain/job.ts";
 import { eventsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
-import { checked, enumOf, eventTime, type LedgerTarget, localName, onCluster, type Table, table } from "./table.ts";
+import { checked, type EventStoreTarget, enumOf, eventTime, localName, onCluster, type Table, table } from "./table.ts";
 
 /**
  * What is derived from `events` as it is written: a copy of the sparse types in an order of their own, sums by hour and
  * day, and views for analysts. The sums follow the events exactly, also when an insert is repeated: their tables remember
  * the insert's token as well.
  */
-export function rollups(target: LedgerTarget): readonly string[] {
+export function rollups(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
   return [
     `ALTER TABLE ${database}.${localName(target, "jobs")}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS template LowCardinality(String) DEFAULT '' CODEC(ZSTD(1))`,
@@ -102,10 +102,10 @@ function sums(name: string, span: { readonly name: string; readonly type: string
 
 /**
  * The table, filled from the events that are there, then the view that keeps it so. Events that are written between the
- * two would be missed, so recorders do not run while a ledger that has events is brought to this step. Once the view is
+ * two would be missed, so recorders do not run while a event store that has events is brought to this step. Once the view is
  * there, a repeat fills nothing.
  */
-function derivedTable(target: LedgerTarget, { table: spec, columns, where, groupBy }: Derived): readonly string[] {
+function derivedTable(target: EventStoreTarget, { table: spec, columns, where, groupBy }: Derived): readonly string[] {
   const { database, cluster } = target;
   const view = `${spec.name}_mv`;
   const select = (events: string, condition: string) =>
@@ -120,7 +120,7 @@ TO ${database}.${localName(target, spec.name)} AS ${select(localName(target, "ev
   ];
 }
 
-function views({ database, cluster }: LedgerTarget): readonly string[] {
+function views({ database, cluster }: EventStoreTarget): readonly string[] {
   const view = (name: string, select: string) =>
     `CREATE VIEW IF NOT EXISTS ${database}.${name}${onCluster(cluster)} AS\n${select}`;
   const counts = EVENT_TYPES.map((type) => `sumIf(events, event_type = '${type}') AS ${type}`).join(", ");

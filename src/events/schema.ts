@@ -4,9 +4,9 @@ import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { rollups } from "./rollups.ts";
 import {
   checked,
+  type EventStoreTarget,
   enumOf,
   eventTime,
-  type LedgerTarget,
   onCluster,
   replicated,
   type Table,
@@ -22,7 +22,7 @@ export interface Migration {
 }
 
 /** What must exist before the migrations' own table can be asked. */
-export function ledgerFoundation(target: LedgerTarget): readonly string[] {
+export function eventStoreFoundation(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
   return [
     `CREATE DATABASE IF NOT EXISTS ${database}${onCluster(cluster)} ENGINE = Atomic`,
@@ -36,7 +36,7 @@ SETTINGS ${window(cluster)}`,
 }
 
 /** All steps, oldest first. A released step never changes; what comes later is another entry. */
-export function ledgerMigrations(target: LedgerTarget): readonly Migration[] {
+export function eventStoreMigrations(target: EventStoreTarget): readonly Migration[] {
   const { database } = checked(target);
   return [
     {

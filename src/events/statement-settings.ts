@@ -1,12 +1,12 @@
 import { assert } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
-import type { LedgerTarget } from "./table.ts";
+import type { EventStoreTarget } from "./table.ts";
 
 /** Reads and writes prefer the same replica, so that a reader sees the batches in the order in which they came. */
 const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
 
 /**
- * An insert is confirmed when most replicas have it: the journal then forgets its rows.
+ * An insert is confirmed when most replicas have it: the queue then forgets its rows.
  *
  * Inserts stay parallel. Otherwise ClickHouse allows one at a time for each table and refuses the others instead of letting
  * them wait, and the recorders of all shards would fail one another. Reads could then be sequentially consistent; what they
@@ -15,7 +15,7 @@ const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
 const QUORUM_SETTINGS = [
   "insert_quorum = 'auto'",
   "insert_quorum_parallel = 1",
-  `insert_quorum_timeout = ${limits.ledgerInsertTimeoutMs - 1_000}`,
+  `insert_quorum_timeout = ${limits.eventStoreInsertTimeoutMs - 1_000}`,
 ] as const;
 
 /**
@@ -28,7 +28,7 @@ const FRESH_SETTINGS = [
 ] as const;
 
 /** Settings of an insert, so that a repeat under the same token changes nothing whatever the server's defaults are. */
-export function insertSettings({ cluster }: LedgerTarget, token: string): string {
+export function insertSettings({ cluster }: EventStoreTarget, token: string): string {
   assert(/^[A-Za-z0-9:_./-]{1,200}$/.test(token), "a deduplication token is made of safe characters");
   const settings = [
     `insert_deduplication_token = '${token}'`,
@@ -42,7 +42,7 @@ export function insertSettings({ cluster }: LedgerTarget, token: string): string
 }
 
 /** Settings of a read. `timeoutMs`: when the server itself gives up. */
-export function selectSettings({ cluster }: LedgerTarget, timeoutMs: number): string {
+export function selectSettings({ cluster }: EventStoreTarget, timeoutMs: number): string {
   const settings = [
     // A page reads a few granules: more threads gain nothing and take the cores from the others.
     "max_threads = 1",

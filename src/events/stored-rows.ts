@@ -1,8 +1,8 @@
-import type { LedgerRow } from "../domain/event-store.ts";
+import type { StoredEventRow } from "../domain/event-store.ts";
 import { limits } from "../domain/limits.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { selectSettings } from "./statement-settings.ts";
-import type { LedgerTarget } from "./table.ts";
+import type { EventStoreTarget } from "./table.ts";
 
 /** What is stored of some rows. */
 export class StoredRows {
@@ -16,12 +16,12 @@ export class StoredRows {
     return this.events.size > 0;
   }
 
-  hasEvent(row: LedgerRow): boolean {
+  hasEvent(row: StoredEventRow): boolean {
     return this.events.has(eventKey(row));
   }
 
   /** Whether the job's state is there that the row ends it with, if it does, or a later one, which replaces it. */
-  hasJob({ jobId, eventId, finished }: LedgerRow): boolean {
+  hasJob({ jobId, eventId, finished }: StoredEventRow): boolean {
     return finished === null || (this.versions.get(jobId) ?? -1) >= eventId;
   }
 }
@@ -29,7 +29,8 @@ export class StoredRows {
 /** Names in the text of one statement, whose length is bounded on the server. */
 const NAMES_MAX = 1_000;
 
-export const eventKey = ({ tenantId, eventId }: Pick<LedgerRow, "tenantId" | "eventId">) => `${tenantId}:${eventId}`;
+export const eventKey = ({ tenantId, eventId }: Pick<StoredEventRow, "tenantId" | "eventId">) =>
+  `${tenantId}:${eventId}`;
 
 /**
  * Looks rows up by the primary keys of their tables. The caller has checked that tenants and job ids are plain. Rejects with
@@ -37,10 +38,10 @@ export const eventKey = ({ tenantId, eventId }: Pick<LedgerRow, "tenantId" | "ev
  */
 export async function storedRows(
   clickhouse: ClickHouse,
-  target: LedgerTarget,
-  rows: readonly LedgerRow[],
+  target: EventStoreTarget,
+  rows: readonly StoredEventRow[],
 ): Promise<StoredRows> {
-  const settings = selectSettings(target, limits.ledgerReadTimeoutMs);
+  const settings = selectSettings(target, limits.eventStoreReadTimeoutMs);
   const events = new Set<string>();
   for (const tenants of tenantPieces(rows)) {
     const found = await clickhouse.rows(
@@ -63,7 +64,7 @@ export async function storedRows(
 }
 
 /** Conditions that together name the tenants of the rows. */
-export function tenantPieces(rows: readonly LedgerRow[]): readonly string[] {
+export function tenantPieces(rows: readonly StoredEventRow[]): readonly string[] {
   const tenants = [...new Set(rows.map(({ tenantId }) => tenantId))];
   const pieces: string[] = [];
   for (let at = 0; at < tenants.length; at += NAMES_MAX) {
@@ -74,7 +75,7 @@ export function tenantPieces(rows: readonly LedgerRow[]): readonly string[] {
 }
 
 /** From the first to the last event of the rows: a shard's batch is a stretch of its tenants' ids. */
-export function idRange(rows: readonly LedgerRow[]): string {
+export function idRange(rows: readonly StoredEventRow[]): string {
   const ids = rows.map(({ eventId }) => eventId);
   return `event_id >= ${Math.min(...ids)} AND event_id <= ${Math.max(...ids)}`;
 }

@@ -1,13 +1,13 @@
 import { assert } from "../domain/errors.ts";
 
-/** Where the ledger's tables are. */
-export interface LedgerTarget {
+/** Where the event store's tables are. */
+export interface EventStoreTarget {
   readonly database: string;
   /** Name of the ClickHouse cluster that holds the tables in shards and replicas, or null for a single node. */
   readonly cluster: string | null;
 }
 
-/** A table of the ledger, in the words that are the same on a single node and in a cluster. */
+/** A table of the event store, in the words that are the same on a single node and in a cluster. */
 export interface Table {
   readonly name: string;
   readonly columns: string;
@@ -34,12 +34,12 @@ export const enumOf = (words: readonly string[]) =>
   `Enum8(${words.map((word, i) => `'${word}' = ${i + 1}`).join(", ")})`;
 
 /** The table that a node's rows are in: in a cluster, the one of the plain name is a face over all nodes'. */
-export function localName({ cluster }: LedgerTarget, name: string): string {
+export function localName({ cluster }: EventStoreTarget, name: string): string {
   return cluster === null ? name : `${name}_local`;
 }
 
 /** A table; in a cluster, one on every node, and one that spreads rows over the shards by tenant. */
-export function table(target: LedgerTarget, spec: Table): readonly string[] {
+export function table(target: EventStoreTarget, spec: Table): readonly string[] {
   const { database, cluster } = target;
   const local = localName(target, spec.name);
   const engine =
@@ -77,7 +77,7 @@ export function replicated(
 }
 
 /**
- * An insert is answered when it is on disk, because the journal then forgets its rows. Measured: 6 ms more for a small
+ * An insert is answered when it is on disk, because the queue then forgets its rows. Measured: 6 ms more for a small
  * batch of events and jobs, nothing for a large one.
  */
 const ON_DISK = ["fsync_after_insert = 1", "fsync_part_directory = 1"] as const;
@@ -94,7 +94,7 @@ export function onCluster(cluster: string | null): string {
 }
 
 /** Throws where a name is not plain: names become part of statements. */
-export function checked(target: LedgerTarget): LedgerTarget {
+export function checked(target: EventStoreTarget): EventStoreTarget {
   assert(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(target.database), "the database's name is an identifier");
   assert(
     target.cluster === null || /^[A-Za-z0-9_.-]{1,63}$/.test(target.cluster),

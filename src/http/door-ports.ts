@@ -1,7 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
-import type { FrontJournal, IdempotencyKeys } from "../domain/queue.ts";
+import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { OperatorGatePorts } from "./operator-gate.ts";
@@ -9,8 +9,8 @@ import type { ServiceAnswerPorts } from "./service-ports.ts";
 
 /** What every endpoint may need of the service. What belongs to one room, its endpoints are given by themselves. */
 export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
-  readonly journal: Pick<FrontJournal, "admit" | "accept"> & IdempotencyKeys;
-  /** Where payloads wait that are too large for the journal. */
+  readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
+  /** Where payloads wait that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
   readonly directory: TenantDirectory;
   readonly clock: Clock;

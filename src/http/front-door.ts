@@ -16,8 +16,8 @@ export type Work = (exchange: Exchange) => Response | Promise<Response>;
  *
  * Invariants:
  * F1. Every request is answered once, with JSON for what went wrong, and nothing internal in it.
- * F2. Every authenticated `/v1` request is counted exactly once: by `journal.accept` when it queues a job and its body is
- *     small, by `journal.admit` in all other cases. What is refused because of a limit that this process knows of
+ * F2. Every authenticated `/v1` request is counted exactly once: by `queue.accept` when it queues a job and its body is
+ *     small, by `queue.admit` in all other cases. What is refused because of a limit that this process knows of
  *     (`KnownLimits`) is not counted.
  * F3. A request over the limit is answered 429 and nothing else, whatever else is wrong with it.
  * F4. The body of a request that is refused for a limit is not read, unless the body is small and the limit was not known.
@@ -89,7 +89,7 @@ export class FrontDoor {
   /** Counts a request by itself. Throws 429. */
   async admit(exchange: Exchange, tenant: Tenant): Promise<void> {
     this.refuseOverLimit(exchange, tenant);
-    const { limited, rate } = await this.ports.journal.admit(tenant, tenant.plan.requestsPerMinute);
+    const { limited, rate } = await this.ports.queue.admit(tenant, tenant.plan.requestsPerMinute);
     exchange.rate = rate;
     if (limited) throw this.overLimit(exchange, tenant);
   }

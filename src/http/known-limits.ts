@@ -21,9 +21,9 @@ interface Remembered<T> {
 
 /**
  * What this process was told of tenants that are over a limit, so that their next requests are refused without asking the
- * journal again, and before their bodies are read.
+ * queue again, and before their bodies are read.
  *
- * K1. A window is taken for used up no longer than the journal said, whole seconds: whoever waits for the seconds of
+ * K1. A window is taken for used up no longer than the queue said, whole seconds: whoever waits for the seconds of
  *     Retry-After is asked about again. Before that it has no room, for nobody takes anything out of a window.
  * K2. What is refused from here is not counted, so a tenant that keeps asking is let in as soon as one that waits.
  * K3. Under another limit (the plan was changed) nothing of it holds.

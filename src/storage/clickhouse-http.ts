@@ -28,7 +28,7 @@ export interface ClickHouseHttp {
  * Serves the engine of this process over ClickHouse's HTTP protocol, on loopback, for reading only: enough of it for curl,
  * `@clickhouse/client` and tools on top of a driver. Throws where the port is taken.
  *
- * Whoever has the password can read the ledger. A web page in a browser on this machine cannot even try one: its requests
+ * Whoever has the password can read the event store. A web page in a browser on this machine cannot even try one: its requests
  * name their origin or their site, or a host that is not this one.
  */
 export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseHttp {

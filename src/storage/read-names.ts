@@ -66,7 +66,7 @@ const TABLE_FUNCTIONS = `
   generateRandom generate_series generateSeries numbers numbers_mt values
 `;
 
-/** Views of the ledger that take parameters. */
+/** Views of the event store that take parameters. */
 const LEDGER_VIEWS = `
   template_results time_to_deliver
 `;

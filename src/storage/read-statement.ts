@@ -241,7 +241,7 @@ function checkReference(tokens: readonly Token[], at: number, unavailable: Unava
   if (unavailable.has(token.text)) throw readonly(`\`${token.text}\` is not available here`);
 }
 
-/** Names that lead out of the ledger, or could be any. */
+/** Names that lead out of the event store, or could be any. */
 function checkName(tokens: readonly Token[], at: number): void {
   const [token, dot, table] = tokens.slice(at, at + 3);
   if (isSign(token, ":") && isName(dot) && dot?.text === "identifier")

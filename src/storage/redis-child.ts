@@ -134,7 +134,7 @@ class SupervisedRedis implements RedisChild {
     const cut = this.stopping.signal.aborted ? null : await cutZeroTail(folder, clock.nowMs());
     if (cut === null) throw this.refusal();
     telemetry.count("redis_tails_cut");
-    telemetry.log("warn", "cut the zero bytes that a power loss left at the end of the journal's file", { ...cut });
+    telemetry.log("warn", "cut the zero bytes that a power loss left at the end of the queue's file", { ...cut });
     const repaired = await this.spawn();
     if (repaired === null) throw this.refusal();
     return repaired;

@@ -28,7 +28,7 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     // A full Redis refuses new jobs; it never forgets old ones, and does not drive the machine out of memory.
     `maxmemory ${Math.floor(totalmem() / 2)}`,
     "maxmemory-policy noeviction",
-    // One slip on a console must not empty the journal.
+    // One slip on a console must not empty the queue.
     'rename-command FLUSHALL ""',
     'rename-command FLUSHDB ""',
     'rename-command DEBUG ""',

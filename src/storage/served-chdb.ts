@@ -7,7 +7,7 @@ type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 /** Which of the engine's connections a statement goes to: nothing small waits behind something large. */
 type Lane = "writer" | "reader" | "exporter";
 
-interface ServedLedgerStatement {
+interface ServedEventStoreStatement {
   readonly lane: Lane;
   readonly query: string;
   readonly params: Readonly<Record<string, unknown>>;
@@ -15,15 +15,15 @@ interface ServedLedgerStatement {
   readonly values: string | null;
 }
 
-const STATEMENT = callName<ServedLedgerStatement, Uint8Array>("ledger.statement");
+const STATEMENT = callName<ServedEventStoreStatement, Uint8Array>("eventStore.statement");
 
-export type LedgerClients = Readonly<Record<Lane, ClickHouseClient>>;
+export type EventStoreClients = Readonly<Record<Lane, ClickHouseClient>>;
 
 /**
  * Lets another process use the ClickHouse engine in this one, with every right that this process has. A statement whose
  * caller gives up, or is gone, before it begins does not run.
  */
-export function serveChdb(clients: LedgerClients, calls: Calls): void {
+export function serveChdb(clients: EventStoreClients, calls: Calls): void {
   calls.serve(STATEMENT, async ({ lane, query, params, values }, signal) => {
     const { stream } = await clients[lane].exec({
       query,
@@ -36,7 +36,7 @@ export function serveChdb(clients: LedgerClients, calls: Calls): void {
 }
 
 /** The ClickHouse engine inside another process of this start, behind the official client. */
-export function openRemoteChdb(calls: Calls): LedgerClients & { close(): Promise<void> } {
+export function openRemoteChdb(calls: Calls): EventStoreClients & { close(): Promise<void> } {
   const over = (lane: Lane) => createClient({ connection: new RemoteConnection(calls, lane) });
   return { writer: over("writer"), reader: over("reader"), exporter: over("exporter"), close: async () => {} };
 }

@@ -63,7 +63,7 @@ const TOKEN = new RegExp(
 function quoteEnd(text: string, from: number, quote: string): number {
   for (let at = from + 1; at < text.length; at += 1) {
     const char = text[at];
-    // In a name, an escape could spell any other; no name of the ledger needs one.
+    // In a name, an escape could spell any other; no name of the event store needs one.
     if (char === "\\" && quote !== "'") throw unreadable("a quoted name has a backslash");
     if (char === "\\" || (char === quote && text[at + 1] === quote)) at += 1;
     else if (char === quote) return at + 1;

@@ -127,7 +127,7 @@ export const templates = pgTable(
 );
 
 /**
- * The ledger of wallet tokens: adjustments by an operator, charges for a job, refunds of a charge. A job has at most
+ * The event store of wallet tokens: adjustments by an operator, charges for a job, refunds of a charge. A job has at most
  * one of each kind, so that a charge that is repeated takes nothing.
  */
 export const tokenMovements = pgTable(
@@ -149,7 +149,7 @@ export const tokenMovements = pgTable(
   ],
 );
 
-/** Recipients that must not be sent to, by normalised address. The journal keeps an index of this list. */
+/** Recipients that must not be sent to, by normalised address. The queue keeps an index of this list. */
 export const suppressions = pgTable(
   "suppressions",
   {

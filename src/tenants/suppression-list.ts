@@ -1,6 +1,6 @@
 import { normaliseAddress } from "../domain/email.ts";
 import type { SuppressionReason } from "../domain/job.ts";
-import { FENCED, type FrontJournal, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
+import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
 import type { Page, SuppressionRegistry } from "../domain/registry.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TenantRef } from "../domain/tenant.ts";
@@ -8,17 +8,17 @@ import type { TenantRef } from "../domain/tenant.ts";
 export interface SuppressionListPorts {
   readonly registry: SuppressionRegistry;
   readonly index: SuppressionIndex;
-  readonly journal: Pick<FrontJournal, "job" | "observe">;
+  readonly queue: Pick<FrontQueue, "job" | "observe">;
 }
 
 /**
- * Whom a tenant must not send to. The registry owns the list; the journal holds an index of it, which `pull` looks at.
+ * Whom a tenant must not send to. The registry owns the list; the queue holds an index of it, which `pull` looks at.
  * Addresses are compared by `normaliseAddress`, that is without regard to case.
  *
  * S1. The registry is written first: what the index has lost can be found there again.
  * S2. After each change the index is written until the registry, asked once more, still says the same. So of changes
  *     at the same time, whoever writes the index last also finds out what it should hold.
- * S3. A journal that never had a shard's index gives no job of that shard out before `fill` has answered true.
+ * S3. A queue that never had a shard's index gives no job of that shard out before `fill` has answered true.
  *
  * Every call is safe to repeat, and has to be when it rejects with `TransportError` or `UnavailableError`.
  */
@@ -44,24 +44,24 @@ export class SuppressionList {
     return this.ports.registry.suppressions(tenantId, cursor, limit);
   }
 
-  /** The journal's verb, for an observation that may suppress its recipient: the list has it before the event is told. */
+  /** The queue's verb, for an observation that may suppress its recipient: the list has it before the event is told. */
   async observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
-    const { registry, journal } = this.ports;
+    const { registry, queue } = this.ports;
     const { suppress } = observation;
-    if (suppress === null) return journal.observe(tenant, observation);
+    if (suppress === null) return queue.observe(tenant, observation);
     // A report of a job that nobody has sent, a forged one perhaps, suppresses nobody.
-    const job = observation.known ?? (await journal.job(tenant, observation.jobId));
+    const job = observation.known ?? (await queue.job(tenant, observation.jobId));
     if (job === null) return "unknown";
     const recipient = normaliseAddress(suppress.recipient);
     await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
-    const result = await journal.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
+    const result = await queue.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
     // `observe` leaves the index as it is where it has the event already, and writes it whatever an operator did since.
     await this.agree(tenant, recipient);
     return result;
   }
 
   /**
-   * Fills a shard's index where this journal never had it, as after its loss. False: the lease was lost, or `signal`
+   * Fills a shard's index where this queue never had it, as after its loss. False: the lease was lost, or `signal`
    * aborted; the index is then not complete.
    */
   async fill(lease: Lease, signal: AbortSignal): Promise<boolean> {

@@ -15,7 +15,7 @@ const SHARD_PAGE_ROWS = 500;
 
 /**
  * The list of recipients that must not be sent to. No snapshot of a tenant shows it, so a change is announced to nobody:
- * whoever makes it puts the journal's index right.
+ * whoever makes it puts the queue's index right.
  */
 export class SuppressionRepository {
   constructor(

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { ANALYSTS_PAGE, openExampleLedger, outputOf, queriesOf } from "../../infra/analysts-page.ts";
+import { ANALYSTS_PAGE, openExampleEventStore, outputOf, queriesOf } from "../../infra/analysts-page.ts";
 
-let example: Awaited<ReturnType<typeof openExampleLedger>>;
+let example: Awaited<ReturnType<typeof openExampleEventStore>>;
 
 beforeAll(async () => {
-  example = await openExampleLedger();
+  example = await openExampleEventStore();
 }, 30_000);
 afterAll(() => example.close());
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { ExportQuery, LedgerExport } from "../../src/domain/event-export.ts";
+import type { EventExport, ExportQuery } from "../../src/domain/event-export.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { exportEndpoint } from "../../src/events/export-endpoint.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -12,8 +12,8 @@ import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 const DAYS = "from=2026-11-01&to=2026-11-30";
 const PATH = "/dash/api/export";
 
-/** A ledger that gives what the test says, and tells what became of it. */
-class ScriptedExport implements LedgerExport {
+/** A event store that gives what the test says, and tells what became of it. */
+class ScriptedExport implements EventExport {
   readonly queries: ExportQuery[] = [];
   given = 0;
   ended = 0;
@@ -51,7 +51,7 @@ async function* endless(): AsyncGenerator<Uint8Array, void> {
 let front: Front | null = null;
 afterEach(() => front?.stop(), 15_000);
 
-async function start(exports: LedgerExport, changes: Parameters<typeof Front.start>[0] = {}): Promise<Front> {
+async function start(exports: EventExport, changes: Parameters<typeof Front.start>[0] = {}): Promise<Front> {
   front = await Front.start({ exports, ...changes });
   return front;
 }
@@ -68,9 +68,9 @@ describe("an export", () => {
     }
   });
 
-  test("streams what the ledger gives, under a name, and asks for just the days and the tenant", async () => {
-    const ledger = new ScriptedExport(() => lines(3));
-    await start(ledger);
+  test("streams what the event store gives, under a name, and asks for just the days and the tenant", async () => {
+    const eventStore = new ScriptedExport(() => lines(3));
+    await start(eventStore);
     const answer = await ask(`${DAYS}&tenant=acme`);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
     expect(answer.headers.get("content-disposition")).toBe(
@@ -81,18 +81,18 @@ describe("an export", () => {
       fromEventId: firstEventIdAt(Date.UTC(2026, 10, 1)),
       toEventId: firstEventIdAt(Date.UTC(2026, 11, 1)),
     };
-    expect(ledger.queries).toEqual([{ tenantId: "acme", ...range, format: "ndjson" }]);
+    expect(eventStore.queries).toEqual([{ tenantId: "acme", ...range, format: "ndjson" }]);
     const types = ["text/csv; charset=utf-8; header=present", "application/vnd.apache.parquet"];
     for (const [at, format] of ["csv", "parquet"].entries()) {
       const other = await ask(`${DAYS}&format=${format}`);
       expect(other.headers.get("content-type")).toBe(types[at] ?? "");
       await other.text();
     }
-    expect(ledger.queries.slice(1).map(({ tenantId, format }) => [tenantId, format])).toEqual([
+    expect(eventStore.queries.slice(1).map(({ tenantId, format }) => [tenantId, format])).toEqual([
       [null, "csv"],
       [null, "parquet"],
     ]);
-    expect(ledger.ended).toBe(3);
+    expect(eventStore.ended).toBe(3);
   });
 
   test.each([
@@ -109,11 +109,11 @@ describe("an export", () => {
     [`${DAYS}&format=csv&format=csv`, "the query parameter format is given more than once"],
     [`${DAYS}&limit=1`, 'the query parameter "limit" is unknown: known are from, to, tenant, format'],
   ])("of %p is refused: %s", async (query, message) => {
-    const ledger = new ScriptedExport(() => lines(1));
-    await start(ledger);
+    const eventStore = new ScriptedExport(() => lines(1));
+    await start(eventStore);
     const answer = await ask(query);
     expect([answer.status, await answer.json()]).toEqual([400, { error: message }]);
-    expect(ledger.queries).toEqual([]);
+    expect(eventStore.queries).toEqual([]);
   });
 
   test("may be silent for as long as its file may take to be written", () => {
@@ -127,7 +127,7 @@ describe("an export", () => {
     expect((await ask("from=2024-01-01&to=2024-12-31")).status).toBe(200);
   });
 
-  test("is told in the status when the ledger is away, and leaves room for the next one", async () => {
+  test("is told in the status when the event store is away, and leaves room for the next one", async () => {
     let isAway = true;
     const away = {
       open: async () => {
@@ -143,12 +143,12 @@ describe("an export", () => {
 
   test("that fails midway breaks the connection off, and never looks whole", async () => {
     const { promise: fails, resolve: fail } = Promise.withResolvers<void>();
-    const ledger = new ScriptedExport(async function* () {
+    const eventStore = new ScriptedExport(async function* () {
       yield* lines(2);
       await fails;
       throw new UnavailableError("gone");
     });
-    await start(ledger);
+    await start(eventStore);
     const answer = await ask();
     expect(answer.status).toBe(200);
     fail();
@@ -160,21 +160,21 @@ describe("an export", () => {
         .then((next) => next.text())
         .catch(() => "broken"),
     ).toBe("broken");
-    expect(ledger.ended).toBe(2);
+    expect(eventStore.ended).toBe(2);
   });
 
-  test("ends in the ledger, too, when its client goes, having read little more than was taken", async () => {
-    const ledger = new ScriptedExport(endless);
-    await start(ledger);
+  test("ends in the event store, too, when its client goes, having read little more than was taken", async () => {
+    const eventStore = new ScriptedExport(endless);
+    await start(eventStore);
     const caller = new AbortController();
     const answer = await ask(DAYS, { signal: caller.signal });
     const reader = answer.body?.getReader();
     await reader?.read();
     expect((await ask()).status).toBe(429);
     caller.abort();
-    await eventually("the ledger is let go", () => ledger.ended === 1);
+    await eventually("the event store is let go", () => eventStore.ended === 1);
     // What the sockets hold, and a chunk ahead.
-    expect(ledger.given).toBeLessThan(200);
+    expect(eventStore.given).toBeLessThan(200);
     await eventually("there is room again", async () => {
       const next = new AbortController();
       const { status } = await ask(DAYS, { signal: next.signal });
@@ -183,9 +183,9 @@ describe("an export", () => {
     });
   }, 20_000);
 
-  test("whose client goes while the ledger still works is given up", async () => {
+  test("whose client goes while the event store still works is given up", async () => {
     let wasAborted = false;
-    const ledger: LedgerExport = {
+    const eventStore: EventExport = {
       open: (_query, signal) =>
         new Promise((_, reject) => {
           signal.addEventListener("abort", () => {
@@ -194,7 +194,7 @@ describe("an export", () => {
           });
         }),
     };
-    await start(ledger);
+    await start(eventStore);
     const caller = new AbortController();
     const asked = ask(DAYS, { signal: caller.signal }).catch(() => null);
     await eventually("it is under way", async () => (await ask()).status === 429);
@@ -213,33 +213,33 @@ describe("an export", () => {
         return { cancel: () => void timers.splice(timers.indexOf(run), timers.includes(run) ? 1 : 0) };
       },
     };
-    const ledger = new ScriptedExport(endless);
-    await start(ledger, { clock });
+    const eventStore = new ScriptedExport(endless);
+    await start(eventStore, { clock });
     const answer = await ask();
     let given = -1;
     await eventually("nothing more goes through", async () => {
-      const isStill = given === ledger.given && timers.length === 1;
-      given = ledger.given;
+      const isStill = given === eventStore.given && timers.length === 1;
+      given = eventStore.given;
       await Bun.sleep(50);
       return isStill;
     });
     timers[0]?.();
-    await eventually("it has ended", () => ledger.ended === 1);
+    await eventually("it has ended", () => eventStore.ended === 1);
     await expect(answer.arrayBuffer()).rejects.toThrow();
   }, 20_000);
 
   test("does not hold up the end of the process", async () => {
     const draining = new AbortController();
-    const ledger = new ScriptedExport(async function* (signal) {
+    const eventStore = new ScriptedExport(async function* (signal) {
       while (!signal.aborted) {
         yield LINE;
         await Bun.sleep(5);
       }
     });
-    await start(ledger, { whenDraining: draining.signal });
+    await start(eventStore, { whenDraining: draining.signal });
     const answer = await ask();
     draining.abort();
     await expect(answer.text()).rejects.toThrow();
-    expect(ledger.ended).toBe(1);
+    expect(eventStore.ended).toBe(1);
   });
 });

@@ -7,12 +7,12 @@ import { UnavailableError } from "../../src/domain/errors.ts";
 import type { ExportFormat, ExportQuery } from "../../src/domain/event-export.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
-import { ClickHouseLedgerExport } from "../../src/events/clickhouse-ledger-export.ts";
+import { ClickHouseEventExport } from "../../src/events/clickhouse-event-export.ts";
 import { connectClickHouse } from "../../src/events/connect-clickhouse.ts";
 import { ParquetFiles } from "../../src/events/parquet-files.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { eventIdAt, ledgerRow } from "../engine/recorder/ledger-rows.ts";
-import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
+import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { eventually } from "../support/eventually.ts";
 
 const HOOK_MS = 60_000;
@@ -20,20 +20,20 @@ const ROWS = 25_000;
 const COLUMNS = ["tenant_id", "event_id", "created_at", "job_id", "channel", "event_type", "result"];
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
-let ledger: TestLedger;
+let eventStore: TestEventStore;
 let folder: string;
 /** The embedded form, whose Parquet comes by way of a file, and the one of a server, which streams it. */
-let exports: Readonly<Record<"embedded" | "server", ClickHouseLedgerExport>>;
+let exports: Readonly<Record<"embedded" | "server", ClickHouseEventExport>>;
 
 beforeAll(async () => {
   engine = await startChdb();
-  ledger = await engine.ledger("exported", "process");
-  const { exporting } = await engine.ledger("exported", "http");
+  eventStore = await engine.eventStore("exported", "process");
+  const { exporting } = await engine.eventStore("exported", "http");
   folder = await mkdtemp(join(tmpdir(), "waybill-it's-an-export-"));
-  const files = new ParquetFiles({ writing: ledger.exporting, beside: ledger.reading }, join(folder, "export"));
+  const files = new ParquetFiles({ writing: eventStore.exporting, beside: eventStore.reading }, join(folder, "export"));
   exports = {
-    embedded: new ClickHouseLedgerExport(ledger.exporting, ledger.target, files),
-    server: new ClickHouseLedgerExport(exporting, ledger.target, null),
+    embedded: new ClickHouseEventExport(eventStore.exporting, eventStore.target, files),
+    server: new ClickHouseEventExport(exporting, eventStore.target, null),
   };
   await fill();
 }, HOOK_MS);
@@ -45,15 +45,15 @@ afterAll(async () => {
 
 /** More than one piece of a tenant, tenants of one event, every channel, and results that are awkward to write. */
 async function fill(): Promise<void> {
-  await ledger.writing.command(`INSERT INTO exported.events (tenant_id, event_id, job_id, channel, event_type, result)
+  await eventStore.writing.command(`INSERT INTO exported.events (tenant_id, event_id, job_id, channel, event_type, result)
 SELECT ['big', 'big-2', 'a', '0'][1 + (number % 10 = 0) + (number % 1000 = 7) + 2 * (number = 5)] AS tenant_id,
   ${eventIdAt(0)} + number, generateUUIDv7(number), 1 + number % 3, 1 + number % 9, '{}' FROM numbers(${ROWS})`);
   const results = [{ error: 'a "quote", a comma\nand a line; é \u2028 \\ \t 名' }, { url: "https://a.test/?q=1,2" }];
   const rows = results.map((result, n) =>
-    ledgerRow(eventIdAt(100_000 + n), { tenantId: "zed", type: "failed", result }),
+    storedEventRow(eventIdAt(100_000 + n), { tenantId: "zed", type: "failed", result }),
   );
-  await ledger.writer.write("s1:awkward", rows);
-  await ledger.writing.command(
+  await eventStore.writer.write("s1:awkward", rows);
+  await eventStore.writing.command(
     `INSERT INTO exported.events (tenant_id, event_id, job_id, channel, event_type, result)
 VALUES ('zed', ${eventIdAt(200_000)}, generateUUIDv7(), 1, 1, '{"a":\n1}'), ('zed', ${eventIdAt(200_001)}, generateUUIDv7(), 1, 1, 'broken\n')`,
   );
@@ -67,7 +67,7 @@ async function read(form: keyof typeof exports, query: ExportQuery): Promise<Buf
 }
 
 const stored = (where = "1") =>
-  ledger.reading.rows(`SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), toString(job_id),
+  eventStore.reading.rows(`SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), toString(job_id),
   toString(channel), toString(event_type), result FROM exported.events WHERE ${where} ORDER BY tenant_id, event_id`);
 
 /** What a result is in a file: the object, or an empty one where it was damaged. */
@@ -102,7 +102,7 @@ describe("lines", () => {
     await writeFile(join(folder, "events.csv"), bytes);
     const path = join(folder, "events.csv").replaceAll("'", "\\'");
     const types = COLUMNS.map((name) => `${name} ${name === "event_id" ? "UInt64" : "String"}`).join(", ");
-    const rows = await ledger.reading.rows(`SELECT * FROM file('${path}', CSVWithNames, '${types}')`);
+    const rows = await eventStore.reading.rows(`SELECT * FROM file('${path}', CSVWithNames, '${types}')`);
     expect(repaired(rows)).toEqual(repaired(await stored()));
   }, 30_000);
 
@@ -126,14 +126,14 @@ describe("lines", () => {
     for await (const chunk of chunks) {
       read.push(Buffer.from(chunk));
       n += 1;
-      const rows = ["a", "big", "zed"].map((tenantId) => ledgerRow(eventIdAt(300_000 + n), { tenantId }));
-      await ledger.writer.write(`s1:meanwhile-${n}`, rows);
+      const rows = ["a", "big", "zed"].map((tenantId) => storedEventRow(eventIdAt(300_000 + n), { tenantId }));
+      await eventStore.writer.write(`s1:meanwhile-${n}`, rows);
     }
     const ids = parsedLines(Buffer.concat(read)).map(keyOf);
     expect(new Set(ids).size).toBe(ids.length);
     const known = new Set(ids);
     expect(before.filter((row) => !known.has(keyOf(row)))).toEqual([]);
-    await ledger.writing.command(
+    await eventStore.writing.command(
       `ALTER TABLE exported.events DELETE WHERE event_id >= ${eventIdAt(300_000)} SETTINGS mutations_sync = 1`,
     );
   }, 30_000);
@@ -145,7 +145,7 @@ describe("Parquet", () => {
     async (form) => {
       const path = join(folder, `${form}.parquet`);
       await writeFile(path, await read(form, { ...ALL, format: "parquet" }));
-      const rows = await ledger.reading.rows(
+      const rows = await eventStore.reading.rows(
         `SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), job_id, channel, event_type, result
 FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
       );
@@ -160,7 +160,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     const path = join(folder, "part.parquet");
     const query = { tenantId: "big-2", fromEventId: from, toEventId: to, format: "parquet" } as const;
     await writeFile(path, await read("embedded", query));
-    const ids = await ledger.reading.rows(`SELECT event_id FROM file('${path.replaceAll("'", "\\'")}', Parquet)`);
+    const ids = await eventStore.reading.rows(`SELECT event_id FROM file('${path.replaceAll("'", "\\'")}', Parquet)`);
     const where = `tenant_id = 'big-2' AND event_id >= ${from} AND event_id < ${to}`;
     expect(ids).toEqual((await stored(where)).map((row) => row.slice(1, 2)));
   });
@@ -169,7 +169,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     const left = join(folder, "left");
     await mkdir(left);
     await writeFile(join(left, "7.parquet"), "half of it");
-    const files = new ParquetFiles({ writing: ledger.exporting, beside: ledger.reading }, left);
+    const files = new ParquetFiles({ writing: eventStore.exporting, beside: eventStore.reading }, left);
     const broken = { select: "SELECT throwIf(number = 200000) FROM numbers(300000)", settings: "max_threads = 1" };
     const signal = new AbortController().signal;
     await expect(files.chunks(broken, signal).next()).rejects.toBeInstanceOf(UnavailableError);
@@ -178,7 +178,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     const caller = new AbortController();
     const next = files.chunks(slow, caller.signal).next();
     await eventually("it is under way", async () => {
-      const [row] = await ledger.reading.rows(
+      const [row] = await eventStore.reading.rows(
         "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sum(sip%'",
       );
       return Number(row?.[0]) === 1;
@@ -199,7 +199,7 @@ test("an answer that ends otherwise than with a whole row is no end of the file"
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(texts[format]) });
     const away = connectClickHouse({ url: server.url.href, user: "default", password: "" });
     const asking = new ClickHouse({ client: away.exporter, clock: systemClock, timeoutMs: 5_000 });
-    const given = new ClickHouseLedgerExport(asking, ledger.target, null);
+    const given = new ClickHouseEventExport(asking, eventStore.target, null);
     const reading = async () => {
       const chunks = await given.open({ ...ALL, format }, new AbortController().signal);
       return await Array.fromAsync(chunks);

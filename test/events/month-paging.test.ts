@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { firstEventIdAt } from "../../src/domain/event.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { sendJobs } from "../engine/recorder/journal-work.ts";
+import { sendJobs } from "../engine/recorder/queue-work.ts";
 import { Front } from "../http/support/front.ts";
-import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
@@ -21,23 +21,23 @@ const telemetry = new QuietTelemetry();
 const ports = { clock: systemClock, random: systemRandom, telemetry };
 const firstDayMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAYS * DAY_MS;
 let engine: Awaited<ReturnType<typeof startChdb>>;
-let ledger: TestLedger;
+let eventStore: TestEventStore;
 let redis: RedisServer;
-let journal: RedisJournal;
+let queue: RedisQueue;
 let recorder: Recorder;
 let front: Front;
 
 beforeAll(async () => {
   engine = await startChdb();
-  ledger = await engine.ledger("paged", "process");
+  eventStore = await engine.eventStore("paged", "process");
   redis = await startRedis();
-  journal = new RedisJournal({ address: { kind: "socket", path: redis.path }, ...ports });
-  await journal.start();
-  recorder = new Recorder({ journal, ledger: ledger.writer, ...ports, owner: "r1", shards: 1 });
+  queue = new RedisQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  await queue.start();
+  recorder = new Recorder({ queue, eventStore: eventStore.writer, ...ports, owner: "r1", shards: 1 });
   recorder.start();
-  front = await Front.start({ ledger: ledger.reader });
+  front = await Front.start({ eventStore: eventStore.reader });
   const step = Math.floor((DAYS * DAY_MS * 4096) / HISTORY);
-  await ledger.writing.command(`INSERT INTO paged.events (tenant_id, event_id, job_id, channel, event_type, result)
+  await eventStore.writing.command(`INSERT INTO paged.events (tenant_id, event_id, job_id, channel, event_type, result)
 SELECT 'acme', ${firstEventIdAt(firstDayMs)} + number * ${step}, generateUUIDv7(number), 1 + number % 3, 1 + number % 9, '{}'
 FROM numbers(${HISTORY})`);
 }, 60_000);
@@ -45,7 +45,7 @@ FROM numbers(${HISTORY})`);
 afterAll(async () => {
   await recorder.stop();
   await front.stop();
-  await journal.stop();
+  await queue.stop();
   await redis.stop();
   await engine.stop();
 }, 60_000);
@@ -77,7 +77,7 @@ async function readDownTo(newest: number): Promise<number[]> {
 }
 
 async function storedIds(): Promise<number[]> {
-  const rows = await ledger.reading.rows(
+  const rows = await eventStore.reading.rows(
     "SELECT event_id FROM paged.events WHERE channel != 'wallet' ORDER BY event_id DESC",
   );
   return rows.map(([eventId]) => Number(eventId));
@@ -87,7 +87,7 @@ test("a client that pages a whole month while events are written sees each of th
   const sent: string[] = [];
   let isWriting = true;
   const writing = (async () => {
-    while (isWriting) sent.push(...(await sendJobs(journal, ACME, 40)));
+    while (isWriting) sent.push(...(await sendJobs(queue, ACME, 40)));
   })();
 
   const before = new Set(await storedIds());

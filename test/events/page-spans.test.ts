@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { EventQuery } from "../../src/domain/event-store.ts";
-import { eventIdAt, ledgerRow } from "../engine/recorder/ledger-rows.ts";
-import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
+import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 
 const DAY_MS = 86_400_000;
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
-let ledger: TestLedger;
+let eventStore: TestEventStore;
 const ids: number[] = [];
 
 /** Nine days with bursts, gaps of days, and single events in between. */
 beforeAll(async () => {
   engine = await startChdb();
-  ledger = await engine.ledger("spans", "process");
+  eventStore = await engine.eventStore("spans", "process");
   const random = new SeededRandom(7);
   for (const [daysAgo, count] of [
     [9, 40],
@@ -26,9 +26,9 @@ beforeAll(async () => {
   ] as const) {
     for (let n = 0; n < count; n += 1) ids.push(eventIdAt(Math.round(-daysAgo * DAY_MS + random.next() * 600_000)));
   }
-  const rows = [...new Set(ids)].map((eventId) => ledgerRow(eventId, { tenantId: "acme" }));
+  const rows = [...new Set(ids)].map((eventId) => storedEventRow(eventId, { tenantId: "acme" }));
   ids.splice(0, ids.length, ...rows.map(({ eventId }) => eventId).sort((a, b) => b - a));
-  await ledger.writer.write("s1:spans", rows);
+  await eventStore.writer.write("s1:spans", rows);
 }, 30_000);
 afterAll(async () => {
   await engine.stop();
@@ -44,7 +44,7 @@ test("however far apart the events are, and whatever was read before, following 
     const seen: number[] = [];
     for (let toEventId = end; ; ) {
       const query: EventQuery = { tenantId: "acme", fromEventId, toEventId, channel: null, type: null, limit };
-      const { events, hasMore } = await ledger.reader.page(query);
+      const { events, hasMore } = await eventStore.reader.page(query);
       seen.push(...events.map(({ eventId }) => eventId));
       expect(hasMore).toBe(seen.length < expected.length);
       if (!hasMore) break;

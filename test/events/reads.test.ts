@@ -25,21 +25,21 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
-  front.journal.failure = null;
-  front.journal.jobs.clear();
-  front.journal.counted = 0;
-  front.ledger.failure = null;
-  front.ledger.events.length = 0;
-  front.ledger.jobs.length = 0;
-  front.ledger.queries.length = 0;
+  front.queue.failure = null;
+  front.queue.jobs.clear();
+  front.queue.counted = 0;
+  front.eventStore.failure = null;
+  front.eventStore.events.length = 0;
+  front.eventStore.jobs.length = 0;
+  front.eventStore.queries.length = 0;
 });
 
 describe("a job", () => {
   test.each(["pending", "running"] as const)("that is %s shows its id and status alone", async (status) => {
-    front.journal.jobs.set(JOB_ID, { ...JOB, status, attempts: 3 });
+    front.queue.jobs.set(JOB_ID, { ...JOB, status, attempts: 3 });
     const answer = await front.request("GET", `/v1/jobs/${JOB_ID}`);
     expect([answer.status, answer.body]).toEqual([200, { job_id: JOB_ID, status }]);
-    expect(front.journal.counted).toBe(1);
+    expect(front.queue.counted).toBe(1);
     expect(answer.headers.get("ratelimit-remaining")).toBeString();
   });
 
@@ -48,12 +48,12 @@ describe("a job", () => {
     ["failed", { error: "550 refused", spam_score: 7.5 }],
     ["suppressed", { reason: "unsubscribed" }],
   ] as const)("that ended in %s shows its result", async (status, result) => {
-    front.journal.jobs.set(JOB_ID, { ...JOB, status, result });
+    front.queue.jobs.set(JOB_ID, { ...JOB, status, result });
     expect((await front.request("GET", `/v1/jobs/${JOB_ID}`)).body).toEqual({ job_id: JOB_ID, status, result });
   });
 
-  test("is found in the ledger once the journal has let it go", async () => {
-    front.ledger.jobs.push({ ...JOB, status: "success", result: {} });
+  test("is found in the event store once the queue has let it go", async () => {
+    front.eventStore.jobs.push({ ...JOB, status: "success", result: {} });
     expect((await front.request("GET", `/v1/jobs/${JOB_ID}`)).body).toEqual({
       job_id: JOB_ID,
       status: "success",
@@ -63,8 +63,8 @@ describe("a job", () => {
   });
 
   test("of another tenant is answered as one that does not exist", async () => {
-    front.journal.jobs.set(JOB_ID, { ...JOB, tenantId: "other" });
-    front.ledger.jobs.push({ ...JOB, tenantId: "other", status: "success", result: {} });
+    front.queue.jobs.set(JOB_ID, { ...JOB, tenantId: "other" });
+    front.eventStore.jobs.push({ ...JOB, tenantId: "other", status: "success", result: {} });
     for (const path of [`/v1/jobs/${JOB_ID}`, `/v1/jobs/${JOB_ID}/events`]) {
       const answer = await front.request("GET", path);
       expect([answer.status, answer.body]).toEqual([404, { error: "there is no such job" }]);
@@ -81,30 +81,30 @@ describe("a job", () => {
     "__proto__",
     "01936f2e-7c1a-4b3e-9a55-2f1c8f0a4d11",
   ])("whose id is no id is 404 and counts, without a look into the stores: %s", async (id) => {
-    front.ledger.failure = new Error("asked for what cannot be there");
+    front.eventStore.failure = new Error("asked for what cannot be there");
     for (const path of [`/v1/jobs/${id}`, `/v1/jobs/${id}/events`])
       expect((await front.request("GET", path)).status).toBe(404);
-    expect(front.journal.counted).toBe(2);
+    expect(front.queue.counted).toBe(2);
   });
 
   test("needs a key", async () => {
     for (const path of [`/v1/jobs/${JOB_ID}`, "/v1/jobs/x", `/v1/jobs/${JOB_ID}/events`, "/v1/events"]) {
       expect((await front.fetch(path)).status).toBe(401);
     }
-    expect(front.journal.counted).toBe(0);
+    expect(front.queue.counted).toBe(0);
   });
 
-  test("is a 500 while journal or ledger are away, not a 404", async () => {
-    front.ledger.failure = new TransportError("clickhouse is gone");
+  test("is a 500 while queue or event store are away, not a 404", async () => {
+    front.eventStore.failure = new TransportError("clickhouse is gone");
     expect((await front.request("GET", `/v1/jobs/${JOB_ID}`)).status).toBe(500);
-    front.journal.failure = new TransportError("redis is gone");
+    front.queue.failure = new TransportError("redis is gone");
     const answer = await front.request("GET", `/v1/jobs/${JOB_ID}/events`);
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain("redis");
   });
 
   test("lists its events oldest first, with times to the second", async () => {
-    front.journal.jobs.set(JOB_ID, {
+    front.queue.jobs.set(JOB_ID, {
       ...JOB,
       status: "success",
       result: {},
@@ -134,7 +134,7 @@ describe("over the limit", () => {
     const key = await front.addTenant("reader", "one");
     const read = (path: string) => front.request("GET", path, { "X-API-Key": key });
     expect((await read(`/v1/jobs/${JOB_ID}`)).status).toBe(404);
-    front.ledger.failure = new Error("the ledger is away");
+    front.eventStore.failure = new Error("the event store is away");
     for (const path of [`/v1/jobs/${JOB_ID}`, "/v1/jobs/x", "/v1/events", "/v1/events?from=2026-11-01&to=2026-11-02"]) {
       const answer = await read(path);
       expect([path, answer.status, answer.headers.get("retry-after")]).toEqual([path, 429, "17"]);
@@ -150,7 +150,7 @@ describe("the tenant's events", () => {
 
   test("come newest first, page by page, each once, until next_cursor is 0", async () => {
     for (let n = 0; n < 5; n++) {
-      front.ledger.events.push({
+      front.eventStore.events.push({
         tenantId: "acme",
         jobId: JOB_ID,
         channel: "email",
@@ -180,7 +180,7 @@ describe("the tenant's events", () => {
 
   test("are asked for by whole UTC days, both inclusive", async () => {
     await list("from=2026-11-20&to=2026-11-21");
-    const [query] = front.ledger.queries;
+    const [query] = front.eventStore.queries;
     expect(eventTimeMs(query?.fromEventId ?? 0)).toBe(Date.UTC(2026, 10, 20));
     expect(query?.toEventId).toBe(firstEventIdAt(Date.UTC(2026, 10, 22)));
   });
@@ -196,7 +196,7 @@ describe("the tenant's events", () => {
     ["", { channel: null, type: null, limit: 100, tenantId: "acme" }],
   ])("with %p are asked for so", async (parameter, expected) => {
     expect((await list(`${RANGE}&${parameter}`)).status).toBe(200);
-    expect(front.ledger.queries[0]).toMatchObject(expected);
+    expect(front.eventStore.queries[0]).toMatchObject(expected);
   });
 
   test("before the first id there can be, or behind an old cursor, are none", async () => {
@@ -263,12 +263,12 @@ describe("the tenant's events", () => {
   ])("with the query %p are refused with 400", async (query, error) => {
     const answer = await list(query);
     expect([answer.status, answer.body]).toEqual([400, { error }]);
-    expect(front.journal.counted).toBe(1);
+    expect(front.queue.counted).toBe(1);
     expect(answer.headers.has("ratelimit-limit")).toBe(true);
   });
 
-  test("are a 500 while the ledger is away", async () => {
-    front.ledger.failure = new TransportError("clickhouse is gone");
+  test("are a 500 while the event store is away", async () => {
+    front.eventStore.failure = new TransportError("clickhouse is gone");
     const answer = await list(RANGE);
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain("clickhouse");

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
 import { CHANNELS } from "../../src/domain/job.ts";
-import { migrateLedger } from "../../src/events/migrate-ledger.ts";
+import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
-import { eventIdAt, ledgerRow, NOON_MS } from "../engine/recorder/ledger-rows.ts";
-import { startChdb, type TestLedger } from "../support/chdb-ledger.ts";
+import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
-let ledger: TestLedger;
+let eventStore: TestEventStore;
 
 beforeAll(async () => {
   engine = await startChdb();
-  ledger = await engine.ledger("rollups", "process");
+  eventStore = await engine.eventStore("rollups", "process");
 }, 30_000);
 afterAll(async () => {
   await engine.stop();
@@ -29,7 +29,7 @@ function manyRows(seed: number, count: number) {
     return one;
   };
   return Array.from({ length: count }, (_, n) =>
-    ledgerRow(eventIdAt(n * (HOUR_MS / 16)), {
+    storedEventRow(eventIdAt(n * (HOUR_MS / 16)), {
       tenantId: pick(["ada", "bob", "cyd"]),
       channel: pick(CHANNELS),
       type: pick(EVENT_TYPES),
@@ -37,26 +37,26 @@ function manyRows(seed: number, count: number) {
   );
 }
 
-const db = () => ledger.target.database;
+const db = () => eventStore.target.database;
 const sums = (column: string, table: string) =>
-  ledger.reading.rows(
+  eventStore.reading.rows(
     `SELECT tenant_id, toString(${column}), channel, event_type, sum(events) FROM ${db()}.${table} GROUP BY ALL ORDER BY ALL`,
   );
 const counted = (column: string) =>
-  ledger.reading.rows(
+  eventStore.reading.rows(
     `SELECT tenant_id, toString(${column}(toDateTime(created_at, 'UTC'))) AS t, channel, event_type, count() FROM ${db()}.events GROUP BY ALL ORDER BY ALL`,
   );
 
 test("hours and days add up to the events, however often a batch is repeated", async () => {
   const rows = manyRows(1, 900);
   for (let round = 0; round < 3; round += 1) {
-    for (let at = 0; at < rows.length; at += 300) await ledger.writer.write(`s1:${at}`, rows.slice(at, at + 300));
+    for (let at = 0; at < rows.length; at += 300) await eventStore.writer.write(`s1:${at}`, rows.slice(at, at + 300));
   }
-  expect(await ledger.reading.rows(`SELECT count() FROM ${db()}.events`)).toEqual([[900]]);
+  expect(await eventStore.reading.rows(`SELECT count() FROM ${db()}.events`)).toEqual([[900]]);
   expect(await sums("hour", "events_hourly")).toEqual(await counted("toStartOfHour"));
   expect(await sums("day", "events_daily")).toEqual(await counted("toDate"));
   const sparse = (table: string) =>
-    ledger.reading.rows(
+    eventStore.reading.rows(
       `SELECT event_id, job_id, tenant_id, channel, event_type, result FROM ${db()}.${table} WHERE event_type NOT IN ('sent', 'delivered') ORDER BY event_id`,
     );
   expect(await sparse("events_by_type")).toEqual(await sparse("events"));
@@ -66,9 +66,9 @@ test("every filter gives the events that it names, newest first, from whichever 
   for (const type of [null, ...EVENT_TYPES]) {
     for (const channel of [null, "email", "wallet"] as const) {
       const query = { tenantId: "ada", fromEventId: 0, toEventId: Number.MAX_SAFE_INTEGER, channel, type, limit: 500 };
-      const { events } = await ledger.reader.page(query);
+      const { events } = await eventStore.reader.page(query);
       const filter = `${type === null ? "" : ` AND event_type = '${type}'`} AND channel IN (${channel === null ? "'email', 'whatsapp'" : `'${channel}'`})`;
-      const expected = await ledger.reading.rows(
+      const expected = await eventStore.reading.rows(
         `SELECT event_id FROM ${db()}.events WHERE tenant_id = 'ada'${filter} ORDER BY event_id DESC`,
       );
       expect(events.map(({ eventId }) => eventId)).toEqual(expected.map(([eventId]) => Number(eventId)));
@@ -76,8 +76,8 @@ test("every filter gives the events that it names, newest first, from whichever 
   }
 }, 20_000);
 
-test("a ledger of the first schema gets its sums when it is brought to the current one, once", async () => {
-  const old = await engine.ledger("older", "process");
+test("a event store of the first schema gets its sums when it is brought to the current one, once", async () => {
+  const old = await engine.eventStore("older", "process");
   const { database } = old.target;
   for (const name of ["events_by_type", "events_hourly", "events_daily"]) {
     await old.writing.command(`DROP VIEW ${database}.${name}_mv`);
@@ -87,7 +87,7 @@ test("a ledger of the first schema gets its sums when it is brought to the curre
   const total = async () => old.reading.rows(`SELECT sum(events) FROM ${database}.events_daily`);
   for (let round = 0; round < 2; round += 1) {
     await old.writing.command(`TRUNCATE TABLE ${database}.migrations`);
-    await migrateLedger(old.writing, old.target);
+    await migrateEventStore(old.writing, old.target);
     expect(await total()).toEqual([[200]]);
   }
   await old.writer.write("s1:new", manyRows(3, 50));
@@ -98,14 +98,14 @@ test("analysts' views answer from the sums and the events", async () => {
   const day = new Date(NOON_MS).toISOString().slice(0, 10);
   const start = (Date.parse(`${day}T08:00:00Z`) - 1_735_689_600_000) * 4096;
   const at = (seconds: number) => start + seconds * 4_096_000;
-  const [a, b] = [ledgerRow(at(0), { tenantId: "eve" }), ledgerRow(at(1), { tenantId: "eve" })];
-  await ledger.writer.write("s1:eve", [
+  const [a, b] = [storedEventRow(at(0), { tenantId: "eve" }), storedEventRow(at(1), { tenantId: "eve" })];
+  await eventStore.writer.write("s1:eve", [
     { ...a, type: "sent" },
     { ...b, type: "sent" },
     { ...a, type: "delivered", eventId: at(3), finished: null },
     { ...b, type: "bounced", eventId: at(5), finished: null },
   ]);
-  const rows = (sql: string) => ledger.reading.rows(sql);
+  const rows = (sql: string) => eventStore.reading.rows(sql);
   const columns = "sent, delivered, bounced";
   expect(await rows(`SELECT ${columns} FROM ${db()}.delivery_funnel WHERE tenant_id = 'eve'`)).toEqual([[2, 1, 1]]);
   expect(await rows(`SELECT bounce_rate FROM ${db()}.bounce_rate WHERE tenant_id = 'eve'`)).toEqual([[0.5]]);
@@ -115,8 +115,8 @@ test("analysts' views answer from the sums and the events", async () => {
   ).toEqual([[day, 1, 3]]);
   expect(await rows(`SELECT template FROM ${db()}.template_results(${range})`)).toEqual([]);
   const finished = { status: "success", attempts: 1, result: {}, template: 'a "good\\" one' } as const;
-  const c = { ...ledgerRow(at(7), { tenantId: "eve", finished }), channel: "whatsapp" } as const;
-  await ledger.writer.write("s1:eve-named", [
+  const c = { ...storedEventRow(at(7), { tenantId: "eve", finished }), channel: "whatsapp" } as const;
+  await eventStore.writer.write("s1:eve-named", [
     { ...c, type: "sent" },
     { ...c, type: "delivered", eventId: at(8), finished: null },
     { ...a, eventId: at(9), type: "opened", finished: { ...finished, template: "welcome" } },
@@ -130,7 +130,7 @@ test("analysts' views answer from the sums and the events", async () => {
 });
 
 test("what is kept how long follows the configuration, and a table that is right already is not altered", async () => {
-  const { writing, reading, target } = await engine.ledger("kept", "process");
+  const { writing, reading, target } = await engine.eventStore("kept", "process");
   const engines = () =>
     reading.rows(
       `SELECT name, extract(engine_full, 'TTL.*toInterval(\\\\w+\\\\(\\\\d+\\\\))') FROM system.tables WHERE database = 'kept' AND engine LIKE '%MergeTree' ORDER BY name`,

@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
 import { CHANNELS } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
-import { ledgerFoundation, ledgerMigrations } from "../../src/events/schema.ts";
+import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
 import { insertSettings, selectSettings } from "../../src/events/statement-settings.ts";
 
 const single = { database: "waybill", cluster: null };
 const cluster = { database: "waybill", cluster: "main" };
 const statements = (target: typeof single | typeof cluster) => [
-  ...ledgerFoundation(target),
-  ...ledgerMigrations(target).flatMap((migration) => migration.statements),
+  ...eventStoreFoundation(target),
+  ...eventStoreMigrations(target).flatMap((migration) => migration.statements),
 ];
 
 test("every statement of the schema can be repeated", () => {
@@ -50,7 +50,7 @@ test("in a cluster most replicas have an insert before it is confirmed, and no r
   // One at a time would be refused, not made to wait, while another shard's recorder is inserting.
   expect(inserted).toContain("insert_quorum_parallel = 1");
   const [, timeoutMs = "0"] = /insert_quorum_timeout = (\d+)/.exec(inserted) ?? [];
-  expect(Number(timeoutMs)).toBeWithin(1_000, limits.ledgerInsertTimeoutMs);
+  expect(Number(timeoutMs)).toBeWithin(1_000, limits.eventStoreInsertTimeoutMs);
   const read = selectSettings(cluster, 1_000);
   expect(read).toContain("max_replica_delay_for_distributed_queries = 2");
   expect(read).toContain("fallback_to_stale_replicas_for_distributed_queries = 0");
@@ -66,9 +66,9 @@ test("the words that are stored keep their numbers: new ones are added behind th
 
 test("a name that is not plain never becomes part of a statement", () => {
   for (const database of ["", "a b", "a;b", "a`b", "1a", "a.b"]) {
-    expect(() => ledgerFoundation({ database, cluster: null })).toThrow("broken invariant");
-    expect(() => ledgerMigrations({ database, cluster: null })).toThrow("broken invariant");
+    expect(() => eventStoreFoundation({ database, cluster: null })).toThrow("broken invariant");
+    expect(() => eventStoreMigrations({ database, cluster: null })).toThrow("broken invariant");
   }
-  expect(() => ledgerMigrations({ database: "a", cluster: "b' c" })).toThrow("broken invariant");
+  expect(() => eventStoreMigrations({ database: "a", cluster: "b' c" })).toThrow("broken invariant");
   expect(() => insertSettings(single, "it's")).toThrow("broken invariant");
 });

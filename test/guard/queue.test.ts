@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { Lease, Settlement } from "../../src/domain/queue.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
-import { RedisJournal } from "../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -21,11 +21,11 @@ const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTe
 const tenants = Array.from({ length: TENANTS }, (_, i) => aTenant({ tenantId: `t${i}`, shard: i % SHARDS }));
 const ids = new JobIds(systemClock, systemRandom);
 let redis: RedisServer;
-let journal: CountingJournal;
+let queue: CountingQueue;
 let turn = 0;
 
 /** Knows how many jobs were settled. */
-class CountingJournal extends RedisJournal {
+class CountingQueue extends RedisQueue {
   settled = 0;
   onSettled: () => void = () => {};
 
@@ -39,14 +39,14 @@ class CountingJournal extends RedisJournal {
 
 beforeAll(async () => {
   redis = await startRedis();
-  journal = new CountingJournal({ address: { kind: "socket", path: redis.path }, ...ports });
-  await journal.start();
+  queue = new CountingQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  await queue.start();
   // The first call of a script brings its text along.
   await acceptOne();
 });
 
 afterAll(async () => {
-  await journal.stop();
+  await queue.stop();
   await redis.stop();
 });
 
@@ -57,7 +57,7 @@ async function acceptOne(): Promise<void> {
   const payload = JSON.stringify({ to: "ann@example.test", template: "shipped", data: { name: "Ann", order: turn } });
   const quota = { jobs: tenant.plan.queuedJobsMax, bytes: tenant.plan.queuedBytesMax };
   const job = { jobId: ids.next(), channel: "email", recipient: "ann@example.test", payload, quota } as const;
-  const answer = await journal.accept(tenant, 1_000_000, { ...job, template: "shipped", idempotency: null });
+  const answer = await queue.accept(tenant, 1_000_000, { ...job, template: "shipped", idempotency: null });
   expect(answer.kind).toBe("accepted");
 }
 
@@ -67,11 +67,11 @@ async function acceptInWaves(): Promise<void> {
 
 /** Delivers what waits, a slot at a time or as many as usual. */
 async function deliverAll(jobs: number, slots: number): Promise<void> {
-  const due = journal.settled + jobs;
+  const due = queue.settled + jobs;
   const { promise, resolve } = Promise.withResolvers<void>();
-  journal.onSettled = () => journal.settled >= due && resolve();
+  queue.onSettled = () => queue.settled >= due && resolve();
   const dispatcher = new Dispatcher({
-    journal,
+    queue,
     directory: directoryOf(tenants),
     channels: [{ name: "email", slots, deliver: async () => ({ kind: "delivered", result: {} }) }],
     suppressions: { fill: async () => true },
@@ -101,7 +101,7 @@ test("sixty-four requests at a time share two script calls", async () => {
 });
 
 test("what waits is handed out and settled many jobs at a time", async () => {
-  await deliverAll(turn - journal.settled, 512);
+  await deliverAll(turn - queue.settled, 512);
   await acceptInWaves();
   expectAllWithin("dispatch", await redisUseOf(redis.client, () => deliverAll(JOBS, 512)), JOBS);
 });

@@ -129,25 +129,25 @@ describe("a connection", () => {
   });
 
   test("that is cut in the middle of a body queues nothing and hurts nobody", async () => {
-    const queued = front.journal.queued.length;
+    const queued = front.queue.queued.length;
     connection = await RawConnection.open(front.port);
     await connection.write(sendHead(`Content-Length: ${BODY.length + 10}`) + BODY);
     connection.close();
     await connection.closed();
     connection = await RawConnection.open(front.port);
     await expectUsable();
-    expect(front.journal.queued).toHaveLength(queued + 1);
+    expect(front.queue.queued).toHaveLength(queued + 1);
   });
 
   test.each(["Content-Length: 3\r\nTransfer-Encoding: chunked", "Content-Length: -1", "Content-Length: 1, 2"])(
     "with contradictory framing is refused: %p",
     async (framing) => {
-      const queued = front.journal.queued.length;
+      const queued = front.queue.queued.length;
       connection = await RawConnection.open(front.port);
       await connection.write(`${sendHead(framing)}0\r\n\r\n`);
       expect((await connection.answer()).status).toBe(400);
       await connection.closed();
-      expect(front.journal.queued).toHaveLength(queued);
+      expect(front.queue.queued).toHaveLength(queued);
     },
   );
 

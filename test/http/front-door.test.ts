@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
-  front.journal.counted = 0;
+  front.queue.counted = 0;
 });
 
 const EVERYWHERE: readonly (readonly [string, string])[] = [
@@ -98,7 +98,7 @@ describe("HEAD and OPTIONS", () => {
     const head = await front.request("HEAD", "/v1/jobs/x");
     expect([head.status, head.text]).toEqual([404, ""]);
     expect(head.headers.has("ratelimit-limit")).toBe(true);
-    expect(front.journal.counted).toBe(1);
+    expect(front.queue.counted).toBe(1);
     expect((await front.fetch("/v1/jobs/x", { method: "HEAD" })).status).toBe(401);
     expect((await front.fetch("/health", { method: "HEAD" })).status).toBe(200);
   });
@@ -128,14 +128,14 @@ describe("the rate window", () => {
       expect(headers.get("ratelimit-limit")).toBe("100000");
       expect(headers.get("ratelimit-reset")).toBe("60");
     }
-    expect(front.journal.counted).toBe(requests.length + 1);
+    expect(front.queue.counted).toBe(requests.length + 1);
   });
 
   test("does not count what is no /v1 request", async () => {
     for (const path of ["/health", "/metrics", "/nope", "/dash/api/tenants"]) {
       expect((await front.request("GET", path)).headers.has("ratelimit-limit")).toBe(false);
     }
-    expect(front.journal.counted).toBe(0);
+    expect(front.queue.counted).toBe(0);
   });
 
   test("of one tenant is not another's", async () => {

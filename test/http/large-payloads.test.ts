@@ -19,14 +19,14 @@ const LARGE = aSend(QUEUED_PAYLOAD_BYTES_MAX);
 
 async function lengthOfEmpty(): Promise<number> {
   await front.send(aSend(0));
-  return front.journal.queued.at(-1)?.job.payload.length ?? 0;
+  return front.queue.queued.at(-1)?.job.payload.length ?? 0;
 }
 
 describe("a payload that is too large for the queue", () => {
   test("waits outside it, put there before its job is queued under its name", async () => {
     const answer = await front.send(LARGE);
     expect(answer.status).toBe(202);
-    const [queued] = front.journal.queued;
+    const [queued] = front.queue.queued;
     expect(queued?.job).toMatchObject({ jobId: answer.body["job_id"], payload: "", recipient: "ada@example.com" });
     const payload = front.payloads.stored.get(`acme ${String(answer.body["job_id"])}`) ?? new Uint8Array();
     expect(queued?.job.stored).toEqual(nameOfPayload(payload));
@@ -37,7 +37,7 @@ describe("a payload that is too large for the queue", () => {
     const room = QUEUED_PAYLOAD_BYTES_MAX - (await lengthOfEmpty());
     const isStored = async (body: object) => {
       expect((await front.send(body)).status).toBe(202);
-      return front.journal.queued.at(-1)?.job.stored !== undefined;
+      return front.queue.queued.at(-1)?.job.stored !== undefined;
     };
     expect([await isStored(aSend(room)), await isStored(aSend(room + 1))]).toEqual([false, true]);
     const emoji = Math.floor(room / 4);
@@ -65,17 +65,17 @@ describe("a payload that is too large for the queue", () => {
 
   test("is kept where it is not known whether its job was queued, and removed where it was not", async () => {
     // The request is counted by then.
-    const accept = front.journal.accept.bind(front.journal);
+    const accept = front.queue.accept.bind(front.queue);
     for (const [failure, sentence, kept] of [
       [new TransportError("lost"), "it is not known whether the job was queued", 1],
       [new UnavailableError("full"), "the job was not queued", 1],
     ] as const) {
-      front.journal.accept = () => Promise.reject(failure);
+      front.queue.accept = () => Promise.reject(failure);
       const answer = await front.send(LARGE);
       expect([answer.status, String(answer.body["error"]).split(":")[0]]).toEqual([500, sentence]);
       expect(front.payloads.stored.size).toBe(kept);
     }
-    front.journal.accept = accept;
+    front.queue.accept = accept;
     expect((await front.send(LARGE)).status).toBe(202);
   });
 
@@ -85,7 +85,7 @@ describe("a payload that is too large for the queue", () => {
       front.payloads.failure = failure;
       const answer = await front.send(LARGE);
       expect([answer.status, String(answer.body["error"]).split(":")[0]]).toEqual([500, "the job was not queued"]);
-      expect(front.journal.queued).toHaveLength(0);
+      expect(front.queue.queued).toHaveLength(0);
       expect((await front.send(aSend(1))).status).toBe(202);
     },
   );

@@ -43,7 +43,7 @@ async function sendHead(framing: string): Promise<RawConnection> {
 describe("a tenant over its limit", () => {
   test("is refused before its body has come, and the connection goes on", async () => {
     expect([(await read()).status, (await read()).status]).toEqual([404, 429]);
-    const asked = front.journal.asked;
+    const asked = front.queue.asked;
     const connection = await sendHead(`Content-Length: ${8 * MIB}`);
     const answer = await connection.answer();
     expect([answer.status, JSON.parse(answer.body)]).toEqual([429, LIMITED]);
@@ -51,7 +51,7 @@ describe("a tenant over its limit", () => {
     expect(answer.headers.get("ratelimit-limit")).toBe("1");
     expect(answer.headers.get("ratelimit-remaining")).toBe("0");
     expect(answer.headers.get("ratelimit-reset")).toBe(answer.headers.get("retry-after") ?? "none");
-    expect(front.journal.asked).toBe(asked);
+    expect(front.queue.asked).toBe(asked);
     for (let n = 0; n < 8; n++) await connection.write(new Uint8Array(MIB));
     await connection.write("GET /health HTTP/1.1\r\nHost: api\r\n\r\n");
     expect((await connection.answer()).status).toBe(200);
@@ -70,7 +70,7 @@ describe("a tenant over its limit", () => {
     expect((await read()).headers.get("retry-after")).toBe("17");
     clock.forward(5_500);
     expect((await read()).headers.get("retry-after")).toBe("12");
-    front.journal.emptyWindows();
+    front.queue.emptyWindows();
     // It goes on asking, and that counts for nothing.
     for (let n = 0; n < 5; n++) expect((await front.send(SEND)).status).toBe(429);
     clock.forward(11_500);
@@ -107,24 +107,24 @@ describe("a tenant over its limit", () => {
     const answer = await front.send({ to_address: "ada@example.com", subject: "Hi", html });
     expect([answer.status, answer.headers.get("ratelimit-remaining")]).toEqual([202, "9"]);
     expect((await front.send(`"${"x".repeat(100_000)}"`)).headers.get("ratelimit-remaining")).toBe("8");
-    expect(front.journal.counted).toBe(2);
+    expect(front.queue.counted).toBe(2);
   });
 });
 
 describe("a tenant whose share of the queue is used up", () => {
-  test("in jobs is told so, without its journal being asked every time, and lets reads go on", async () => {
+  test("in jobs is told so, without its queue being asked every time, and lets reads go on", async () => {
     await setPlan(100, { queuedJobsMax: 2 });
     expect([(await front.send(SEND)).status, (await front.send(SEND)).status]).toEqual([202, 202]);
     const full = await front.send(SEND);
     const sentence = "your share of the queue is used up: it holds as many unfinished jobs as your plan allows";
     expect([full.status, full.body]).toEqual([429, { error: sentence }]);
     expect([full.headers.get("retry-after"), full.headers.get("ratelimit-remaining")]).toEqual(["5", "97"]);
-    const asked = front.journal.asked;
+    const asked = front.queue.asked;
     const connection = await sendHead(`Content-Length: ${8 * MIB}`);
     const again = await connection.answer();
     expect([again.status, JSON.parse(again.body)]).toEqual([429, { error: sentence }]);
     expect(again.headers.get("ratelimit-limit")).toBe("100");
-    expect(front.journal.asked).toBe(asked);
+    expect(front.queue.asked).toBe(asked);
     expect((await read()).status).toBe(404);
   });
 
@@ -136,7 +136,7 @@ describe("a tenant whose share of the queue is used up", () => {
     const sentence =
       "your share of the queue is used up: it holds as many bytes of unfinished jobs as your plan allows";
     expect([full.status, full.body]).toEqual([429, { error: sentence }]);
-    front.journal.endJobs("acme");
+    front.queue.endJobs("acme");
     expect((await front.send(SEND)).status).toBe(429);
     clock.forward(1_000);
     expect((await front.send(SEND)).status).toBe(202);
@@ -147,6 +147,6 @@ describe("a tenant whose share of the queue is used up", () => {
     const chat = { phone_number: "5491122334455", template_id: "hello" };
     expect([(await front.sendChat(chat)).status, (await front.send(SEND)).status]).toEqual([202, 429]);
     expect((await front.post("/v1/passes/create", {})).status).toBe(429);
-    expect(front.journal.queued.map(({ job }) => job.quota)).toEqual([{ jobs: 1, bytes: QUEUE_SHARE.queuedBytesMax }]);
+    expect(front.queue.queued.map(({ job }) => job.quota)).toEqual([{ jobs: 1, bytes: QUEUE_SHARE.queuedBytesMax }]);
   });
 });

@@ -13,8 +13,8 @@ function probe(name: string, check: () => Promise<void>): ReadinessProbe {
   return { name, check };
 }
 
-const up = probe("journal", async () => {});
-const down = probe("ledger", async () => {
+const up = probe("redis", async () => {});
+const down = probe("clickhouse", async () => {
   throw new Error("connection refused to 10.0.0.7");
 });
 
@@ -54,7 +54,12 @@ describe("/ready", () => {
     const answer = await front.fetch("/ready");
     expect([answer.status, answer.body]).toEqual([
       503,
-      { error: "not ready: ledger", status: "unavailable", failing: ["ledger"], away: [{ part: "ledger", since }] },
+      {
+        error: "not ready: clickhouse",
+        status: "unavailable",
+        failing: ["clickhouse"],
+        away: [{ part: "clickhouse", since }],
+      },
     ]);
   });
 
@@ -144,8 +149,8 @@ describe("stopping", () => {
     front = await Front.start();
     let release: () => void = () => {};
     const arrived = new Promise<void>((resolve) => {
-      const accept = front.journal.accept.bind(front.journal);
-      front.journal.accept = async (...call) => {
+      const accept = front.queue.accept.bind(front.queue);
+      front.queue.accept = async (...call) => {
         resolve();
         await new Promise<void>((open) => {
           release = open;

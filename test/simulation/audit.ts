@@ -1,10 +1,10 @@
 import { isFinal } from "../../src/domain/job.ts";
 import type { World } from "./world.ts";
 
-/** Compares the journal, the outbox and the ledger as a whole. Costs more than a step, so it comes less often. */
+/** Compares the queue, the outbox and the event store as a whole. Costs more than a step, so it comes less often. */
 export function auditBooks(world: World): void {
-  const { state, jobs, ledger, watch, drawn } = world;
-  world.queue.audit();
+  const { state, jobs, eventStore, watch, drawn } = world;
+  world.queueChecker.audit();
   if (drawn.healthy.size > 0) {
     world.waits.auditHeld(jobs.jobs.values(), ({ tenant }) => world.relays.awaySinceMs(tenant));
   }
@@ -12,7 +12,7 @@ export function auditBooks(world: World): void {
   const inOutbox = new Set<string>();
   for (let number = 0; number < drawn.shards; number += 1) {
     const shard = state.look(number);
-    world.queue.compareShares(
+    world.queueChecker.compareShares(
       number,
       drawn.tenants.filter((each) => each.shard === number).map((each) => each.tenantId),
     );
@@ -30,8 +30,8 @@ export function auditBooks(world: World): void {
   }
   if (!jobs.isClockSound) return;
   for (const key of jobs.events.keys()) {
-    const isKept = jobs.forgottenEvents.has(key) || inOutbox.has(key) || ledger.hasKey(key);
-    watch.demand(isKept, "booksBalance", () => `event ${key} is neither in the outbox nor in the ledger`);
+    const isKept = jobs.forgottenEvents.has(key) || inOutbox.has(key) || eventStore.hasKey(key);
+    watch.demand(isKept, "booksBalance", () => `event ${key} is neither in the outbox nor in the event store`);
   }
 }
 
@@ -47,7 +47,7 @@ export function isSettled(world: World): boolean {
   return true;
 }
 
-/** Whether all that has ended has left the journal. */
+/** Whether all that has ended has left the queue. */
 export function hasLeft({ state, jobs, drawn }: World): boolean {
   const kept = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard).jobs);
   return [...jobs.jobs.values()].every(({ jobId, tenant }) => !kept[tenant.shard]?.has(jobId));
@@ -56,12 +56,16 @@ export function hasLeft({ state, jobs, drawn }: World): boolean {
 /** What must hold when all is settled and every process has stopped. */
 export function auditEnd(world: World): void {
   auditBooks(world);
-  const { state, jobs, ledger, watch, drawn } = world;
+  const { state, jobs, eventStore, watch, drawn } = world;
   for (const truth of jobs.jobs.values()) {
     if (truth.isForgotten || truth.isExcused || !jobs.isClockSound) continue;
-    const recorded = ledger.job(truth.tenant.tenantId, truth.jobId);
+    const recorded = eventStore.job(truth.tenant.tenantId, truth.jobId);
     const agrees = recorded?.status === truth.status && recorded.events.length === truth.events;
-    watch.demand(agrees, "booksBalance", () => `${truth.jobId} is ${truth.status}, in the ledger ${recorded?.status}`);
+    watch.demand(
+      agrees,
+      "booksBalance",
+      () => `${truth.jobId} is ${truth.status}, in the event store ${recorded?.status}`,
+    );
   }
   for (let number = 0; number < drawn.shards; number += 1) {
     const { boxes, cursors, ready, held, later, parked, outbox } = state.look(number);

@@ -1,6 +1,6 @@
 import { limits } from "../../src/domain/limits.ts";
 import type { Dice } from "./dice.ts";
-import type { JournalSnapshot } from "./memory-journal-state.ts";
+import type { QueueSnapshot } from "./memory-queue-state.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Weather } from "./weather.ts";
@@ -12,19 +12,19 @@ export interface Exposed {
   readonly weather: Weather;
   drainOne(): void;
   stepClockOfOne(byMs: number): void;
-  stepJournalClock(byMs: number): void;
-  /** The journal is not heard of for so long, by one process or by all. */
+  stepQueueClock(byMs: number): void;
+  /** The queue is not heard of for so long, by one process or by all. */
   silence(forMs: number, isForAll: boolean): void;
   breakHalf(forMs: number): void;
   /** A relay hangs, refuses or is slow for so long. */
   troubleRelay(forMs: number): void;
   /** No process remembers its tenants. */
   changePlan(): void;
-  setJournalUp(isUp: boolean): void;
-  setLedgerUp(isUp: boolean): void;
-  snapshot(): JournalSnapshot;
-  /** The journal comes back as it was then. */
-  forgetSince(snapshot: JournalSnapshot): void;
+  setQueueUp(isUp: boolean): void;
+  setEventStoreUp(isUp: boolean): void;
+  snapshot(): QueueSnapshot;
+  /** The queue comes back as it was then. */
+  forgetSince(snapshot: QueueSnapshot): void;
 }
 
 /** Brings the faults that come from time to time, until `end`. */
@@ -38,21 +38,21 @@ export class Calamities {
     const { weather, dice } = exposed;
     this.every(weather.drainEveryMs, () => exposed.drainOne());
     this.every(weather.clockStepEveryMs, () => exposed.stepClockOfOne(this.step(3_600_000)));
-    this.every(weather.journalClockStepEveryMs, () => exposed.stepJournalClock(this.step(3_600_000)));
+    this.every(weather.queueClockStepEveryMs, () => exposed.stepQueueClock(this.step(3_600_000)));
     const silenceMs = () => dice.between(limits.leaseTtlMs, 3 * limits.leaseTtlMs);
     this.every(weather.silenceEveryMs, () => exposed.silence(silenceMs(), dice.chance(0.5)));
     // As long as a process takes to find out.
     this.every(weather.halfOpenEveryMs, () => exposed.breakHalf(dice.between(5_000, 7_000)));
     this.every(weather.relayTroubleEveryMs, () => exposed.troubleRelay(dice.between(1_000, weather.relayTroubleMs)));
     this.every(weather.planChangeEveryMs, () => exposed.changePlan());
-    this.every(weather.ledgerAwayEveryMs, () => this.ledgerAway(dice.between(500, 20_000)));
-    this.every(weather.journalRestartEveryMs, () => this.journalRestart(dice.between(100, 8_000)));
+    this.every(weather.eventStoreAwayEveryMs, () => this.eventStoreAway(dice.between(500, 20_000)));
+    this.every(weather.queueRestartEveryMs, () => this.queueRestart(dice.between(100, 8_000)));
   }
 
   end(): void {
     this.isOver = true;
-    this.exposed.setJournalUp(true);
-    this.exposed.setLedgerUp(true);
+    this.exposed.setQueueUp(true);
+    this.exposed.setEventStoreUp(true);
   }
 
   private every(meanMs: number, strike: () => void): void {
@@ -72,20 +72,20 @@ export class Calamities {
     return dice.chance(0.5) ? size : -size;
   }
 
-  private ledgerAway(forMs: number): void {
-    this.exposed.setLedgerUp(false);
-    this.exposed.clock.at(forMs, () => this.exposed.setLedgerUp(true));
+  private eventStoreAway(forMs: number): void {
+    this.exposed.setEventStoreUp(false);
+    this.exposed.clock.at(forMs, () => this.exposed.setEventStoreUp(true));
   }
 
-  private journalRestart(forMs: number): void {
+  private queueRestart(forMs: number): void {
     const { exposed } = this;
     const goDown = (then: () => void) => {
       if (this.isOver) return;
-      exposed.setJournalUp(false);
+      exposed.setQueueUp(false);
       then();
-      exposed.clock.at(forMs, () => exposed.setJournalUp(true));
+      exposed.clock.at(forMs, () => exposed.setQueueUp(true));
     };
-    if (!exposed.weather.journalForgets) return goDown(() => {});
+    if (!exposed.weather.queueForgets) return goDown(() => {});
     const snapshot = exposed.snapshot();
     exposed.clock.at(exposed.dice.between(0, 1_000), () => goDown(() => exposed.forgetSince(snapshot)));
   }

@@ -10,9 +10,9 @@ export interface Canary {
 }
 
 const DISPATCH = "src/engine/dispatch";
-const JOURNAL = "test/simulation/memory-journal";
+const MEMORY_QUEUE = "test/simulation/memory-queue";
 
-/** One mistake each. Those in the journal are planted into its stand-in, which a model test holds to the real scripts. */
+/** One mistake each. Those in the queue are planted into its stand-in, which a model test holds to the real scripts. */
 export const CANARIES: readonly Canary[] = [
   {
     name: "a delivery starts without a look at the lease",
@@ -58,7 +58,7 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a pull does not say who is suppressed",
-    file: `${JOURNAL}-pull.ts`,
+    file: `${MEMORY_QUEUE}-pull.ts`,
     find: "const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;",
     replace: "const suppressed = null;",
     seed: 7,
@@ -74,7 +74,7 @@ export const CANARIES: readonly Canary[] = [
     file: `${DISPATCH}/tenant-actor.ts`,
     find: "    this.open -= 1;\n",
     replace: "",
-    seed: 64,
+    seed: 250,
   },
   {
     name: "the window of a tenant is not given back",
@@ -112,71 +112,71 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "boxes with mail are never named again",
-    file: `${JOURNAL}-pull.ts`,
+    file: `${MEMORY_QUEUE}-pull.ts`,
     find: "if (request.survey) for (const box of shard.held) shard.ready.add(box);",
     replace: "",
   },
   {
     name: "a retry is forgotten",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "  shard.later.set(jobId, timeMs + Math.ceil(delayMs));\n",
     replace: "",
     seed: 4,
   },
   {
     name: "an attempt is settled twice",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "return isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job) ? null : stored;",
     replace: "return stored;",
   },
   {
     name: "a final status comes without its event",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "events: [...stored.events, written], result",
     replace: "events: stored.events, result",
   },
   {
     name: "an event is not put into the outbox",
-    file: `${JOURNAL}-observe.ts`,
+    file: `${MEMORY_QUEUE}-observe.ts`,
     find: "  publish(shard, rows, nowMs);",
     replace: "  if (nowMs % 2 === 0) publish(shard, rows, nowMs);",
   },
   {
     name: "an owner whose lease is over may still settle",
-    file: `${JOURNAL}-state.ts`,
+    file: `${MEMORY_QUEUE}-state.ts`,
     find: 'if (!this.holds(lease, "dispatcher")) return FENCED;\n    settle(',
     replace: "settle(",
     seed: 5,
   },
   {
     name: "an owner whose lease is over may still pull",
-    file: `${JOURNAL}-state.ts`,
+    file: `${MEMORY_QUEUE}-state.ts`,
     find: 'if (!this.holds(lease, "dispatcher")) return FENCED;\n    return pull(',
     replace: "return pull(",
     seed: 5,
   },
   {
     name: "a batch's end is not fixed before it is handed out",
-    file: `${JOURNAL}-record.ts`,
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "for (const number of marked) handing.findMarked(number);\n  handing.freeze(free);",
     replace: "handing.freeze([...marked, ...free]);",
     seed: 2,
   },
   {
     name: "the outbox is trimmed too far",
-    file: `${JOURNAL}-record.ts`,
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "for (const id of shard.outbox.entries.keys()) if (!isBeyond(id, last)) shard.outbox.entries.delete(id);",
     replace: 'if (last !== "") shard.outbox.entries.clear();',
   },
   {
-    name: "a batch is taken from the outbox before the ledger has it",
+    name: "a batch is taken from the outbox before the event store has it",
     file: "src/engine/recorder/outbox-copier.ts",
     find: "      await this.writer.write(batch, shares);\n",
     replace:
       "      for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: false, setAside: 0 });\n      void this.writer.write(batch, shares);\n",
   },
   {
-    name: "a batch that the ledger did not confirm is not repeated",
+    name: "a batch that the event store did not confirm is not repeated",
     file: "src/engine/recorder/batch-writer.ts",
     find: "        refusals = error instanceof RowsRefusedError ? refusals + 1 : 0;\n",
     replace:
@@ -184,19 +184,19 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a token is used for two batches",
-    file: `${JOURNAL}-record.ts`,
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "return `s${shard}:${first}/${last}`;",
     replace: "return `s${shard}:${first.slice(0, -4)}${last.slice(0, 0)}`;",
   },
   {
     name: "a batch of several shards is marked by one of them alone",
-    file: `${JOURNAL}-record.ts`,
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "this.shardAt(shard).mark = { first, last, group: together };",
     replace: "this.shardAt(shard).mark = { first, last, group: shard === group[0]?.shard ? together : null };",
   },
   {
     name: "a batch of several shards is another one after a takeover",
-    file: `${JOURNAL}-record.ts`,
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "const pieces = group.filter(({ shard: one }) => isWhole || one === number).map((one) => this.read(one, token));",
     replace: "const pieces = group.filter(({ shard: one }) => one === number).map((one) => this.read(one, token));",
     seed: 26,
@@ -210,26 +210,26 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "the rest of a batch of which a piece is taken off is written once more, alone",
-    file: `${JOURNAL}-record.ts`,
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: 'state: isWhole && !isEmpty ? "found" : "recorded" });',
     replace: 'state: isEmpty ? "recorded" : "found" });',
     seed: 84,
   },
   {
-    name: "a batch of which no piece is taken off is believed to be in the ledger",
-    file: `${JOURNAL}-record.ts`,
+    name: "a batch of which no piece is taken off is believed to be in the event store",
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "const isWhole = group.every((piece) => isMarked(this.shardAt(piece.shard), tokenOf(piece), token));",
     replace: "const isWhole = group.length === 1;",
     seed: 84,
   },
   {
     name: "the event clock follows the wall clock back",
-    file: `${JOURNAL}-shard.ts`,
+    file: `${MEMORY_QUEUE}-shard.ts`,
     find: "shard.lastEventId = nextEventId(shard.lastEventId, nowMs);",
     replace: "shard.lastEventId = nextEventId(0, nowMs);",
   },
   {
-    name: "a report is given up when the journal does not answer",
+    name: "a report is given up when the queue does not answer",
     file: "src/engine/reports/delivery-reports.ts",
     find: 'if (this.stopping.signal.aborted) return "given up";',
     replace: 'if (this.stopping.signal.aborted || waitMs > 10) return "given up";',
@@ -237,34 +237,34 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a report on an unfinished job is answered for and forgotten",
-    file: `${JOURNAL}-observe.ts`,
+    file: `${MEMORY_QUEUE}-observe.ts`,
     find: "kept: [...job.kept, { type, result: observation.result }]",
     replace: "kept: job.kept",
   },
   {
     name: "a report that waits is told again although its event is there",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "    if (hasEvent(record, report)) continue;\n",
     replace: "",
     seed: 4,
   },
   {
     name: "a job that its provider has reported stays parked for another try",
-    file: `${JOURNAL}-observe.ts`,
+    file: `${MEMORY_QUEUE}-observe.ts`,
     find: "    shard.parked.delete(jobId);\n    shard.later.delete(jobId);\n",
     replace: "",
     seed: 4,
   },
   {
     name: "a job that its provider has reported is parked for another try",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "    if (isReported) return end(shard, settling, SENT);\n",
     replace: "",
     seed: 4,
   },
   {
     name: "a pull does not say which job its provider has reported",
-    file: `${JOURNAL}-pull.ts`,
+    file: `${MEMORY_QUEUE}-pull.ts`,
     find: "    if (isReported) return",
     replace: "    if (isReported && entryId === null) return",
     seed: 5,
@@ -278,14 +278,14 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a wait that costs no attempt costs one",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "return isWait ? { attempts, waits: waits + 1 } :",
     replace: "return isWait ? { attempts: attempts + 1, waits } :",
     seed: 4,
   },
   {
     name: "a repeated accept queues its job again",
-    file: `${JOURNAL}-accept.ts`,
+    file: `${MEMORY_QUEUE}-accept.ts`,
     find: "  if (shard.jobs.has(job.jobId)) return {",
     replace: "  if (shard.jobs.has(job.jobId) && nowMs < 0) return {",
   },
@@ -315,7 +315,7 @@ export const CANARIES: readonly Canary[] = [
     replace: "sign.last.heardAtMs - sign.sinceMs >= limits.leaseTtlMs / 3;",
   },
   {
-    name: "a silence of the journal counts against all owners",
+    name: "a silence of the queue counts against all owners",
     file: "src/engine/leases/signs-of-life.ts",
     find: "gapMs > LOOK_GAP_MS_MAX || ",
     replace: "",
@@ -331,13 +331,13 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "what became of a lent job is not written down",
     file: `${DISPATCH}/deliveries.ts`,
-    find: "        await journal.settleLent(lease, settlements, shardTimeMs());\n",
+    find: "        await queue.settleLent(lease, settlements, shardTimeMs());\n",
     replace: "",
     seed: 189,
   },
   {
     name: "a pull is not bounded by bytes",
-    file: `${JOURNAL}-pull.ts`,
+    file: `${MEMORY_QUEUE}-pull.ts`,
     find: "if (call.entries > 0 && call.bytes + bytes > call.bytesMax) break;",
     replace: "",
     seed: 23,
@@ -363,25 +363,25 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a job that has ended counts against its tenant",
-    file: `${JOURNAL}-settle.ts`,
+    file: `${MEMORY_QUEUE}-settle.ts`,
     find: "if (shard.jobs.has(jobId)) count(",
     replace: "if (shard.jobs.has(jobId) && nowMs < 0) count(",
   },
   {
     name: "nobody looks at a tenant's quota",
-    file: `${JOURNAL}-accept.ts`,
+    file: `${MEMORY_QUEUE}-accept.ts`,
     find: '  if (jobs + 1 > job.quota.jobs) return "jobs";\n',
     replace: "",
   },
   {
-    name: "a step of the journal's clock moves what is due",
-    file: `${JOURNAL}-pull.ts`,
+    name: "a step of the queue's clock moves what is due",
+    file: `${MEMORY_QUEUE}-pull.ts`,
     find: "const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs;",
     replace: "const isNear = reckonedMs !== null;",
   },
   {
-    name: "what has ended stays in the journal",
-    file: `${JOURNAL}-record.ts`,
+    name: "what has ended stays in the queue",
+    file: `${MEMORY_QUEUE}-record.ts`,
     find: "if (isFinal(job.status) && isRecorded) shard.jobs.delete(jobId);",
     replace: "if (isFinal(job.status) && isRecorded && timeMs < 0) shard.jobs.delete(jobId);",
   },

@@ -38,9 +38,9 @@ export class Driver {
   settleAndStop(): void {
     const { world } = this;
     world.heal();
-    // A step of the journal's clock that no owner has noticed yet moves what is due in its shard by as much.
+    // A step of the queue's clock that no owner has noticed yet moves what is due in its shard by as much.
     const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
-    const stepsMs = Math.max(...shards.map((shard) => world.queue.unnoticedStepsMs(shard)));
+    const stepsMs = Math.max(...shards.map((shard) => world.queueChecker.unnoticedStepsMs(shard)));
     const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
     do {
       this.stepWhile(() => {
@@ -63,7 +63,7 @@ export class Driver {
     const { world } = this;
     const byMs = world.clock.nowMs + 2 * limits.jobKeptMs + LEAVE_SLACK_MS;
     this.stepWhile(() => world.clock.nowMs < byMs && (world.clock.steps % 64 !== 0 || !hasLeft(world)));
-    world.watch.demand(hasLeft(world), "recordsLeave", () => "jobs that have ended are in the journal still");
+    world.watch.demand(hasLeft(world), "recordsLeave", () => "jobs that have ended are in the queue still");
   }
 
   private stopAll(): void {

@@ -4,7 +4,7 @@ import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { Network } from "./network.ts";
 import type { SimClock } from "./sim-clock.ts";
-import type { SendRequest, SimHouse } from "./sim-house.ts";
+import type { SendRequest, SimCluster } from "./sim-cluster.ts";
 
 const PATIENCE_MS = 8_000;
 const TRIES_MAX = 6;
@@ -14,7 +14,7 @@ export interface LoadParts {
   readonly dice: Dice;
   readonly network: Network;
   /** A process that takes requests, or null where all are gone. */
-  aHouse(): SimHouse | null;
+  aHouse(): SimCluster | null;
   /** Tenants that send as large messages as they may. */
   readonly heavy: ReadonlySet<string>;
   /** A client has read that its message is accepted. */
@@ -75,5 +75,5 @@ export class Load {
 const SHORT_HTML = "<p>Hello</p>";
 /** Costs its tenant more than one turn's worth of a slot. */
 const LONG_HTML = `<p>${"Hello ".repeat(7_000)}</p>`;
-/** As much as waits in the journal itself. */
+/** As much as waits in the queue itself. */
 const HEAVY_HTML = `<p>${"Hello ".repeat(40_000)}</p>`;

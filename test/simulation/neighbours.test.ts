@@ -7,8 +7,8 @@ import { CALM } from "./weather.ts";
 
 /* Stories of tenants, relays and processes that give trouble: nobody else feels them, and no outage costs a message. */
 
-const ONCE = { status: "success", handOvers: 1, ledger: ["sent"] } as const;
-const FAILED = { status: "failed", handOvers: 0, ledger: ["failed"] } as const;
+const ONCE = { status: "success", handOvers: 1, eventStore: ["sent"] } as const;
+const FAILED = { status: "failed", handOvers: 0, eventStore: ["failed"] } as const;
 const MINUTE_MS = 60_000;
 const LARGE = JSON.stringify({ html: "x".repeat(240_000) });
 
@@ -53,9 +53,9 @@ describe("a tenant does not feel", () => {
     story.advance(1_000);
     expect(story.waitOf(story.accept("quiet"))).toBeLessThan(1_500);
     // 27 MB at 4 MB a second.
-    story.until("all are delivered", () => jobs.every((jobId) => story.fateOf(jobId).handOvers === 1), 12_000);
+    story.until("all are delivered", () => jobs.every((jobId) => story.outcomeFor(jobId).handOvers === 1), 12_000);
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   }, 30_000);
 
   test("that the tenants of three hundred others are being loaded", () => {
@@ -102,7 +102,7 @@ describe("a shard that changes hands", () => {
     expect(story.waitOf(story.accept("other", "bob@example.com"))).toBeLessThan(2_000);
     story.end();
     // It was told to stop before they were done, and has broken them off.
-    for (const jobId of slow) expect(story.fateOf(jobId).status).toBe("success");
+    for (const jobId of slow) expect(story.outcomeFor(jobId).status).toBe("success");
   });
 
   test("because a process has joined, waits for no slow delivery, and that is not repeated", () => {
@@ -115,9 +115,9 @@ describe("a shard that changes hands", () => {
     story.until("one that has joined has the shard", () => story.ownerOf() === place);
     expect(story.waitOf(story.accept("quiet"))).toBeLessThan(2_000);
     expect(story.waitOf(story.accept("other", "bob@example.com"))).toBeLessThan(2_000);
-    story.until("the slow ones are done", () => slow.every((jobId) => story.fateOf(jobId).status === "success"));
+    story.until("the slow ones are done", () => slow.every((jobId) => story.outcomeFor(jobId).status === "success"));
     story.end();
-    for (const jobId of slow) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of slow) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 });
 
@@ -129,9 +129,13 @@ describe("an outage of a relay", () => {
       const jobs = story.acceptMany(40);
       story.advance(59 * MINUTE_MS);
       for (const jobId of jobs) expect(story.attemptsOf(jobId)).toBe(0);
-      story.until("all are delivered", () => jobs.every((jobId) => story.fateOf(jobId).handOvers === 1), 5 * MINUTE_MS);
+      story.until(
+        "all are delivered",
+        () => jobs.every((jobId) => story.outcomeFor(jobId).handOvers === 1),
+        5 * MINUTE_MS,
+      );
       story.end();
-      for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+      for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
     }, 60_000);
   }
 
@@ -147,11 +151,11 @@ describe("an outage of a relay", () => {
     story.trouble("acme", "away", 60 * MINUTE_MS);
     const jobs = story.acceptMany(10);
     story.advance(9.9 * MINUTE_MS);
-    for (const jobId of jobs) expect(["pending", "running"]).toContain(story.fateOf(jobId).status);
+    for (const jobId of jobs) expect(["pending", "running"]).toContain(story.outcomeFor(jobId).status);
     story.advance(0.6 * MINUTE_MS);
-    for (const jobId of jobs) expect(story.fateOf(jobId).status).toBe("failed");
+    for (const jobId of jobs) expect(story.outcomeFor(jobId).status).toBe("failed");
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(FAILED);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(FAILED);
   }, 60_000);
 });
 

@@ -14,7 +14,7 @@ export interface Server {
   readonly timeoutMs: number;
 }
 
-/** The connections that a process has to a server. The journal has one for each kind of call, all others one alone. */
+/** The connections that a process has to a server. The queue has one for each kind of call, all others one alone. */
 export type Line = "accept" | "leases" | "bulk" | "small" | "only";
 
 export const JOURNAL_LINES: readonly Line[] = ["accept", "leases", "bulk", "small"];
@@ -240,7 +240,7 @@ export class Network {
 
 /** The connection that a call goes by, by the first word of its name. */
 function lineOf(to: Server, name: string): Line {
-  if (to.name !== "journal") return "only";
+  if (to.name !== "queue") return "only";
   const space = name.indexOf(" ");
   return LINES[space === -1 ? name : name.slice(0, space)] ?? "small";
 }

@@ -6,18 +6,18 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import type { DeliveryReport } from "../../src/domain/report.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Dice } from "./dice.ts";
-import type { FairnessBooks } from "./fairness-books.ts";
-import type { JobBooks, JobTruth } from "./job-books.ts";
-import type { LeaseBooks, TermTruth } from "./lease-books.ts";
-import type { JournalState } from "./memory-journal-state.ts";
+import type { FairnessChecker } from "./fairness-checker.ts";
+import type { JobChecker, JobTruth } from "./job-checker.ts";
+import type { LeaseChecker, TermTruth } from "./lease-checker.ts";
+import type { QueueState } from "./memory-queue-state.ts";
 import type { Network } from "./network.ts";
 import type { Watch } from "./promises.ts";
-import type { QueueBooks } from "./queue-books.ts";
+import type { QueueChecker } from "./queue-checker.ts";
 import type { RelayState, Relays } from "./relays.ts";
 import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Trace } from "./trace.ts";
-import type { WaitBooks } from "./wait-books.ts";
+import type { WaitChecker } from "./wait-checker.ts";
 
 export interface ProviderParts {
   readonly clock: SimClock;
@@ -25,24 +25,24 @@ export interface ProviderParts {
   readonly network: Network;
   readonly trace: Trace;
   readonly watch: Watch;
-  readonly jobs: JobBooks;
-  readonly leases: LeaseBooks;
-  readonly fairness: FairnessBooks;
-  readonly state: JournalState;
+  readonly jobs: JobChecker;
+  readonly leases: LeaseChecker;
+  readonly fairness: FairnessChecker;
+  readonly state: QueueState;
   readonly slots: number;
   readonly patientSlots: number;
   readonly hasRelays: boolean;
   readonly relays: Relays;
-  readonly waits: WaitBooks;
-  readonly queue: QueueBooks;
+  readonly waits: WaitChecker;
+  readonly queueChecker: QueueChecker;
   /** It repeats a report until it is taken. */
   readonly callsBack: boolean;
   /** Without faults a tenant's messages come in their order. */
   readonly isOrdered: boolean;
-  /** The journal never forgets: what it says of leases is the truth. */
-  readonly isJournalSound: boolean;
-  /** The journal can always be reached. */
-  readonly isJournalNear: boolean;
+  /** The queue never forgets: what it says of leases is the truth. */
+  readonly isQueueSound: boolean;
+  /** The queue can always be reached. */
+  readonly isQueueNear: boolean;
   /** Tenants whose messages are always taken. */
   readonly healthy: ReadonlySet<string>;
   /** How long a tenant's provider takes at most. */
@@ -111,7 +111,7 @@ export class Provider {
     if (truth === undefined || term === null) return promise;
     this.checkCall(process, job, truth, term);
     parts.waits.handedOver(job.jobId);
-    parts.queue.begun(process, job.jobId);
+    parts.queueChecker.begun(process, job.jobId);
     parts.fairness.started(process, tenant, term.lease.token);
     const handOver = { term, signal, begunMs: parts.clock.nowMs };
     this.underWay.set(job.jobId, handOver);
@@ -140,7 +140,7 @@ export class Provider {
   ): void {
     if (outcome.kind === "delivered" && !isAborted) truth.answeredIn = term;
     if (outcome.kind === "failed") truth.isRefused = true;
-    if (outcome.kind === "away") this.parts.queue.waitsAgain(term.process, truth, term.lease.token);
+    if (outcome.kind === "away") this.parts.queueChecker.waitsAgain(term.process, truth, term.lease.token);
     truth.lastHeard = outcome.kind === "away" ? "away" : "answered";
     // What reached nobody is no attempt.
     const isNoTry =
@@ -196,12 +196,12 @@ export class Provider {
   }
 
   private checkCall(process: SimProcess, job: QueuedJob, truth: JobTruth, term: TermTruth): void {
-    const { watch, leases, jobs, state, isJournalSound, isOrdered } = this.parts;
+    const { watch, leases, jobs, state, isQueueSound, isOrdered } = this.parts;
     const { shard, tenantId } = truth.tenant;
     const where = `${process.name}, shard ${shard}, ${job.jobId}`;
     watch.demand(leases.isSurelyHeld(term), "leaseHeld", () => `${where}: not surely held`);
     const holds = state.holder(shard, "dispatcher") === term.lease.token;
-    if (isJournalSound) {
+    if (isQueueSound) {
       watch.demand(holds, "leaseHeld", () => `${where}: somebody else holds it`);
       watch.demand(!isFinal(truth.status), "repeats", () => `${where}: it is ${truth.status} already`);
     }
@@ -225,12 +225,12 @@ export class Provider {
   private mayRepeat({ lent, isExcused }: JobTruth, term: TermTruth): boolean {
     if (isExcused || this.parts.leases.hasBrokenOff(term)) return true;
     // A message that was lent to a delivery that went on comes back when that must be over. What became of it is written
-    // down by then, but where the journal could not be reached.
+    // down by then, but where the queue could not be reached.
     const isBack = lent?.token === term.lease.token && this.parts.clock.nowMs >= lent.untilMs;
-    return isBack && !this.parts.isJournalNear;
+    return isBack && !this.parts.isQueueNear;
   }
 
-  /** A delivery is not broken off for a silence of the journal, but for its own. */
+  /** A delivery is not broken off for a silence of the queue, but for its own. */
   private checkAbort({ jobId }: QueuedJob, { term, begunMs }: HandOver): void {
     const { clock, watch } = this.parts;
     const isLate = clock.nowMs - begunMs >= limits.deliveryTimeoutMs;

@@ -7,8 +7,8 @@ import { Story } from "./story.ts";
  * in the engine, it fails without the correction.
  */
 
-const ONCE = { status: "success", handOvers: 1, ledger: ["sent"] } as const;
-const TWICE = { status: "success", handOvers: 2, ledger: ["sent"] } as const;
+const ONCE = { status: "success", handOvers: 1, eventStore: ["sent"] } as const;
+const TWICE = { status: "success", handOvers: 2, eventStore: ["sent"] } as const;
 const LEASE_MS = limits.leaseTtlMs;
 
 describe("nothing that was accepted is lost", () => {
@@ -16,24 +16,24 @@ describe("nothing that was accepted is lost", () => {
     const story = new Story({ processes: 2 });
     story.plotProvider("takes silently");
     const jobId = story.accept();
-    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
+    story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
     story.crash(story.ownerOf());
     const diedAtMs = story.nowMs;
-    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     expect(story.nowMs - diedAtMs).toBeLessThan(limits.takeoverMsMax + 5_000);
     story.end();
-    expect(story.fateOf(jobId)).toEqual(TWICE);
+    expect(story.outcomeFor(jobId)).toEqual(TWICE);
   });
 
-  test("when the journal restarts under load, what was answered is not handed over again", () => {
+  test("when the queue restarts under load, what was answered is not handed over again", () => {
     const story = new Story();
     const jobs = story.acceptMany(60);
     story.until("some are delivered", () => story.world.provider.taken > 10);
-    story.world.setJournalUp(false);
+    story.world.setQueueUp(false);
     story.advance(5_000);
-    story.world.setJournalUp(true);
+    story.world.setQueueUp(true);
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
   test("when a pull takes effect after its owner has asked again, the mail that it was told of is found all the same", () => {
@@ -43,12 +43,12 @@ describe("nothing that was accepted is lost", () => {
     story.until("the owner has asked again", () => pulls.count === 2);
     story.advance(20);
     const jobId = story.accept();
-    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     story.end();
-    expect(story.fateOf(jobId)).toEqual(ONCE);
+    expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("when the journal forgets a retry that its owner settles once more, the job is not lost between its attempts", () => {
+  test("when the queue forgets a retry that its owner settles once more, the job is not lost between its attempts", () => {
     const story = new Story();
     story.plotProvider("is busy", "is busy");
     const jobId = story.accept();
@@ -58,41 +58,44 @@ describe("nothing that was accepted is lost", () => {
     story.until("its second attempt is over", () => settles.count === 1);
     story.world.forgetSince(snapshot);
     story.end();
-    expect(story.fateOf(jobId)).toMatchObject({ status: "success", ledger: ["sent"] });
+    expect(story.outcomeFor(jobId)).toMatchObject({ status: "success", eventStore: ["sent"] });
   });
 
-  test("when the journal's clock is set back behind an answer that was lost, mail that comes then is found", () => {
+  test("when the queue's clock is set back behind an answer that was lost, mail that comes then is found", () => {
     const story = new Story();
     story.loseHints();
     story.plotCalls("settle", "lost reply", "lost request", "lost request", "lost request");
     const first = story.accept();
-    story.until("the first is settled, and its owner does not know", () => story.fateOf(first).status === "success");
-    story.world.stepJournalClock(-30_000);
+    story.until(
+      "the first is settled, and its owner does not know",
+      () => story.outcomeFor(first).status === "success",
+    );
+    story.world.stepQueueClock(-30_000);
     const second = story.accept();
     story.end();
-    expect([story.fateOf(first), story.fateOf(second)]).toEqual([ONCE, ONCE]);
+    expect([story.outcomeFor(first), story.outcomeFor(second)]).toEqual([ONCE, ONCE]);
   });
 });
 
 describe("a message is handed over again only where that cannot be avoided", () => {
-  test("an answer is written until it lands, however often the journal's reply is lost", () => {
+  test("an answer is written until it lands, however often the queue's reply is lost", () => {
     const story = new Story();
     story.plotCalls("settle", "lost reply", "lost request", "lost reply", "lost request", "lost reply");
     const jobId = story.accept();
     story.end();
-    expect(story.fateOf(jobId)).toEqual(ONCE);
+    expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
   test("an owner that lost its lease while its provider worked does not write over its successor", () => {
     const story = new Story({ processes: 2 });
     story.plotProvider("takes silently");
     const jobId = story.accept();
-    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
+    story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
     story.house(story.ownerOf()).process.pause(3 * LEASE_MS);
-    story.until("the other has delivered it", () => story.fateOf(jobId).status === "success");
+    story.until("the other has delivered it", () => story.outcomeFor(jobId).status === "success");
     story.advance(3 * LEASE_MS);
     story.end();
-    expect(story.fateOf(jobId)).toEqual(TWICE);
+    expect(story.outcomeFor(jobId)).toEqual(TWICE);
   });
 
   test("a process that wakes from a long pause hands over nothing that it held", () => {
@@ -103,7 +106,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
     story.house(story.ownerOf()).process.pause(2 * LEASE_MS);
     story.advance(3 * LEASE_MS);
     story.end();
-    const again = jobs.filter((jobId) => story.fateOf(jobId).handOvers > 1);
+    const again = jobs.filter((jobId) => story.outcomeFor(jobId).handOvers > 1);
     // What was in its hands when it fell asleep, and no more.
     expect(again.length).toBeLessThanOrEqual(4);
   });
@@ -115,27 +118,27 @@ describe("a message is handed over again only where that cannot be avoided", () 
     story.until("some are delivered", () => story.world.provider.taken > 5);
     story.world.drain(story.ownerOf());
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
   test("a delivery that hangs is broken off in time and tried again", () => {
     const story = new Story();
     story.plotProvider("hangs");
     const jobId = story.accept();
-    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     expect(story.nowMs).toBeLessThan(limits.deliveryTimeoutMs + limits.abortGraceMs + 10_000);
     story.end();
-    expect(story.fateOf(jobId)).toMatchObject({ status: "success", ledger: ["sent"] });
+    expect(story.outcomeFor(jobId)).toMatchObject({ status: "success", eventStore: ["sent"] });
   });
 
-  test("an accept that reaches the journal behind its own repeat queues nothing", () => {
+  test("an accept that reaches the queue behind its own repeat queues nothing", () => {
     const story = new Story();
     story.plotCalls("accept", { lateMs: 3_000 });
     story.world.load.send(story.tenant("acme"), "ann@example.com");
     story.until("its client has read that it is accepted", () => story.world.load.acknowledgedCount === 1);
     story.advance(5_000);
     story.end();
-    expect(story.jobIds().map((jobId) => story.fateOf(jobId))).toEqual([ONCE]);
+    expect(story.jobIds().map((jobId) => story.outcomeFor(jobId))).toEqual([ONCE]);
   });
 });
 
@@ -144,10 +147,10 @@ describe("transient failures", () => {
     const story = new Story();
     story.plotProvider(...Array.from({ length: 20 }, () => "is busy" as const));
     const jobId = story.accept();
-    story.until("it has failed", () => story.fateOf(jobId).status === "failed", 2 * 60 * 60_000);
+    story.until("it has failed", () => story.outcomeFor(jobId).status === "failed", 2 * 60 * 60_000);
     expect(story.attemptsOf(jobId)).toBe(limits.attemptsMax);
     story.end();
-    expect(story.fateOf(jobId)).toEqual({ status: "failed", handOvers: 0, ledger: ["failed"] });
+    expect(story.outcomeFor(jobId)).toEqual({ status: "failed", handOvers: 0, eventStore: ["failed"] });
   }, 30_000);
 });
 
@@ -158,35 +161,39 @@ describe("reports", () => {
     const jobId = story.accept();
     story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
     for (const type of ["delivered", "opened", "delivered"] as const) story.report(jobId, type);
-    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     for (const type of ["opened", "delivered"] as const) story.report(jobId, type);
     story.end();
-    const { status, ledger } = story.fateOf(jobId);
-    expect([status, ledger[0], ledger.slice(1).toSorted()]).toEqual(["success", "sent", ["delivered", "opened"]]);
+    const { status, eventStore } = story.outcomeFor(jobId);
+    expect([status, eventStore[0], eventStore.slice(1).toSorted()]).toEqual([
+      "success",
+      "sent",
+      ["delivered", "opened"],
+    ]);
   });
 
-  test("that come when the job has left the journal find it by the ledger", () => {
+  test("that come when the job has left the queue find it by the event store", () => {
     const story = new Story();
     const jobId = story.accept();
     const next = story.accept();
     story.advance(limits.jobKeptMs + 60_000);
-    expect(story.isInJournal(jobId)).toBe(false);
+    expect(story.isInQueue(jobId)).toBe(false);
     story.report(jobId, "complained");
     story.end();
-    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "complained"] });
-    expect(story.fateOf(next)).toEqual(ONCE);
+    expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "complained"] });
+    expect(story.outcomeFor(next)).toEqual(ONCE);
   }, 30_000);
 
   test("of a bounce keep its recipient from being sent to again by that tenant, and by no other", () => {
     const story = new Story();
     const first = story.accept("acme", "gone@example.com");
-    story.until("it is delivered", () => story.fateOf(first).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(first).status === "success");
     story.report(first, "bounced", "gone@example.com");
     story.advance(1_000);
     const [second, other] = [story.accept("acme", "gone@example.com"), story.accept("bolt", "gone@example.com")];
     story.end();
-    expect(story.fateOf(second)).toEqual({ status: "suppressed", handOvers: 0, ledger: ["suppressed"] });
-    expect(story.fateOf(other)).toEqual(ONCE);
+    expect(story.outcomeFor(second)).toEqual({ status: "suppressed", handOvers: 0, eventStore: ["suppressed"] });
+    expect(story.outcomeFor(other)).toEqual(ONCE);
   });
 });
 
@@ -198,7 +205,7 @@ describe("reports of a provider that calls until it is answered", () => {
     story.until("it waits for another try", () => story.isParked(jobId));
     story.report(jobId, "delivered");
     story.end();
-    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+    expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
     expect(story.attemptsOf(jobId)).toBe(1);
   });
 
@@ -208,11 +215,11 @@ describe("reports of a provider that calls until it is answered", () => {
     const jobId = story.accept();
     story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
     for (const type of ["read", "sent", "delivered", "read"] as const) story.report(jobId, type);
-    story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     for (const type of ["sent", "read", "failed"] as const) story.report(jobId, type);
     story.end();
-    const { status, ledger } = story.fateOf(jobId);
-    expect([status, ledger[0], ledger.slice(1).toSorted()]).toEqual([
+    const { status, eventStore } = story.outcomeFor(jobId);
+    expect([status, eventStore[0], eventStore.slice(1).toSorted()]).toEqual([
       "success",
       "sent",
       ["delivered", "failed", "read"],
@@ -223,40 +230,40 @@ describe("reports of a provider that calls until it is answered", () => {
     const story = new Story({ processes: 2, callsBack: true });
     story.slow("acme", 2_000);
     const jobId = story.accept();
-    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
+    story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
     story.crash(story.ownerOf());
     story.report(jobId, "delivered");
     story.end();
-    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+    expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
   });
 
-  test("are taken in the end, though the journal answers none of the first", () => {
+  test("are taken in the end, though the queue answers none of the first", () => {
     const story = new Story({ callsBack: true });
     const jobId = story.accept();
     story.plotCalls("observe", "lost request", "lost reply", "lost request");
     story.report(jobId, "delivered");
     story.end();
-    expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+    expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
   });
 });
 
-describe("each event is in the ledger once", () => {
-  test("when the ledger has stored a batch and does not say so", () => {
+describe("each event is in the event store once", () => {
+  test("when the event store has stored a batch and does not say so", () => {
     const story = new Story();
     story.plotCalls("insert", "lost reply", "lost reply", "lost reply");
     const jobId = story.accept();
     story.end();
-    expect(story.fateOf(jobId)).toEqual(ONCE);
+    expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("when a recorder dies between the ledger's answer and the journal's", () => {
+  test("when a recorder dies between the event store's answer and the queue's", () => {
     const story = new Story({ processes: 2 });
     const jobs = story.acceptMany(10);
     story.plotCalls("record", null, null, "lost request", "lost request", "lost request", "lost request");
-    story.until("the ledger has some of it", () => story.world.ledger.size > 0);
+    story.until("the event store has some of it", () => story.world.eventStore.size > 0);
     story.crash(0);
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
   test("when an insert arrives long after its recorder has given it up", () => {
@@ -267,19 +274,19 @@ describe("each event is in the ledger once", () => {
     const second = story.accept();
     story.advance(60_000);
     story.end();
-    expect([story.fateOf(first), story.fateOf(second)]).toEqual([ONCE, ONCE]);
+    expect([story.outcomeFor(first), story.outcomeFor(second)]).toEqual([ONCE, ONCE]);
   });
 
-  test("when the ledger is away for an hour, and deliveries go on", () => {
+  test("when the event store is away for an hour, and deliveries go on", () => {
     const story = new Story();
-    story.world.ledgerServer.isUp = false;
+    story.world.eventStoreServer.isUp = false;
     const jobs = story.acceptMany(20);
-    story.until("all are delivered", () => jobs.every((jobId) => story.fateOf(jobId).status === "success"));
+    story.until("all are delivered", () => jobs.every((jobId) => story.outcomeFor(jobId).status === "success"));
     story.advance(60 * 60_000);
-    expect(story.world.ledger.size).toBe(0);
-    story.world.ledgerServer.isUp = true;
+    expect(story.world.eventStore.size).toBe(0);
+    story.world.eventStoreServer.isUp = true;
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   }, 30_000);
 });
 
@@ -291,11 +298,11 @@ describe("no tenant waits for another", () => {
     story.advance(5_000);
     const askedAtMs = story.nowMs;
     const quiet = story.accept("bolt");
-    story.until("it is delivered", () => story.fateOf(quiet).status === "success");
+    story.until("it is delivered", () => story.outcomeFor(quiet).status === "success");
     expect(story.nowMs - askedAtMs).toBeLessThan(500);
     story.world.provider.plot = () => null;
     story.end();
-    expect(story.fateOf(quiet)).toEqual(ONCE);
+    expect(story.outcomeFor(quiet)).toEqual(ONCE);
   }, 30_000);
 });
 
@@ -304,6 +311,6 @@ describe("memory is bounded by the work in flight", () => {
     const story = new Story();
     const jobs = story.acceptMany(1_000);
     story.end();
-    for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+    for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   }, 30_000);
 });

@@ -5,12 +5,12 @@ import { Story } from "./story.ts";
 
 /* Stories of silence, half-open connections and clocks: nothing is lost by them, and nothing goes out twice. */
 
-const ONCE = { status: "success", handOvers: 1, ledger: ["sent"] } as const;
+const ONCE = { status: "success", handOvers: 1, eventStore: ["sent"] } as const;
 const LEASE_MS = limits.leaseTtlMs;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-describe("a silence of the journal sends nothing twice", () => {
+describe("a silence of the queue sends nothing twice", () => {
   for (const processes of [1, 2]) {
     test(`that is longer than a lease, with twenty messages in flight and ${processes} processes`, () => {
       const story = new Story({ processes, slots: 32 });
@@ -18,11 +18,11 @@ describe("a silence of the journal sends nothing twice", () => {
       const jobs = story.acceptMany(20);
       story.until("all are in flight", () => story.world.provider.callsUnderWay >= 15);
       const term = story.termOf();
-      story.world.network.silence(story.world.journalServer, null, 1.2 * LEASE_MS);
+      story.world.network.silence(story.world.queueServer, null, 1.2 * LEASE_MS);
       story.advance(3 * LEASE_MS);
       expect(story.termOf()).toBe(term);
       story.end();
-      for (const jobId of jobs) expect(story.fateOf(jobId)).toEqual(ONCE);
+      for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
     });
   }
 
@@ -30,11 +30,11 @@ describe("a silence of the journal sends nothing twice", () => {
     const story = new Story({ processes: 2 });
     story.slow("acme", 2_000);
     const jobId = story.accept();
-    story.until("the provider has it", () => story.fateOf(jobId).handOvers === 1);
-    story.world.network.silence(story.world.journalServer, null, 2 * LEASE_MS);
+    story.until("the provider has it", () => story.outcomeFor(jobId).handOvers === 1);
+    story.world.network.silence(story.world.queueServer, null, 2 * LEASE_MS);
     story.crash(story.ownerOf());
-    story.until("it is delivered again", () => story.fateOf(jobId).status === "success");
-    expect(story.fateOf(jobId).handOvers).toBe(2);
+    story.until("it is delivered again", () => story.outcomeFor(jobId).status === "success");
+    expect(story.outcomeFor(jobId).handOvers).toBe(2);
     story.end();
   });
 });
@@ -45,11 +45,11 @@ describe("a half-open connection", () => {
       const story = new Story({ processes: 2 });
       const term = story.termOf();
       for (const { process } of [story.house(0), story.house(1)]) {
-        story.world.network.breakHalf(story.world.journalServer, process, { line, forMs: 7_000 });
+        story.world.network.breakHalf(story.world.queueServer, process, { line, forMs: 7_000 });
       }
       const jobs = story.acceptMany(20);
       story.advance(16_000);
-      for (const jobId of jobs) expect(story.fateOf(jobId)).toMatchObject({ status: "success", handOvers: 1 });
+      for (const jobId of jobs) expect(story.outcomeFor(jobId)).toMatchObject({ status: "success", handOvers: 1 });
       expect(story.termOf()).toBe(term);
       story.end();
     });
@@ -57,7 +57,7 @@ describe("a half-open connection", () => {
 });
 
 describe("clocks", () => {
-  test("a message that an API an hour, or a year, ahead has named is told once, is found, and leaves the journal", () => {
+  test("a message that an API an hour, or a year, ahead has named is told once, is found, and leaves the queue", () => {
     for (const aheadMs of [HOUR_MS, YEAR_MS]) {
       const story = new Story();
       story.house(0).process.skewMs = aheadMs;
@@ -72,36 +72,36 @@ describe("clocks", () => {
         if (result?.kind === "accepted") jobId = result.jobId;
       });
       story.until("it is accepted", () => jobId !== "");
-      story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+      story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
       story.report(jobId, "delivered");
       const next = story.accept();
       story.advance(limits.jobKeptMs + 60_000);
-      expect([story.isInJournal(jobId), story.isInJournal(next)]).toEqual([false, false]);
+      expect([story.isInQueue(jobId), story.isInQueue(next)]).toEqual([false, false]);
       story.end();
-      expect(story.fateOf(jobId)).toEqual({ ...ONCE, ledger: ["sent", "delivered"] });
+      expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
     }
   }, 30_000);
 
   for (const byMs of [-HOUR_MS, HOUR_MS]) {
-    test(`a step of the journal's clock by ${byMs / 60_000} minutes moves no retry`, () => {
+    test(`a step of the queue's clock by ${byMs / 60_000} minutes moves no retry`, () => {
       const story = new Story();
       story.plotProvider({ kind: "retry", why: "busy", afterMs: 30_000 });
       const jobId = story.accept();
       story.until("it waits for its next try", () => story.isParked(jobId));
       const parkedMs = story.nowMs;
       story.advance(5_000);
-      story.world.stepJournalClock(byMs);
-      story.until("it is delivered", () => story.fateOf(jobId).status === "success");
+      story.world.stepQueueClock(byMs);
+      story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
       expect(story.nowMs - parkedMs).toBeGreaterThanOrEqual(29_000);
       expect(story.nowMs - parkedMs).toBeLessThan(33_000);
       story.end();
-      expect(story.fateOf(jobId)).toEqual(ONCE);
+      expect(story.outcomeFor(jobId)).toEqual(ONCE);
     });
 
     test(`nor ends one by ${byMs / 60_000} minutes a lease`, () => {
       const story = new Story({ processes: 2 });
       const term = story.termOf();
-      story.world.stepJournalClock(byMs);
+      story.world.stepQueueClock(byMs);
       story.advance(3 * LEASE_MS);
       expect(story.termOf()).toBe(term);
       story.end();

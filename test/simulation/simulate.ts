@@ -50,7 +50,7 @@ function summarise(): void {
       `${sum((r) => r.crashes)} crashes`,
       `${sum((r) => r.pauses)} pauses`,
       `${sum((r) => r.drains)} drains`,
-      `${sum((r) => r.restarts)} restarts of the journal`,
+      `${sum((r) => r.restarts)} restarts of the queue`,
       `${sum((r) => r.lostCalls)} lost calls`,
       `${sum((r) => r.repeats)} messages handed over again`,
       `${sum((r) => r.reports)} reports`,

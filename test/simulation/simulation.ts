@@ -84,14 +84,14 @@ function calamitiesOf(world: World): Calamities {
       const house = places[aPlace()];
       if (house) house.process.skewMs += byMs;
     },
-    stepJournalClock: (byMs) => world.stepJournalClock(byMs),
+    stepQueueClock: (byMs) => world.stepQueueClock(byMs),
     silence: (forMs, isForAll) => world.silence(forMs, isForAll),
     breakHalf: (forMs) => world.breakHalf(forMs),
     troubleRelay: (forMs) => world.relays.troubleOne(forMs),
     changePlan: () => world.changePlan(),
-    setJournalUp: (isUp) => world.setJournalUp(isUp),
-    setLedgerUp: (isUp) => {
-      world.ledgerServer.isUp = isUp;
+    setQueueUp: (isUp) => world.setQueueUp(isUp),
+    setEventStoreUp: (isUp) => {
+      world.eventStoreServer.isUp = isUp;
     },
     snapshot: () => world.state.snapshot(),
     forgetSince: (snapshot) => world.forgetSince(snapshot),

@@ -5,12 +5,12 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import { Driver } from "./driver.ts";
-import type { JobTruth } from "./job-books.ts";
+import type { JobTruth } from "./job-checker.ts";
 import type { Mishap } from "./network.ts";
 import type { Behaviour } from "./provider.ts";
 import type { RelayState } from "./relays.ts";
 import type { RunOptions } from "./run-options.ts";
-import type { SimHouse } from "./sim-house.ts";
+import type { SimCluster } from "./sim-cluster.ts";
 import { EPOCH_MS } from "./sim-process.ts";
 import { CALM } from "./weather.ts";
 import { World } from "./world.ts";
@@ -20,8 +20,8 @@ export interface Fate {
   readonly status: JobStatus;
   /** How often its provider took it. */
   readonly handOvers: number;
-  /** Its events in the ledger, in their order. */
-  readonly ledger: readonly EventType[];
+  /** Its events in the event store, in their order. */
+  readonly eventStore: readonly EventType[];
 }
 
 /** A world in which nothing goes wrong but what the story tells. Every checker of the simulation watches it. */
@@ -71,12 +71,12 @@ export class Story {
     return tenant;
   }
 
-  /** A message is on disk in the journal from now on. */
+  /** A message is on disk in the queue from now on. */
   accept(tenantId = "acme", recipient = "ann@example.com", payload = "{}"): string {
     const tenant = this.tenant(tenantId);
     const jobId = this.newIds.next();
     const job = { jobId, channel: "email", recipient, payload, idempotency: null } as const;
-    this.world.journal.accept(tenant, 1_000_000, job);
+    this.world.queue.accept(tenant, 1_000_000, job);
     return jobId;
   }
 
@@ -96,7 +96,7 @@ export class Story {
   }
 
   /** The process that plays at this place. */
-  house(place = 0): SimHouse {
+  house(place = 0): SimCluster {
     const house = this.world.places[place];
     if (house === undefined || house === null) throw new Error(`nobody plays at place ${place}`);
     return house;
@@ -141,7 +141,7 @@ export class Story {
   /** How long it took from now until the message was handed over. */
   waitOf(jobId: string, mostMs = 120_000): number {
     const sinceMs = this.nowMs;
-    this.until("it is handed over", () => this.fateOf(jobId).handOvers > 0, mostMs);
+    this.until("it is handed over", () => this.outcomeFor(jobId).handOvers > 0, mostMs);
     return this.nowMs - sinceMs;
   }
 
@@ -186,7 +186,7 @@ export class Story {
     return this.world.state.look(this.truth(jobId).tenant.shard).parked.has(jobId);
   }
 
-  isInJournal(jobId: string): boolean {
+  isInQueue(jobId: string): boolean {
     return this.world.state.jobNow(this.truth(jobId).tenant, jobId) !== null;
   }
 
@@ -199,11 +199,11 @@ export class Story {
     this.driver.settleAndStop();
   }
 
-  fateOf(jobId: string): Fate {
+  outcomeFor(jobId: string): Fate {
     const truth = this.truth(jobId);
-    const recorded = this.world.ledger.job(truth.tenant.tenantId, jobId);
-    const ledger = recorded?.events.map(({ type }) => type) ?? [];
-    return { status: truth.status, handOvers: truth.handOvers, ledger };
+    const recorded = this.world.eventStore.job(truth.tenant.tenantId, jobId);
+    const eventStore = recorded?.events.map(({ type }) => type) ?? [];
+    return { status: truth.status, handOvers: truth.handOvers, eventStore };
   }
 
   private truth(jobId: string): JobTruth {

@@ -14,7 +14,7 @@ function aStory(processes = 1): Story {
   return new Story({ processes, tenants: [aTenant({ tenantId: "acme", emailSender }), aTenant({ tenantId: "bolt" })] });
 }
 
-const isSent = (story: Story) => (jobId: string) => story.fateOf(jobId).status === "success";
+const isSent = (story: Story) => (jobId: string) => story.outcomeFor(jobId).status === "success";
 
 describe("a new address sends no more than its day allows", () => {
   test("when its owner dies again and again", () => {
@@ -31,7 +31,7 @@ describe("a new address sends no more than its day allows", () => {
     expect(jobs.filter(isSent(story)).length).toBeGreaterThan(20);
   });
 
-  test("and all of it, when the journal's answers are lost or come late", () => {
+  test("and all of it, when the queue's answers are lost or come late", () => {
     const story = aStory();
     const mishaps: Mishap[] = [
       "lost reply",

@@ -22,12 +22,12 @@ export interface Weather {
   readonly pause: number;
   /** Means between two of these, in ms; 0 never. */
   readonly drainEveryMs: number;
-  readonly journalRestartEveryMs: number;
-  readonly ledgerAwayEveryMs: number;
+  readonly queueRestartEveryMs: number;
+  readonly eventStoreAwayEveryMs: number;
   readonly clockStepEveryMs: number;
-  readonly journalClockStepEveryMs: number;
-  /** A restarting journal forgets up to the last second of what it acknowledged. */
-  readonly journalForgets: boolean;
+  readonly queueClockStepEveryMs: number;
+  /** A restarting queue forgets up to the last second of what it acknowledged. */
+  readonly queueForgets: boolean;
   /** Processes whose wall clock is an hour, or a year, ahead from their start. */
   readonly clockFarAhead: number;
   readonly registryAway: number;
@@ -64,11 +64,11 @@ export const CALM: Weather = {
   crash: 0,
   pause: 0,
   drainEveryMs: 0,
-  journalRestartEveryMs: 0,
-  ledgerAwayEveryMs: 0,
+  queueRestartEveryMs: 0,
+  eventStoreAwayEveryMs: 0,
   clockStepEveryMs: 0,
-  journalClockStepEveryMs: 0,
-  journalForgets: false,
+  queueClockStepEveryMs: 0,
+  queueForgets: false,
   clockFarAhead: 0,
   registryAway: 0,
   registrySlow: 0,
@@ -87,7 +87,7 @@ export const CALM: Weather = {
 
 /**
  * Trouble of the neighbours alone: relays that hang, refuse or are slow, tenants that send much, processes that come and
- * go. Nothing is wrong with the journal but its
+ * go. Nothing is wrong with the queue but its
  * clock, and nothing with the wire, so nobody else may feel it.
  */
 export function drawNeighbours(dice: Dice): Weather {
@@ -97,7 +97,7 @@ export function drawNeighbours(dice: Dice): Weather {
     lostHint: dice.chance(0.3) ? dice.next() : 0,
     bytesPerMs: dice.chance(0.5) ? dice.between(1_000, 20_000) : 0,
     drainEveryMs: dice.chance(0.4) ? dice.between(10_000, 30_000) : 0,
-    journalClockStepEveryMs: dice.chance(0.5) ? dice.between(4_000, 20_000) : 0,
+    queueClockStepEveryMs: dice.chance(0.5) ? dice.between(4_000, 20_000) : 0,
     tenantLoadMs: dice.chance(0.5) ? dice.between(5, 500) : 0,
     planChangeEveryMs: dice.chance(0.3) ? dice.between(2_000, 20_000) : 0,
     providerTransient: dice.chance(0.3) ? 0.3 * dice.next() : 0,
@@ -128,11 +128,11 @@ export function drawWeather(dice: Dice): Weather {
     crash: kind(0.004),
     pause: kind(0.004),
     drainEveryMs: kind(30_000, 5_000),
-    journalRestartEveryMs: kind(40_000, 8_000),
-    ledgerAwayEveryMs: kind(40_000, 8_000),
+    queueRestartEveryMs: kind(40_000, 8_000),
+    eventStoreAwayEveryMs: kind(40_000, 8_000),
     clockStepEveryMs: kind(20_000, 2_000),
-    journalClockStepEveryMs: kind(20_000, 4_000),
-    journalForgets: kind(1) > 0.5,
+    queueClockStepEveryMs: kind(20_000, 4_000),
+    queueForgets: kind(1) > 0.5,
     clockFarAhead: kind(0.5),
     registryAway: kind(0.3),
     registrySlow: kind(0.5),

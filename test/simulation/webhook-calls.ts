@@ -1,10 +1,10 @@
 import type { ObserveResult } from "../../src/domain/queue.ts";
 import type { DeliveryReport } from "../../src/domain/report.ts";
 import type { Dice } from "./dice.ts";
-import type { JobTruth } from "./job-books.ts";
+import type { JobTruth } from "./job-checker.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
-import type { SimHouse } from "./sim-house.ts";
+import type { SimCluster } from "./sim-cluster.ts";
 
 /** How long a provider waits for the answer to a report before it sends it again. */
 const PATIENCE_MS = 8_000;
@@ -14,7 +14,7 @@ export interface WebhookCallsParts {
   readonly dice: Dice;
   readonly watch: Watch;
   /** A process that takes reports, or null where all are gone. */
-  aHouse(): SimHouse | null;
+  aHouse(): SimCluster | null;
   truthOf(jobId: string): JobTruth | undefined;
   /** A call has reached a process. */
   called(): void;

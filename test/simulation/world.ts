@@ -3,25 +3,25 @@ import type { DeliveryReport } from "../../src/domain/report.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";
-import { FairnessBooks } from "./fairness-books.ts";
-import { JobBooks, type JobTruth } from "./job-books.ts";
-import { LeaseBooks } from "./lease-books.ts";
+import { FairnessChecker } from "./fairness-checker.ts";
+import { JobChecker, type JobTruth } from "./job-checker.ts";
+import { LeaseChecker } from "./lease-checker.ts";
 import { Load } from "./load.ts";
-import { type JournalSnapshot, JournalState } from "./memory-journal-state.ts";
+import { type QueueSnapshot, QueueState } from "./memory-queue-state.ts";
 import { JOURNAL_LINES, Network, type Server } from "./network.ts";
 import { Outages } from "./outages.ts";
 import { Watch } from "./promises.ts";
 import { Provider } from "./provider.ts";
-import { QueueBooks } from "./queue-books.ts";
+import { QueueChecker } from "./queue-checker.ts";
 import { PLATFORM, Relays } from "./relays.ts";
 import type { RunOptions } from "./run-options.ts";
 import { SimClock } from "./sim-clock.ts";
-import { SimHouse } from "./sim-house.ts";
-import { SimLedger } from "./sim-ledger.ts";
+import { SimCluster } from "./sim-cluster.ts";
+import { SimEventStore } from "./sim-event-store.ts";
 import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
-import { WaitBooks } from "./wait-books.ts";
-import { type ReportCounts, WatchedJournal } from "./watched-journal.ts";
+import { WaitChecker } from "./wait-checker.ts";
+import { type ReportCounts, WatchedQueue } from "./watched-queue.ts";
 import { CALM } from "./weather.ts";
 import { WebhookCalls } from "./webhook-calls.ts";
 
@@ -33,7 +33,7 @@ export interface WorldCounts extends ReportCounts {
   restarts: number;
   silences: number;
   halfOpen: number;
-  /** Of the journal's clock. */
+  /** Of the queue's clock. */
   clockSteps: number;
   reports: number;
 }
@@ -45,21 +45,21 @@ export class World {
   readonly trace: Trace;
   readonly watch = new Watch();
   readonly network: Network;
-  readonly state: JournalState;
-  readonly jobs: JobBooks;
-  readonly leases: LeaseBooks;
-  readonly ledger: SimLedger;
-  readonly fairness: FairnessBooks;
+  readonly state: QueueState;
+  readonly jobs: JobChecker;
+  readonly leases: LeaseChecker;
+  readonly eventStore: SimEventStore;
+  readonly fairness: FairnessChecker;
   readonly provider: Provider;
   readonly relays: Relays;
-  readonly waits: WaitBooks;
-  readonly queue: QueueBooks;
-  readonly journal: WatchedJournal;
+  readonly waits: WaitChecker;
+  readonly queueChecker: QueueChecker;
+  readonly queue: WatchedQueue;
   readonly load: Load;
   private readonly webhookCalls: WebhookCalls;
   private readonly outages: Outages;
-  readonly journalServer: Server = { name: "journal", isUp: true, timeoutMs: 5_000 };
-  readonly ledgerServer: Server = { name: "ledger", isUp: true, timeoutMs: limits.ledgerInsertTimeoutMs };
+  readonly queueServer: Server = { name: "queue", isUp: true, timeoutMs: 5_000 };
+  readonly eventStoreServer: Server = { name: "event store", isUp: true, timeoutMs: limits.eventStoreInsertTimeoutMs };
   readonly counts: WorldCounts = {
     crashes: 0,
     pauses: 0,
@@ -73,13 +73,13 @@ export class World {
     endedByReport: 0,
   };
   /** The processes that play, one a place. A place is empty between a death and the next start. */
-  readonly places: (SimHouse | null)[];
+  readonly places: (SimCluster | null)[];
   /** Processes that were told to stop and have not. */
-  readonly leaving = new Set<SimHouse>();
+  readonly leaving = new Set<SimCluster>();
   /** Reports on their way, with the process that has taken each, if any. */
-  private readonly reports = new Set<{ house: SimHouse | null }>();
+  private readonly reports = new Set<{ house: SimCluster | null }>();
   private births = 0;
-  private journalSkewMs = 0;
+  private queueSkewMs = 0;
 
   constructor(seed: number, draw: (dice: Dice) => RunOptions) {
     this.dice = new Dice(seed);
@@ -90,31 +90,40 @@ export class World {
     this.trace = new Trace(this.clock);
     this.network = new Network(this.clock, dice.fork(), this.trace);
     this.network.weather = weather;
-    const journalClock = { nowMs: () => EPOCH_MS + this.clock.nowMs + this.journalSkewMs };
-    this.state = new JournalState(journalClock, dice.fork());
-    const isClockSound = !weather.journalForgets || weather.journalClockStepEveryMs === 0;
+    const queueClock = { nowMs: () => EPOCH_MS + this.clock.nowMs + this.queueSkewMs };
+    this.state = new QueueState(queueClock, dice.fork());
+    const isClockSound = !weather.queueForgets || weather.queueClockStepEveryMs === 0;
     const isAgeKnown = weather.clockStepEveryMs === 0 && weather.clockFarAhead === 0;
     const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
     const landed = (truth: JobTruth) => this.waits.accepted(truth);
     const ended = ({ jobId }: JobTruth) => this.waits.handedOver(jobId);
-    const unnoticedStepsMs = (shard: number) => this.queue.unnoticedStepsMs(shard);
-    this.jobs = new JobBooks(this.clock, watch, { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended });
+    const unnoticedStepsMs = (shard: number) => this.queueChecker.unnoticedStepsMs(shard);
+    this.jobs = new JobChecker(this.clock, watch, { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended });
     const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
-    this.waits = new WaitBooks(this.clock, watch, healthy, waitBoundMs(this.drawn));
-    this.outages = new Outages(this.clock, this.journalServer);
-    this.leases = new LeaseBooks(this.clock, watch, this.outages);
-    this.ledger = new SimLedger(watch, (row) => this.jobs.hasEvent(row), isClockSound);
-    this.fairness = new FairnessBooks(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
-    this.queue = new QueueBooks({
+    this.waits = new WaitChecker(this.clock, watch, healthy, waitBoundMs(this.drawn));
+    this.outages = new Outages(this.clock, this.queueServer);
+    this.leases = new LeaseChecker(this.clock, watch, this.outages);
+    this.eventStore = new SimEventStore(watch, (row) => this.jobs.hasEvent(row), isClockSound);
+    this.fairness = new FairnessChecker(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
+    this.queueChecker = new QueueChecker({
       clock: this.clock,
       watch,
       jobs: this.jobs,
       state: this.state,
       lateMs: lateMs(this.drawn),
     });
-    const { network, state, jobs, leases, ledger, fairness, queue, clock, trace } = this;
-    this.journal = new WatchedJournal({ state, watch, jobs, leases, ledger, fairness, queue, counts: this.counts });
+    const { network, state, jobs, leases, eventStore, fairness, queueChecker, clock, trace } = this;
+    this.queue = new WatchedQueue({
+      state,
+      watch,
+      jobs,
+      leases,
+      eventStore,
+      fairness,
+      queueChecker,
+      counts: this.counts,
+    });
     this.provider = new Provider({
       clock,
       dice: dice.fork(),
@@ -132,11 +141,11 @@ export class World {
       hasRelays: this.drawn.hasRelays,
       relays: this.relays,
       waits: this.waits,
-      queue,
+      queueChecker,
       healthy,
-      isJournalSound: !weather.journalForgets,
+      isQueueSound: !weather.queueForgets,
       // A story tells its faults by itself.
-      isJournalNear: healthy.size > 0,
+      isQueueNear: healthy.size > 0,
       slownessMs: (tenantId) => slownessMs.get(tenantId) ?? 60,
       report: (report, delayMs) => this.report(report, delayMs),
     });
@@ -174,16 +183,16 @@ export class World {
   }
 
   /** A process starts at this place. */
-  start(place: number): SimHouse {
+  start(place: number): SimCluster {
     this.births += 1;
     const process = new SimProcess(`p${this.births}`, this.clock, this.dice.fork());
     const isFarAhead = this.dice.chance(this.network.weather.clockFarAhead);
     const aheadMs = this.dice.pick([HOUR_MS, 365 * 24 * HOUR_MS]);
     if (isFarAhead) process.skewMs = aheadMs;
-    const { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants } = this;
-    const around = { network, watch, journal, journalServer, ledger, ledgerServer, provider, tenants };
+    const { network, watch, queue, queueServer, eventStore, eventStoreServer, provider, tenants } = this;
+    const around = { network, watch, queue, queueServer, eventStore, eventStoreServer, provider, tenants };
     const { shards, shardsPerRecord } = this.drawn;
-    const house = new SimHouse(process, { ...around, shards, shardsPerRecord }, this.dice.fork());
+    const house = new SimCluster(process, { ...around, shards, shardsPerRecord }, this.dice.fork());
     process.hazard = hazardOf(process, {
       dice: this.dice,
       now: () => this.network.weather,
@@ -227,7 +236,7 @@ export class World {
   }
 
   /** Resolves when the process has stopped by itself. */
-  async stop(house: SimHouse): Promise<void> {
+  async stop(house: SimCluster): Promise<void> {
     house.process.isToldToStop = true;
     house.process.clock.setTimer(limits.drainMs, () => this.leases.abandonAllOf(house.process));
     await house.stop();
@@ -254,18 +263,18 @@ export class World {
     return Array.from(this.reports).some(({ house }) => house === null || this.places.includes(house));
   }
 
-  stepJournalClock(byMs: number): void {
-    this.journalSkewMs += byMs;
-    this.queue.clockStepped(byMs);
+  stepQueueClock(byMs: number): void {
+    this.queueSkewMs += byMs;
+    this.queueChecker.clockStepped(byMs);
     this.counts.clockSteps += 1;
   }
 
-  /** The journal comes back as it was; what is known to have happened since may happen again. */
-  forgetSince(snapshot: JournalSnapshot): void {
+  /** The queue comes back as it was; what is known to have happened since may happen again. */
+  forgetSince(snapshot: QueueSnapshot): void {
     this.trace.note("forget");
     this.state.restore(snapshot);
-    this.journal.forgetKeys();
-    this.queue.forget();
+    this.queue.forgetKeys();
+    this.queueChecker.forget();
     this.leases.rewind((shard, role) => this.state.holder(shard, role));
     const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
     const suppressed = shards.flatMap((shard) =>
@@ -273,24 +282,24 @@ export class World {
     );
     this.jobs.rewind(suppressed);
     const rows = shards.flatMap((shard) => [...shard.outbox.entries.values()].flatMap((entry) => entry.rows));
-    for (const { tenantId, eventId } of rows) this.ledger.excused.add(`${tenantId}#${eventId}`);
-    for (const key of this.jobs.forgottenEvents) this.ledger.excused.add(key);
+    for (const { tenantId, eventId } of rows) this.eventStore.excused.add(`${tenantId}#${eventId}`);
+    for (const key of this.jobs.forgottenEvents) this.eventStore.excused.add(key);
   }
 
-  /** The journal is not heard of, by one process or by all. */
+  /** The queue is not heard of, by one process or by all. */
   silence(forMs: number, isForAll: boolean): void {
     const house = isForAll ? null : this.aHouse();
     this.counts.silences += 1;
     if (isForAll) this.outages.silent(forMs);
-    this.network.silence(this.journalServer, house?.process ?? null, forMs);
+    this.network.silence(this.queueServer, house?.process ?? null, forMs);
   }
 
-  /** One of a process's connections to the journal is dead for so long. */
+  /** One of a process's connections to the queue is dead for so long. */
   breakHalf(forMs: number): void {
     const house = this.aHouse();
     if (house === null) return;
     this.counts.halfOpen += 1;
-    this.network.breakHalf(this.journalServer, house.process, { line: this.dice.pick(JOURNAL_LINES), forMs });
+    this.network.breakHalf(this.queueServer, house.process, { line: this.dice.pick(JOURNAL_LINES), forMs });
   }
 
   /** No process remembers its tenants. */
@@ -298,9 +307,9 @@ export class World {
     for (const house of this.places) house?.directory.forgetAll();
   }
 
-  setJournalUp(isUp: boolean): void {
+  setQueueUp(isUp: boolean): void {
     if (!isUp) this.counts.restarts += 1;
-    this.journalServer.isUp = isUp;
+    this.queueServer.isUp = isUp;
     this.outages.look();
   }
 
@@ -310,7 +319,7 @@ export class World {
     });
   }
 
-  private aHouse(): SimHouse | null {
+  private aHouse(): SimCluster | null {
     const running = this.places.filter((house) => house !== null && !house.process.isDead);
     return running.length === 0 ? null : this.dice.pick(running);
   }
@@ -323,7 +332,7 @@ export class World {
   /** A report about a message is on its way to some process. */
   report(report: DeliveryReport, delayMs: number): void {
     if (this.drawn.callsBack) return this.webhookCalls.send(report, delayMs);
-    const underWay: { house: SimHouse | null } = { house: null };
+    const underWay: { house: SimCluster | null } = { house: null };
     this.reports.add(underWay);
     this.clock.at(delayMs, () => {
       const house = this.aHouse();
@@ -339,7 +348,7 @@ export class World {
     });
   }
 
-  private async take(house: SimHouse, report: DeliveryReport): Promise<void> {
+  private async take(house: SimCluster, report: DeliveryReport): Promise<void> {
     await house.reports.take(report);
     const truth = this.jobs.jobs.get(report.jobId);
     if (truth === undefined || truth.isExcused || !this.places.includes(house)) return;
@@ -350,7 +359,7 @@ export class World {
 
 /**
  * How long a message of a tenant that does nothing wrong may wait from its acceptance to its first hand-over, where the
- * journal, the wire and the clocks are sound: README derives it.
+ * queue, the wire and the clocks are sound: README derives it.
  */
 function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   const { lostHint, drainEveryMs, tenantLoadMs, bytesPerMs } = weather;
@@ -362,7 +371,7 @@ function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   return hintMs + 2 * pullMs + 4 * tenantLoadMs + moveMs + SLOT_MS;
 }
 
-/** How late a retry may come where nothing but the journal's clock goes wrong; null: where more does. */
+/** How late a retry may come where nothing but the queue's clock goes wrong; null: where more does. */
 function lateMs(options: RunOptions): number | null {
   const { healthy, weather } = options;
   return healthy.size === 0 || weather.drainEveryMs > 0 ? null : waitBoundMs(options);

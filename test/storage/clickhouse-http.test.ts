@@ -274,7 +274,7 @@ const ESCAPES = [
   "SELECT * FROM system.users",
 ];
 
-test("nothing that writes, reaches out of the ledger or lifts a bound is done", async () => {
+test("nothing that writes, reaches out of the event store or lifts a bound is done", async () => {
   const target = join(folder, "outfile");
   const asked = await Promise.all(
     ESCAPES.map(async (sql) => ({ sql, ...(await ask(sql.replace("OUTFILE'", `${target}'`), { param_f: "file" })) })),
@@ -353,7 +353,7 @@ test("what cannot be spoken is refused in words", async () => {
   expect((await ask(`SELECT '${"x".repeat(256 * 1024)}'`)).status).toBe(413);
 });
 
-test("no web page reads the ledger, under whatever name it finds the address", async () => {
+test("no web page reads the event store, under whatever name it finds the address", async () => {
   const { port } = new URL(face.url);
   const statusFor = (headers: Record<string, string>, path = "/?query=SELECT+1") =>
     new Promise<number | undefined>((resolve, reject) => {

@@ -151,7 +151,7 @@ test("a tail of zero bytes is cut off, with a copy kept, and everything before i
   const log = new Log();
   const child = await start(folder, log);
   expect(await connect(child.address).get("key")).toBe("acknowledged");
-  expect(log.messages).toEqual(["cut the zero bytes that a power loss left at the end of the journal's file"]);
+  expect(log.messages).toEqual(["cut the zero bytes that a power loss left at the end of the queue's file"]);
   expect((await readFile(increment(folder))).subarray(0, size).at(-1)).toBe(0x0a);
   const backup = (await readdir(join(folder, "appendonlydir"))).find((name) => name.endsWith(".backup")) ?? "";
   expect((await stat(join(folder, "appendonlydir", backup))).size).toBe(size + 150_000);
@@ -210,7 +210,7 @@ test("a folder whose path is too long for a socket gets a loopback port with a p
   expect(await connect(child.address).set("key", "value")).toBe("OK");
 });
 
-test("nobody can empty the journal or look into its memory, and its files are for their owner alone", async () => {
+test("nobody can empty the queue or look into its memory, and its files are for their owner alone", async () => {
   const folder = await freshFolder();
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);

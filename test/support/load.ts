@@ -57,7 +57,7 @@ export function finishedEvents(
 ): Promise<TenantEvents> {
   const isOver = (types: readonly string[] | undefined) => types?.some((type) => type === "sent" || type === "failed");
   return eventually(
-    `all jobs of ${tenant.id} are in the ledger`,
+    `all jobs of ${tenant.id} are in the event store`,
     async () => {
       const events = await readAllEvents(waybill, tenant);
       return jobIds.every((jobId) => isOver(events.byJob.get(jobId))) ? events : null;

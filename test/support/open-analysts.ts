@@ -11,7 +11,7 @@ export const PASSWORD = "a password of analysts";
 
 export type OpenAnalysts = Awaited<ReturnType<typeof openAnalysts>>;
 
-/** An analysts' port over a small ledger, with canaries: files that an attack reads or overwrites if it can. */
+/** An analysts' port over a small event store, with canaries: files that an attack reads or overwrites if it can. */
 export async function openAnalysts() {
   const folder = mkdtempSync(join(tmpdir(), "waybill-analysts-"));
   const canaries = ["operator-token", "canary.csv", "canary.proto", "canary.parquet"].map((name) => join(folder, name));

@@ -116,7 +116,7 @@ export class ScriptedRelay {
   }
 }
 
-interface Desk {
+interface Service {
   take(message: Omit<Arrival, "atMs">): void;
   refuse(): void;
   isUnanswered(by: number): void;
@@ -131,7 +131,7 @@ class Session {
   constructor(
     private readonly socket: Socket,
     private readonly manners: () => RelayManners,
-    private readonly desk: Desk,
+    private readonly service: Service,
   ) {}
 
   start(): void {
@@ -190,16 +190,16 @@ class Session {
     const { verdict, silentAt, answerMs } = this.manners();
     const { recipient } = this;
     if (verdict !== null) {
-      this.desk.refuse();
+      this.service.refuse();
       return this.say(verdict);
     }
     const messageId = /^message-id:\s*<([^>]+)>/im.exec(head)?.[1] ?? "none";
-    this.desk.take({ messageId, recipient });
+    this.service.take({ messageId, recipient });
     if (silentAt === "message") return;
     const waitMs = Number(/^takes-(\d+)-/.exec(recipient)?.[1] ?? answerMs);
-    this.desk.isUnanswered(1);
+    this.service.isUnanswered(1);
     if (waitMs > 0) await Bun.sleep(waitMs);
-    this.desk.isUnanswered(-1);
+    this.service.isUnanswered(-1);
     this.say("250 2.0.0 Ok: queued as 4jWcZx67mFzMCQZ");
   }
 

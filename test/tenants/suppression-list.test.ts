@@ -118,7 +118,7 @@ let list: SuppressionList;
 beforeEach(() => {
   world = new World();
   world.isLoaded = true;
-  list = new SuppressionList({ registry: world, index: world, journal: world });
+  list = new SuppressionList({ registry: world, index: world, queue: world });
 });
 
 const bounce = (recipient: string): Observation => ({
@@ -191,7 +191,7 @@ test("whatever the order in which changes at the same time take effect, registry
       const racing = new World();
       racing.isLoaded = true;
       racing.before = (call) => scheduler.schedule(Promise.resolve(), call);
-      const races = new SuppressionList({ registry: racing, index: racing, journal: racing });
+      const races = new SuppressionList({ registry: racing, index: racing, queue: racing });
       const calls = changes.map((kind) => {
         if (kind === "put") return races.put(tenant, "a@x.example", "manual");
         return kind === "remove" ? races.remove(tenant, "a@x.example") : races.observe(tenant, bounce("a@x.example"));
@@ -209,7 +209,7 @@ test("an index that was lost is filled page by page, and changes during it are i
       const racing = new World();
       for (const name of ["a", "b", "c", "d", "e"]) racing.list.set(`${name}@x.example`, "bounced");
       racing.before = (call) => scheduler.schedule(Promise.resolve(), call);
-      const races = new SuppressionList({ registry: racing, index: racing, journal: racing });
+      const races = new SuppressionList({ registry: racing, index: racing, queue: racing });
       const changing =
         kind === "put" ? races.put(tenant, "bb@x.example", "manual") : races.remove(tenant, "c@x.example");
       const filling = races.fill(lease, RUNNING);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Balancer } from "../support/balancer.ts";
-import { startChdb } from "../support/chdb-ledger.ts";
+import { startChdb } from "../support/chdb-event-store.ts";
 import { serveClickHouse } from "../support/clickhouse-http.ts";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";

@@ -40,7 +40,7 @@ test("an analyst's tool reads what became of a message, while statements that ne
   );
   const sent = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", EMAIL);
   await finalJob(waybill, waybill.demoKey, sent.body.job_id);
-  await eventually("the API shows the event in the ledger", async () => {
+  await eventually("the API shows the event in the event store", async () => {
     const today = new Date().toISOString().slice(0, 10);
     const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/events?from=${today}&to=${today}`);
     return body.events?.length > 0;
@@ -48,7 +48,7 @@ test("an analyst's tool reads what became of a message, while statements that ne
   gone.abort();
   await Promise.all(endless);
   // A batch's events are stored before its jobs.
-  await eventually("the job is in the ledger", async () => {
+  await eventually("the job is in the event store", async () => {
     const seen = await ask(`SELECT tenant_id, status FROM jobs_v WHERE job_id = '${sent.body.job_id}'`);
     return (await seen.text()) === "demo\tsuccess\n";
   });

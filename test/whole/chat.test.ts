@@ -88,7 +88,7 @@ async function typesOf(apiKey: string, jobId: string): Promise<string[]> {
 /** Waits until every job has all its events, and looks at each of them. */
 async function checkAll(tenant: LoadTenant, jobIds: readonly string[]): Promise<void> {
   const { byJob } = await eventually(
-    `the ledger has all events of ${tenant.id}`,
+    `the event store has all events of ${tenant.id}`,
     async () => {
       const events = await readAllEvents(waybill, tenant);
       return jobIds.every((jobId) => (events.byJob.get(jobId) ?? []).length >= 3) ? events : null;

@@ -11,7 +11,7 @@ const SHARED = {
   OPERATOR_TOKEN: "operator-token-of-the-test",
   SHARDS: "8",
 };
-/** Deliveries under way, and answers on their way to the journal, of one process. */
+/** Deliveries under way, and answers on their way to the queue, of one process. */
 const IN_FLIGHT_MAX = 48 + 256;
 const HTML = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
-import { expectBalance } from "../support/ledger-books.ts";
+import { expectBalance } from "../support/event-store-checker.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
 import { recordProof } from "../support/proof.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
@@ -13,7 +13,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const EMAILS = Number(process.env["CRASH_EMAILS"] ?? 5000);
 const TENANTS = 50;
 const KILLS = 3;
-/** Deliveries under way, and answers on their way to the journal, of one process. */
+/** Deliveries under way, and answers on their way to the queue, of one process. */
 const IN_FLIGHT_MAX = 48 + 256;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;

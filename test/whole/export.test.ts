@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { firstEventIdAt } from "../../src/domain/event.ts";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
-import { migrateLedger } from "../../src/events/migrate-ledger.ts";
+import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
 import { eventually } from "../support/eventually.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
   home = await temporaryHome();
   const chdb = openChdb(join(home.path, "clickhouse"));
   const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 100_000 });
-  await migrateLedger(clickhouse, { database: "waybill", cluster: null });
+  await migrateEventStore(clickhouse, { database: "waybill", cluster: null });
   await clickhouse.command(`INSERT INTO waybill.events (tenant_id, event_id, job_id, channel, event_type, result)
 SELECT concat('t', toString(number % 200)), ${FIRST} + number * ${STEP}, generateUUIDv7(number), 1 + number % 3, 1 + number % 9, '{}'
 FROM numbers(${EVENTS})`);

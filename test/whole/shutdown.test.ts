@@ -12,7 +12,7 @@ test("an insert in progress gets the time that a quick drain has left over, and 
     await Bun.sleep(1_500);
     order.push("inserted");
   });
-  shutdown.add("clients", "journal", () => new Promise(() => {}));
+  shutdown.add("clients", "queue", () => new Promise(() => {}));
   shutdown.add("stores", "clickhouse", () => order.push("closed"));
   const startedAtMs = performance.now();
   await shutdown.run(0);

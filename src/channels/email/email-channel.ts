@@ -16,7 +16,7 @@ import { headerText } from "./header-text.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
 import { messageIdOf } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
-import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
+import { mailboxOf, type NamedAddress, type TenantQueue } from "./mime/header-values.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
 import { returnPathOf } from "./return-path.ts";
@@ -195,7 +195,7 @@ export class EmailChannel implements Channel {
    * Where bounces go: through the platform's relay, to the return path of the verified domain. A tenant's own relay may
    * know no such sender, and takes its bounces itself.
    */
-  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
+  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): TenantQueue | null {
     if (own.kind !== "verified" || own.domain.relay === null || this.ownRelayUrl(tenant) !== null) return null;
     return mailboxOf({ address: returnPathOf(jobId, own.domain.relay.returnPathHost), name: null });
   }
@@ -247,8 +247,8 @@ interface Letter {
   readonly payload: EmailPayload;
   readonly own: OwnSender;
   readonly sender: NamedAddress;
-  readonly from: Mailbox;
-  readonly to: Mailbox;
+  readonly from: TenantQueue;
+  readonly to: TenantQueue;
   readonly content: EmailContent;
 }
 

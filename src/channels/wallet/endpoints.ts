@@ -23,7 +23,7 @@ export interface WalletEndpointPorts {
   readonly registry: Pick<Registry, "tenant" | "putAppleCredentials" | "putGoogleCredentials" | "putWalletWebhook">;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;
-  readonly journal: IdempotencyKeys;
+  readonly queue: IdempotencyKeys;
   readonly clock: Clock;
   readonly random: Random;
   readonly jobIds: JobIds;

@@ -1,28 +1,28 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { LedgerReader } from "../../domain/event-store.ts";
+import type { EventReader } from "../../domain/event-store.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { PassStore, UnfinishedPass } from "../../domain/passes.ts";
-import type { FrontJournal } from "../../domain/queue.ts";
+import type { FrontQueue } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
 
 export interface PassSweepPorts {
   readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "finishCreate">;
   readonly directory: TenantDirectory;
-  readonly journal: Pick<FrontJournal, "job">;
-  /** Of a process that can read the ledger: a job that is in neither is taken for one that never was. */
-  readonly ledger: Pick<LedgerReader, "job">;
+  readonly queue: Pick<FrontQueue, "job">;
+  /** Of a process that can read the event store: a job that is in neither is taken for one that never was. */
+  readonly eventStore: Pick<EventReader, "job">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
  * Ends passes that were stored and paid for a job that never was: a process died between the two, or never learned
- * whether the job was queued. Every process with the ledger sweeps; what one of them does, the others find done.
+ * whether the job was queued. Every process with the event store sweeps; what one of them does, the others find done.
  *
- * S1. A pass is undone only when it is older than any accept can be under way, and neither journal nor ledger knows its
+ * S1. A pass is undone only when it is older than any accept can be under way, and neither queue nor event store knows its
  *     job, or they know it as failed. S2. What cannot be asked now is asked again at the next sweep.
  */
 export class PassSweep {
@@ -83,7 +83,7 @@ export class PassSweep {
   }
 
   private async job(tenant: Tenant, jobId: string): Promise<JobRecord | null> {
-    const { journal, ledger } = this.ports;
-    return (await journal.job(tenant, jobId)) ?? ledger.job(tenant.tenantId, jobId);
+    const { queue, eventStore } = this.ports;
+    return (await queue.job(tenant, jobId)) ?? eventStore.job(tenant.tenantId, jobId);
   }
 }

@@ -31,7 +31,7 @@ export interface SendWalletPorts {
   readonly registry: Pick<Registry, "tenant">;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;
-  readonly journal: IdempotencyKeys;
+  readonly queue: IdempotencyKeys;
   readonly clock: Clock;
   readonly random: Random;
   readonly jobIds: JobIds;
@@ -146,8 +146,8 @@ async function servePass(
   door.refuseFullQueue(exchange, tenant);
   await door.admit(exchange, tenant);
   const { body, idempotency } = await readSend(door, exchange, tenant, { channel: "wallet", scope });
-  const { journal, platform } = ports;
-  const first = idempotency === null ? null : await journal.queuedUnder(tenant, idempotency);
+  const { queue, platform } = ports;
+  const first = idempotency === null ? null : await queue.queuedUnder(tenant, idempotency);
   // What was taken before is answered as before, also when it would not be taken any more.
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
@@ -159,7 +159,7 @@ async function servePass(
   const pass = newPass(ports, tenant, accepted);
   const twin = await storeOnce(ports, tenant, { pass, idempotency });
   if (twin !== null) return replay(exchange, twin);
-  return queue(ports, door, exchange, { tenant, pass, idempotency, template: accepted.template });
+  return queueJob(ports, door, exchange, { tenant, pass, idempotency, template: accepted.template });
 }
 
 /** Throws an `ApiError` 400 where the pass is of a class, or linked to objects, that only another tenant may use. */
@@ -213,7 +213,7 @@ async function storeOnce(
   tenant: Tenant,
   { pass, idempotency }: Storing,
 ): Promise<string | null> {
-  const { clock, journal, wallet } = ports;
+  const { clock, queue, wallet } = ports;
   const giveUpAtMs = clock.monotonicMs() + limits.passTwinMs;
   for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
     try {
@@ -223,7 +223,7 @@ async function storeOnce(
       if (!(error instanceof ApiError) || error.status !== 400 || idempotency === null) throw error;
       // The holder first: a job that it had by then is found in what follows.
       const holder = await wallet.passes.holder(pass);
-      const queued = await journal.queuedUnder(tenant, idempotency);
+      const queued = await queue.queuedUnder(tenant, idempotency);
       if (queued?.isSame === true) return queued.jobId;
       if (holder !== null && !(holder.state === "creating" && Bun.deepEquals(holder.content, pass.content)))
         throw error;
@@ -241,7 +241,7 @@ interface Queueing extends Storing {
   readonly template: string | null;
 }
 
-async function queue(
+async function queueJob(
   ports: SendWalletPorts,
   door: FrontDoor,
   exchange: Exchange,

@@ -116,7 +116,7 @@ export class EarlyStatuses {
     }
   }
 
-  /** Safe to repeat, also while it is under way: the journal takes a report once. */
+  /** Safe to repeat, also while it is under way: the queue takes a report once. */
   private async pass(messageId: string, held: Held, job: JobAddress): Promise<void> {
     const { statuses } = held;
     const outcomes = await Promise.allSettled(statuses.map((status) => this.ports.onKnown(status, job)));

@@ -146,7 +146,7 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
     params: Array.isArray(params) ? params.map(String) : [],
     ...(alias?.header ? { header: alias.header } : null),
   };
-  // The ledger gets the name that the tenant uses: its own word for what it sends, whichever template is behind it.
+  // The event store gets the name that the tenant uses: its own word for what it sends, whichever template is behind it.
   return { recipient: to, payload: JSON.stringify(payload), template: name };
 }
 

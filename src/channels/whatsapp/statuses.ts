@@ -18,12 +18,12 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
 
 /**
  * Adds the chat provider's statuses to the history of their jobs. A message says itself which job it is of, by callback
- * data that our channel signed; otherwise its id does, once the answer to the call that sent it is in the journal. The
+ * data that our channel signed; otherwise its id does, once the answer to the call that sent it is in the queue. The
  * provider's signature says no more than that somebody's number sent something: the same account serves many.
  *
- * W1. `take` resolves when every status of a known job is in the journal: who answers the provider after that has lost
+ * W1. `take` resolves when every status of a known job is in the queue: who answers the provider after that has lost
  *     none. W2. A status whose message is not known is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
- * W3. Statuses of one job reach the journal in the order in which they came, those that were held first. W4. Only chat
+ * W3. Statuses of one job reach the queue in the order in which they came, those that were held first. W4. Only chat
  *     jobs are changed: nothing else is signed, and nothing else has a reference. W5. Only by statuses of the number that
  *     sent them, where the call names one: the one that was signed, or else the tenant's own or the platform's.
  *

@@ -59,7 +59,7 @@ function readValue(value: JsonObject, found: Found): void {
   for (const message of members(messages, found)) readMessage(message, { found, names, phoneNumberId });
 }
 
-function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Surroundings, "names">): void {
+function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Context, "names">): void {
   const { id, status: word, biz_opaque_callback_data: data } = status;
   if (!isName(id) || typeof word !== "string") {
     found.misshapen += 1;
@@ -77,13 +77,13 @@ function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Surroundi
 
 const STATUSES = ["sent", "delivered", "read", "failed"] as const;
 
-interface Surroundings {
+interface Context {
   readonly found: Found;
   readonly names: ReadonlyMap<string, string>;
   readonly phoneNumberId: string | null;
 }
 
-function readMessage(message: JsonObject, { found, names, phoneNumberId }: Surroundings): void {
+function readMessage(message: JsonObject, { found, names, phoneNumberId }: Context): void {
   const { id, from, type } = message;
   if (!isName(id) || !isName(from) || !isName(type)) {
     found.misshapen += 1;

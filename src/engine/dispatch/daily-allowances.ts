@@ -1,11 +1,11 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
-import { FENCED, type Lease, type Mailbox, type OwnerJournal } from "../../domain/queue.ts";
+import { FENCED, type Lease, type OwnerQueue, type TenantQueue } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
 export interface DailyAllowancesOptions {
-  readonly journal: OwnerJournal;
+  readonly queue: OwnerQueue;
   readonly lease: Lease;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -13,7 +13,7 @@ export interface DailyAllowancesOptions {
 
 /** What a box may send on a day, as its actor knows it. */
 export interface DayAllowance {
-  readonly box: Mailbox;
+  readonly box: TenantQueue;
   /** UTC day, as `utcDayAt` counts. */
   readonly day: number;
   readonly perDay: number;
@@ -26,10 +26,10 @@ export interface AllowanceUnit {
 }
 
 /**
- * What a shard's boxes may still send today, for those that may not send as they like. The journal counts; here is what
+ * What a shard's boxes may still send today, for those that may not send as they like. The queue counts; here is what
  * was taken from it in pieces and is not used up.
  *
- * D1. A unit is used only after the journal has counted it, and on the day that it was counted for: no day ever sees more
+ * D1. A unit is used only after the queue has counted it, and on the day that it was counted for: no day ever sees more
  *     deliveries than its allowance, whatever dies or moves in between.
  * D2. What is at hand when the term ends is lost: less is sent that day. A piece is at most a fiftieth of the day's.
  * D3. One call a box is under way at a time.
@@ -41,7 +41,7 @@ export class DailyAllowances {
   constructor(private readonly options: DailyAllowancesOptions) {}
 
   /**
-   * Deliveries of the box that may start now. 0: the day's are used up, or the journal is being asked for more; then
+   * Deliveries of the box that may start now. 0: the day's are used up, or the queue is being asked for more; then
    * `onMore` is called once when it has answered.
    */
   left(allowance: DayAllowance, onMore: () => void): number {
@@ -60,7 +60,7 @@ export class DailyAllowances {
   }
 
   /** Uses one of those that `left` has just found. */
-  take({ tenantId, channel }: Mailbox): AllowanceUnit {
+  take({ tenantId, channel }: TenantQueue): AllowanceUnit {
     const page = this.pages.get(`${tenantId}/${channel}`);
     if (page === undefined || page.held < 1)
       throw new Error("broken invariant: a delivery has its unit before it starts");
@@ -75,7 +75,7 @@ export class DailyAllowances {
   }
 
   private async ask(page: Page, { box, day, perDay }: DayAllowance, onMore: () => void): Promise<void> {
-    const { journal, lease, clock, telemetry } = this.options;
+    const { queue, lease, clock, telemetry } = this.options;
     page.isAsking = true;
     const known = page.taken ?? 0;
     const wanted = page.taken === null ? 0 : pieceOf(perDay);
@@ -84,7 +84,7 @@ export class DailyAllowances {
       onMore();
     };
     try {
-      const taken = await journal.allow(lease, { box, day, allowance: perDay, known, wanted });
+      const taken = await queue.allow(lease, { box, day, allowance: perDay, known, wanted });
       // The term is over; whoever pulls or settles finds out.
       if (taken === FENCED) return;
       if (page.taken !== null) page.held += taken - known;
@@ -95,7 +95,7 @@ export class DailyAllowances {
       telemetry.log(expected ? "warn" : "error", "taking of a day's allowance failed and is repeated", {
         error: String(error),
       });
-      clock.setTimer(limits.journalRetryMs, end);
+      clock.setTimer(limits.queueRetryMs, end);
       return;
     }
     end();
@@ -104,7 +104,7 @@ export class DailyAllowances {
 
 /** A box's day. */
 interface Page {
-  /** What is counted for the day, as the journal said last; null before it has said it. */
+  /** What is counted for the day, as the queue said last; null before it has said it. */
   taken: number | null;
   /** Counted by this term and not used. */
   held: number;

@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../../domain/clock.ts";
 import type { ChannelName, QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import type { OwnerJournal, Settlement } from "../../domain/queue.ts";
+import type { OwnerQueue, Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -19,7 +19,7 @@ import { settlementOf } from "./settlement.ts";
 import { Settler } from "./settler.ts";
 
 export interface DeliveriesPorts {
-  readonly journal: OwnerJournal;
+  readonly queue: OwnerQueue;
   readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
   readonly clock: Clock;
@@ -84,14 +84,14 @@ export class Deliveries {
     private readonly term: LeaseTerm,
     { onLanded, onFenced, shardTimeMs }: DeliveryEvents,
   ) {
-    const { journal, clock, telemetry } = ports;
+    const { queue, clock, telemetry } = ports;
     const { lease } = term;
-    const send = (settlements: readonly Settlement[]) => journal.settle(lease, settlements, shardTimeMs());
+    const send = (settlements: readonly Settlement[]) => queue.settle(lease, settlements, shardTimeMs());
     this.settler = new Settler({ send, clock, telemetry, onLanded, onFenced });
     this.lentSettler = new Settler({
       send: async (settlements) => {
         await this.lending;
-        await journal.settleLent(lease, settlements, shardTimeMs());
+        await queue.settleLent(lease, settlements, shardTimeMs());
         return "settled";
       },
       clock,
@@ -233,7 +233,7 @@ export class Deliveries {
 }
 
 /**
- * A wait of no length that costs no attempt. Where a report waits with the job, the journal makes a success of it; where
+ * A wait of no length that costs no attempt. Where a report waits with the job, the queue makes a success of it; where
  * it forgot the report, it is a retry.
  */
 function retryNow(job: QueuedJob, status: "running" | "pending", delayMs = 0): Settlement {

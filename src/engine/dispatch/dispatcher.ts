@@ -2,7 +2,7 @@ import type { Channel } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
-import type { OwnerJournal } from "../../domain/queue.ts";
+import type { OwnerQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
@@ -17,7 +17,7 @@ import { TenantLookups } from "./tenant-lookups.ts";
 const LEND_GRACE_MS = 4_000;
 
 export interface DispatcherOptions {
-  readonly journal: OwnerJournal;
+  readonly queue: OwnerQueue;
   readonly directory: TenantDirectory;
   readonly channels: readonly Channel[];
   readonly suppressions: SuppressionFiller;
@@ -44,7 +44,7 @@ export class Dispatcher {
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: DispatcherOptions) {
-    const { journal, directory, channels, owner, shards, clock, random, telemetry } = options;
+    const { queue, directory, channels, owner, shards, clock, random, telemetry } = options;
     this.channels = new Map(channels.map((channel) => [channel.name, channel]));
     this.slots = new Map(
       channels.map((channel) => [channel.name, new ChannelSlots({ channel, clock, random, telemetry })]),
@@ -52,7 +52,7 @@ export class Dispatcher {
     this.backlog = new Backlog(clock);
     this.lookups = new TenantLookups(directory);
     this.keeper = new ShardKeeper({
-      leases: journal,
+      leases: queue,
       role: "dispatcher",
       owner,
       shards,
@@ -64,7 +64,7 @@ export class Dispatcher {
 
   start(): void {
     if (this.unsubscribe !== null) return;
-    this.unsubscribe = this.options.journal.onMail((shard) => this.owners.get(shard)?.wake());
+    this.unsubscribe = this.options.queue.onJobs((shard) => this.owners.get(shard)?.wake());
     this.keeper.start();
   }
 
@@ -106,14 +106,11 @@ export class Dispatcher {
   }
 
   private async ownShard(term: LeaseTerm): Promise<void> {
-    const { journal, suppressions, clock, random, telemetry } = this.options;
+    const { queue, suppressions, clock, random, telemetry } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
     const { channels, slots, backlog, lookups } = this;
     const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
-    const owner = new ShardOwner(
-      { journal, channels, slots, clock, random, telemetry, lookups, backlog, lendMs },
-      term,
-    );
+    const owner = new ShardOwner({ queue, channels, slots, clock, random, telemetry, lookups, backlog, lendMs }, term);
     this.owners.set(term.shard, owner);
     try {
       await owner.run();

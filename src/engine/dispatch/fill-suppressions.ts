@@ -5,7 +5,7 @@ import type { Lease } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 
-/** Sees to it that the journal knows whom a shard's tenants must not send to. */
+/** Sees to it that the queue knows whom a shard's tenants must not send to. */
 export interface SuppressionFiller {
   /** Whether the shard's index is complete. False: the lease was lost or `signal` aborted. */
   fill(lease: Lease, signal: AbortSignal): Promise<boolean>;
@@ -13,14 +13,14 @@ export interface SuppressionFiller {
 
 /**
  * Before a term's first pull: repeats the filling of the shard's index until it is complete. Without it nothing may be
- * delivered, or a journal that was lost would take its suppressions with it. False: the term is over.
+ * delivered, or a queue that was lost would take its suppressions with it. False: the term is over.
  */
 export async function fillSuppressions(
   filler: SuppressionFiller,
   { lease, closing }: LeaseTerm,
   { clock, telemetry }: { readonly clock: Clock; readonly telemetry: Telemetry },
 ): Promise<boolean> {
-  for (let waitMs = 50; !closing.aborted; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+  for (let waitMs = 50; !closing.aborted; waitMs = Math.min(2 * waitMs, limits.queueRetryMs)) {
     try {
       return await filler.fill(lease, closing);
     } catch (error) {

@@ -1,19 +1,19 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { LedgerReader } from "../../domain/event-store.ts";
+import type { EventReader } from "../../domain/event-store.ts";
 import { isJobId, jobTimeMs } from "../../domain/ids.ts";
 import { isFinal } from "../../domain/job.ts";
 import type { PayloadRef, PayloadStore } from "../../domain/payload-store.ts";
-import type { FrontJournal } from "../../domain/queue.ts";
+import type { FrontQueue } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
 
 export interface PayloadSweepPorts {
   readonly payloads: Pick<PayloadStore, "all" | "remove">;
   readonly directory: TenantDirectory;
-  readonly journal: Pick<FrontJournal, "job">;
-  /** Of a process that can read the ledger: a job that is in neither is taken for one that never was. */
-  readonly ledger: Pick<LedgerReader, "job">;
+  readonly queue: Pick<FrontQueue, "job">;
+  /** Of a process that can read the event store: a job that is in neither is taken for one that never was. */
+  readonly eventStore: Pick<EventReader, "job">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -73,13 +73,13 @@ export class PayloadSweep {
   }
 
   private async isNeeded({ tenantId, jobId }: PayloadRef): Promise<boolean> {
-    const { clock, directory, journal, ledger } = this.ports;
+    const { clock, directory, queue, eventStore } = this.ports;
     const tenant = await directory.byId(tenantId);
     if (tenant === null) return false;
-    const queued = await journal.job(tenant, jobId);
+    const queued = await queue.job(tenant, jobId);
     if (queued !== null) return !isFinal(queued.status);
     if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return true;
-    const recorded = await ledger.job(tenantId, jobId);
+    const recorded = await eventStore.job(tenantId, jobId);
     return recorded !== null && !isFinal(recorded.status);
   }
 }

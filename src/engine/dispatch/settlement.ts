@@ -13,7 +13,7 @@ export interface Attempted {
   readonly wasStarted: boolean;
 }
 
-/** What the journal is to write down for an attempt. */
+/** What the queue is to write down for an attempt. */
 export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clock, random: Random): Settlement {
   switch (outcome.kind) {
     case "delivered": {

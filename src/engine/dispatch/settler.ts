@@ -66,7 +66,7 @@ export class Settler {
 
   private async sendUntilLanded(batch: readonly Settlement[]): Promise<"settled" | Fenced> {
     const { send, clock, telemetry } = this.options;
-    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, limits.queueRetryMs)) {
       try {
         return await send(batch);
       } catch (error) {

@@ -1,7 +1,7 @@
 import { sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
-import { FENCED, type Mailbox, type MailboxPull, type PullResult } from "../../domain/queue.ts";
+import { FENCED, type PullResult, type TenantQueue, type TenantQueuePull } from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import { DailyAllowances } from "./daily-allowances.ts";
@@ -27,12 +27,12 @@ export interface ShardOwnerPorts extends DeliveriesPorts {
  *     starts and nothing is broken off.
  * O2. `run` ends as soon as the shard can be handed over: what is in flight is lent by then, and goes on behind it until
  *     `over` resolves. So this process may own the shard anew meanwhile: a lent job is in nobody's queue.
- * O3. The journal is asked to name every queue with jobs at the start, after a pull whose answer got lost, and from time
+ * O3. The queue is asked to name every queue with jobs at the start, after a pull whose answer got lost, and from time
  *     to time: such a pull may also take effect late, and then the queues that it named are known to nobody.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
-  private readonly hungry = new Set<TenantActor>();
+  private readonly wantingJobs = new Set<TenantActor>();
   private readonly allowances: DailyAllowances;
   private readonly deliveries: Deliveries;
   private readonly wakeup: Wakeup;
@@ -46,10 +46,10 @@ export class ShardOwner {
     private readonly ports: ShardOwnerPorts,
     private readonly term: LeaseTerm,
   ) {
-    const { journal, clock, telemetry } = ports;
+    const { queue, clock, telemetry } = ports;
     this.wakeup = new Wakeup(clock);
     this.time = new ShardTime(clock);
-    this.allowances = new DailyAllowances({ journal, lease: term.lease, clock, telemetry });
+    this.allowances = new DailyAllowances({ queue, lease: term.lease, clock, telemetry });
     this.deliveries = new Deliveries(ports, term, {
       shardTimeMs: () => this.time.nowMs(),
       onLanded: (settlements) => {
@@ -61,7 +61,7 @@ export class ShardOwner {
     term.closing.addEventListener("abort", () => this.close(), { once: true });
   }
 
-  /** The journal says that the shard has queued jobs. */
+  /** The queue says that the shard has queued jobs. */
   wake(): void {
     this.wakeup.notify();
   }
@@ -106,7 +106,7 @@ export class ShardOwner {
   private close(): void {
     for (const actor of this.actors.values()) actor.close();
     this.actors.clear();
-    this.hungry.clear();
+    this.wantingJobs.clear();
     if (!this.isLost) void this.deliveries.lend(this.ports.lendMs());
     this.wakeup.notify();
   }
@@ -126,7 +126,7 @@ export class ShardOwner {
         this.reportFailedPull(error);
         surveyDueMs = begunMs;
         await sleep(clock, retryMs, this.term.closing);
-        retryMs = Math.min(2 * retryMs, limits.journalRetryMs);
+        retryMs = Math.min(2 * retryMs, limits.queueRetryMs);
         continue;
       }
       if (result === null || this.isOver) return;
@@ -134,7 +134,7 @@ export class ShardOwner {
       if (survey) surveyDueMs = begunMs + limits.surveyMs;
       retryMs = 50;
       this.apply(result);
-      if (!result.more && this.hungry.size === 0) {
+      if (!result.more && this.wantingJobs.size === 0) {
         await this.wakeup.sleep(Math.min(result.nextDueMs ?? limits.idlePollMs, limits.idlePollMs));
       }
     }
@@ -142,14 +142,14 @@ export class ShardOwner {
 
   /** Null: the term is over. */
   private async pull(survey: boolean): Promise<PullResult | typeof FENCED | null> {
-    const { journal, backlog } = this.ports;
-    const isReading = this.hungry.size > 0;
+    const { queue, backlog } = this.ports;
+    const isReading = this.wantingJobs.size > 0;
     const place = isReading ? await backlog.beginPull(this.term.closing, this.isSuspect) : undefined;
     if (place === null) return null;
     const boxes = this.beginPulls();
     try {
       const shardTimeMs = this.time.nowMs();
-      const result = await journal.pull(this.term.lease, { boxes, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
+      const result = await queue.pull(this.term.lease, { boxes, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
       this.isSuspect = false;
       if (result !== FENCED) this.time.heard(result.shardTimeMs);
       return result;
@@ -170,11 +170,11 @@ export class ShardOwner {
     telemetry.log(expected ? "warn" : "error", "pulling failed and is repeated", { error: String(error) });
   }
 
-  private beginPulls(): MailboxPull[] {
-    const pulls: MailboxPull[] = [];
-    for (const actor of this.hungry) {
+  private beginPulls(): TenantQueuePull[] {
+    const pulls: TenantQueuePull[] = [];
+    for (const actor of this.wantingJobs) {
       if (pulls.length === limits.pullBoxesMax) break;
-      this.hungry.delete(actor);
+      this.wantingJobs.delete(actor);
       const pull = actor.beginPull();
       if (pull !== null) pulls.push(pull);
     }
@@ -192,23 +192,23 @@ export class ShardOwner {
     for (const box of result.ready) {
       if (read.has(keyOf(box))) continue;
       const actor = this.actor(box) ?? this.createActor(box);
-      actor?.hasMail();
+      actor?.hasJobs();
       this.look(actor);
     }
   }
 
-  private endPull(box: Mailbox, jobs: PullResult["boxes"][number]["jobs"], more: boolean): void {
+  private endPull(box: TenantQueue, jobs: PullResult["boxes"][number]["jobs"], more: boolean): void {
     const actor = this.actor(box);
     actor?.endPull(jobs, more);
     this.look(actor);
   }
 
-  private actor(box: Mailbox): TenantActor | undefined {
+  private actor(box: TenantQueue): TenantActor | undefined {
     return this.actors.get(keyOf(box));
   }
 
   /** Nobody for a channel that this process does not serve: its jobs stay in their queue. */
-  private createActor(box: Mailbox): TenantActor | undefined {
+  private createActor(box: TenantQueue): TenantActor | undefined {
     const { lookups, clock, backlog, channels } = this.ports;
     const slots = this.ports.slots.get(box.channel);
     const channel = channels.get(box.channel);
@@ -226,7 +226,7 @@ export class ShardOwner {
       giveUp: (settlement) => void this.deliveries.giveUp(settlement),
       onChange: (changed) => {
         this.look(changed);
-        if (this.hungry.size > 0) this.wakeup.notify();
+        if (this.wantingJobs.size > 0) this.wakeup.notify();
       },
     });
     this.actors.set(keyOf(box), actor);
@@ -250,7 +250,7 @@ export class ShardOwner {
   /** Puts the actor where its state says that it belongs. */
   private look(actor: TenantActor | undefined): void {
     if (actor === undefined || this.isOver) return;
-    if (actor.isHungry) this.hungry.add(actor);
+    if (actor.wantsJobs) this.wantingJobs.add(actor);
     else if (actor.isIdle) {
       this.actors.delete(keyOf(actor.box));
       actor.close();
@@ -259,6 +259,6 @@ export class ShardOwner {
 }
 
 /** A job names its box, too. */
-function keyOf({ tenantId, channel }: Mailbox): string {
+function keyOf({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }

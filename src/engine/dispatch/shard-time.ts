@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 
-/** What a shard's time is, by the journal's answers and this process's monotonic clock. */
+/** What a shard's time is, by the queue's answers and this process's monotonic clock. */
 export class ShardTime {
   private base: { readonly shardMs: number; readonly atMs: number } | null = null;
 
@@ -13,8 +13,8 @@ export class ShardTime {
   }
 
   /**
-   * The journal's answer came just now. The later of two estimates is nearer: an answer is on its way for a while, and the
-   * shard's time is never set back, also where the journal has forgotten what was agreed on.
+   * The queue's answer came just now. The later of two estimates is nearer: an answer is on its way for a while, and the
+   * shard's time is never set back, also where the queue has forgotten what was agreed on.
    */
   heard(shardMs: number): void {
     const estimate = this.nowMs();

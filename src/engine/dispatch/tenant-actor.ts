@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Mailbox, MailboxPull, Settlement } from "../../domain/queue.ts";
+import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/warm-up.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
@@ -18,7 +18,7 @@ import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 const LOOK_UP_RETRY_MS_MAX = 5_000;
 
 export interface TenantActorOptions {
-  readonly box: Mailbox;
+  readonly box: TenantQueue;
   readonly lookups: TenantLookups;
   readonly slots: ChannelSlots;
   readonly backlog: Backlog;
@@ -77,7 +77,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   constructor(private readonly options: TenantActorOptions) {}
 
-  get box(): Mailbox {
+  get box(): TenantQueue {
     return this.options.box;
   }
 
@@ -89,7 +89,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     return this.waiting.length;
   }
 
-  get isHungry(): boolean {
+  get wantsJobs(): boolean {
     return this.room() > 0 && (this.open === 0 || this.bytesRoom() > 0);
   }
 
@@ -99,13 +99,13 @@ export class TenantActor implements Waiter, Starter, Asker {
     return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
-  /** The journal says that the box has entries that nobody has read. */
-  hasMail(): void {
+  /** The queue says that the box has entries that nobody has read. */
+  hasJobs(): void {
     this.boxMayHaveMore = true;
   }
 
   /** What to ask the box for: a single entry where the process holds as much as it may. Null: nothing now. */
-  beginPull(): MailboxPull | null {
+  beginPull(): TenantQueuePull | null {
     const room = this.room();
     const bytesMax = Math.min(PULL_BYTES_MAX, Math.floor(this.bytesRoom()));
     if (room <= 0 || (bytesMax <= 0 && this.open > 0)) return null;
@@ -241,7 +241,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
     const unit = this.allowance && this.options.allowances.take(this.box);
     this.options.start({ job, tenant: this.tenant, unit, slot });
-    if (this.isHungry) this.options.onChange(this);
+    if (this.wantsJobs) this.options.onChange(this);
   }
 
   tenantLoaded(tenant: Tenant | null): void {

@@ -1,5 +1,5 @@
 import type { DeliveryEvent, EventType } from "../../domain/event.ts";
-import type { LedgerRow } from "../../domain/event-store.ts";
+import type { StoredEventRow } from "../../domain/event-store.ts";
 import type {
   ChannelName,
   FinalStatus,
@@ -11,7 +11,7 @@ import type {
 } from "../../domain/job.ts";
 import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { Mailbox, NewJob } from "../../domain/queue.ts";
+import type { NewJob, TenantQueue } from "../../domain/queue.ts";
 
 /** How jobs are written in Redis. One letter a word: a record of a queued job is about forty bytes. */
 export const CHANNEL_LETTER = { email: "e", whatsapp: "w", wallet: "p" } as const satisfies Record<ChannelName, string>;
@@ -116,11 +116,11 @@ function compareEntryIds(a: string, b: string): number {
 }
 
 /** A box's name: "<tenant>/<channel>". */
-export function encodeBox({ tenantId, channel }: Mailbox): string {
+export function encodeBox({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${CHANNEL_LETTER[channel]}`;
 }
 
-export function decodeBox(box: string): Mailbox {
+export function decodeBox(box: string): TenantQueue {
   return { tenantId: box.slice(0, -2), channel: channelOf(box.slice(-1)) };
 }
 
@@ -181,7 +181,7 @@ function suppressionReason(text: string): SuppressionReason {
  */
 type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, string?];
 
-export function decodeRow(line: string): LedgerRow {
+export function decodeRow(line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
   const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, template] = fields;
@@ -210,7 +210,7 @@ function byLetter<K extends string>(letters: Readonly<Record<K, string>>): (lett
   const words = new Map((Object.keys(letters) as K[]).map((word) => [letters[word], word]));
   return (letter) => {
     const word = words.get(letter);
-    if (word === undefined) throw new Error(`unknown letter "${letter}" in the journal`);
+    if (word === undefined) throw new Error(`unknown letter "${letter}" in the queue`);
     return word;
   };
 }

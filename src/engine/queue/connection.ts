@@ -93,7 +93,7 @@ const REFUSALS = /^(OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRY
 export function redisFailure(error: unknown): Error {
   if (!(error instanceof Error)) return new Error("redis failed", { cause: error });
   if (error.name === "ReplyError") {
-    return REFUSALS.test(error.message) ? new UnavailableError("the journal refuses writes", { cause: error }) : error;
+    return REFUSALS.test(error.message) ? new UnavailableError("the queue refuses writes", { cause: error }) : error;
   }
-  return new TransportError("the journal did not answer", { cause: error });
+  return new TransportError("the queue did not answer", { cause: error });
 }

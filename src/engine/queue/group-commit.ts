@@ -29,7 +29,7 @@ export class GroupCommit<Item, Answer> {
 
   submit(item: Item): Promise<Answer> {
     if (this.queue.length >= limits.commitQueueMax) {
-      return Promise.reject(new UnavailableError("too much waits for the journal"));
+      return Promise.reject(new UnavailableError("too much waits for the queue"));
     }
     return new Promise((resolve, reject) => {
       this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
@@ -73,7 +73,7 @@ export class GroupCommit<Item, Answer> {
     const overdue = this.queue.findIndex((waiting) => waiting.sinceMs >= oldestMs);
     if (overdue === 0) return;
     const refused = this.queue.splice(0, overdue === -1 ? this.queue.length : overdue);
-    for (const waiting of refused) waiting.reject(new UnavailableError("the journal has not answered for too long"));
+    for (const waiting of refused) waiting.reject(new UnavailableError("the queue has not answered for too long"));
   }
 }
 

@@ -1,7 +1,7 @@
 -- Adds what somebody else says about jobs: at most one event a job and type (clicked: a job, type and result).
 -- KEYS: the prefix of each shard in the call.
 -- ARGV: for each shard how many items, and seven values an item: tenant, job id, event type, result, recipient to
---       suppress ("" none), reason, and the job's record as the ledger has it ("" not asked yet).
+--       suppress ("" none), reason, and the job's record as the event store has it ("" not asked yet).
 -- Returns recorded | duplicate | unknown | kept for each item.
 -- A job that is parked ends with success, as its provider has it. Any other that has not ended gets a line that settle.lua
 -- makes an event of when the job ends, and by which pull.lua knows that it must not be handed over again.
@@ -48,7 +48,7 @@ for k = 1, #KEYS do
         record = record .. record_line(type, id, result)
         rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'
       end
-      -- A job that comes back from the ledger leaves again.
+      -- A job that comes back from the event store leaves again.
       if not stored then back[#back + 1] = job end
       redis.call('HSET', bucket, field, record)
     end

@@ -5,9 +5,9 @@ import {
   FENCED,
   type Fenced,
   type Lease,
-  type Mailbox,
   type PullRequest,
   type PullResult,
+  type TenantQueue,
 } from "../../domain/queue.ts";
 import { decodeBox, decodeEntry, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
@@ -95,7 +95,7 @@ export class Puller {
 }
 
 /** What a reply holds of a box: entry id, entry and suppression of each job. */
-function decodeJobs(box: Mailbox, cells: readonly string[]) {
+function decodeJobs(box: TenantQueue, cells: readonly string[]) {
   const jobs: QueuedJob[] = [];
   const unreadable: Unreadable[] = [];
   for (let at = 0; at + 2 < cells.length; at += 3) {

@@ -1,4 +1,4 @@
-import type { LedgerRow } from "../../domain/event-store.ts";
+import type { StoredEventRow } from "../../domain/event-store.ts";
 import { limits } from "../../domain/limits.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../domain/queue.ts";
 import { decodeRow } from "./codec.ts";
@@ -68,7 +68,7 @@ export class RecordCalls {
 }
 
 function decodeRows(texts: readonly string[], token: string) {
-  const rows: LedgerRow[] = [];
+  const rows: StoredEventRow[] = [];
   const unreadable: Unreadable[] = [];
   for (const text of texts) {
     for (const line of text.split("\n")) {
@@ -105,7 +105,7 @@ function encodeTurn({ lease, takes, refused, done }: RecordTurn): ScriptArgument
 }
 
 /** The jobs that ended, some to a text. */
-function endedTogether(rows: readonly LedgerRow[]): string[] {
+function endedTogether(rows: readonly StoredEventRow[]): string[] {
   const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
   const texts = [];
   for (let at = 0; at < ended.length; at += limits.leaveTogetherMax) {

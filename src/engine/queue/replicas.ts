@@ -28,9 +28,9 @@ export class Replicas {
       .exists(key)
       .wait(this.count, WAIT_MS)
       .exec()
-      .catch((cause: unknown) => Promise.reject(new TransportError("the journal did not answer", { cause })));
+      .catch((cause: unknown) => Promise.reject(new TransportError("the queue did not answer", { cause })));
     const [error, confirmed] = replies?.[1] ?? [new Error("no reply"), 0];
-    if (error !== null) throw new TransportError("the journal did not answer", { cause: error });
+    if (error !== null) throw new TransportError("the queue did not answer", { cause: error });
     if (Number(confirmed) < this.count) {
       throw new TransportError(`only ${Number(confirmed)} of ${this.count} replicas have what was written`);
     }

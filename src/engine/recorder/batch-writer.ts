@@ -2,9 +2,9 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { eventTimeMs } from "../../domain/event.ts";
 import {
-  type LedgerRow,
-  type LedgerWriter,
+  type EventWriter,
   RowsRefusedError,
+  type StoredEventRow,
   type WriteAttempt,
   type WriteOutcome,
 } from "../../domain/event-store.ts";
@@ -21,7 +21,7 @@ export interface Share {
 }
 
 export interface BatchWriterOptions {
-  readonly ledger: LedgerWriter;
+  readonly eventStore: EventWriter;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
@@ -37,7 +37,7 @@ export function backOffMs(failures: number, random: Random): number {
   return Math.min(limits.recordRetryMs * 2 ** failures, limits.recordRetryMsMax) * (0.5 + random.next() / 2);
 }
 
-/** Writes batches until the ledger has them, for as long as a shard of them is held. */
+/** Writes batches until the event store has them, for as long as a shard of them is held. */
 export class BatchWriter {
   constructor(private readonly options: BatchWriterOptions) {}
 
@@ -47,7 +47,7 @@ export class BatchWriter {
       for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: true, setAside: 0 });
       return;
     }
-    const { ledger, clock, telemetry } = this.options;
+    const { eventStore, clock, telemetry } = this.options;
     const rows = batch.pieces.flatMap((piece) => piece.rows);
     let attempt = attemptAt(batch, shares);
     let held = await this.stillHeld(shares);
@@ -55,9 +55,9 @@ export class BatchWriter {
       for (const share of held) this.gaugeLag(share);
       const begunMs = clock.monotonicMs();
       try {
-        const outcome = (await ledger.write(batch.token, rows, attempt)) ?? NOTHING_SPECIAL;
+        const outcome = (await eventStore.write(batch.token, rows, attempt)) ?? NOTHING_SPECIAL;
         telemetry.time("ledger_write_seconds", (clock.monotonicMs() - begunMs) / 1000);
-        if (failures > 0) telemetry.log("info", "the ledger takes batches again", { token: batch.token });
+        if (failures > 0) telemetry.log("info", "the event store takes batches again", { token: batch.token });
         this.noteRecorded(batch, rows, outcome);
         for (const { progress, piece } of held) progress.recorded(piece, outcome);
         return;
@@ -93,7 +93,7 @@ export class BatchWriter {
     return sleep(this.options.clock, delayMs, AbortSignal.any(shares.map(({ progress }) => progress.term.closing)));
   }
 
-  private noteRecorded({ token }: RecordBatch, rows: readonly LedgerRow[], { setAside }: WriteOutcome): void {
+  private noteRecorded({ token }: RecordBatch, rows: readonly StoredEventRow[], { setAside }: WriteOutcome): void {
     const { telemetry } = this.options;
     telemetry.count("ledger_batches_recorded");
     telemetry.count("ledger_rows_recorded", {}, rows.length - setAside);
@@ -101,7 +101,7 @@ export class BatchWriter {
     if (setAside === 0) return;
     telemetry.count("quarantined", { what: "row" }, setAside);
     const fields = { token, rows: setAside };
-    telemetry.log("error", "the ledger refused rows, which were set aside in its table refused_rows", fields);
+    telemetry.log("error", "the event store refused rows, which were set aside in its table refused_rows", fields);
   }
 
   private noteFailure(error: unknown, fields: { token: string; rows: number; failures: number }): void {
@@ -110,7 +110,7 @@ export class BatchWriter {
     telemetry.gauge("ledger_up", 0);
     // Whatever the reason, nothing but a repeat can bring the rows in; one that is not a lost call needs a person.
     const level = isOutage(error) ? (fields.failures === 1 ? "warn" : "debug") : "error";
-    telemetry.log(level, "the ledger did not take a batch", { ...fields, error: String(error) });
+    telemetry.log(level, "the event store did not take a batch", { ...fields, error: String(error) });
   }
 
   /** How old the oldest event is that waits; a shard's event ids rise, so it is the piece's first. */

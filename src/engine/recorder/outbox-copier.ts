@@ -1,8 +1,8 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { LedgerWriter } from "../../domain/event-store.ts";
+import type { EventWriter } from "../../domain/event-store.ts";
 import { limits } from "../../domain/limits.ts";
-import type { RecordAnswer, RecordBatch, RecorderJournal } from "../../domain/queue.ts";
+import type { RecordAnswer, RecordBatch, RecorderQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
@@ -10,25 +10,25 @@ import { BatchWriter, backOffMs, type Share } from "./batch-writer.ts";
 import { ShardProgress } from "./shard-progress.ts";
 
 export interface OutboxCopierOptions {
-  readonly journal: RecorderJournal;
-  readonly ledger: LedgerWriter;
+  readonly queue: RecorderQueue;
+  readonly eventStore: EventWriter;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Copies the outboxes of some shards into the ledger, what they hold together with one insert: an insert costs much,
+ * Copies the outboxes of some shards into the event store, what they hold together with one insert: an insert costs much,
  * whatever it holds, and a row little.
  *
  * Invariants:
- * R1. A piece is taken from its outbox only after the ledger has confirmed its batch: written first, marked as done after.
+ * R1. A piece is taken from its outbox only after the event store has confirmed its batch: written first, marked as done after.
  * R2. A shard's pieces are written one after the other, in the order of the outbox; a batch that fails is repeated,
  *     unchanged and under its token, before anything behind its pieces is written. So events become visible in order.
  * R3. No write begins without the lease of a piece surely held. One that was begun may end late: its token is that of a
- *     frozen batch, and whoever owns one of its pieces next writes the same batch, or hears that the ledger has it.
+ *     frozen batch, and whoever owns one of its pieces next writes the same batch, or hears that the event store has it.
  * R4. All that is known of a shard's progress lives in one `ShardProgress` per term.
- * R5. A batch is new to the ledger only where that is certain for each piece. What an earlier call froze may have been
+ * R5. A batch is new to the event store only where that is certain for each piece. What an earlier call froze may have been
  *     written by anybody, at any time; so may the first piece of a term, the next where a part of that one was there, and
  *     one whose events are not beyond the last that this term has written, as after the loss of a Redis that had confirmed
  *     more than its replica got. Such a batch, and one whose write failed, is written as one that may be there.
@@ -104,27 +104,27 @@ export class OutboxCopier {
     const begunMs = this.options.clock.monotonicMs();
     const shards = [...this.shards.values()];
     const closing = shards.filter(({ isClosing }) => isClosing);
-    // The last pieces are in the ledger: without this the next owners would write them once more, in vain.
+    // The last pieces are in the event store: without this the next owners would write them once more, in vain.
     const last = closing.filter(({ done, term }) => done !== null && term.isSurelyHeld());
     const isInTime = begunMs >= this.notBeforeMs;
     const ready = isInTime ? shards.filter(({ isReady }) => isReady) : [];
     if (ready.length > 0) this.dueMs = begunMs + limits.recordLingerMs;
     if (ready.length + last.length > 0) await this.ask(ready, last);
-    // Once only: a journal that does not answer must not hold up the end.
+    // Once only: a queue that does not answer must not hold up the end.
     for (const progress of closing) this.end(progress);
   }
 
   private async ask(ready: readonly ShardProgress[], last: readonly ShardProgress[]): Promise<void> {
-    const { journal } = this.options;
+    const { queue } = this.options;
     const all = [...last, ...ready];
     const turnOf = (progress: ShardProgress) => progress.turn(ready.includes(progress));
     try {
-      this.take(await journal.record(all.map(turnOf)), all);
+      this.take(await queue.record(all.map(turnOf)), all);
       this.failures = 0;
     } catch (error) {
-      if (isOutage(error)) return this.noteJournalFailure(error);
+      if (isOutage(error)) return this.noteQueueFailure(error);
       if (all.length === 1) return this.failAll(all, error);
-      // One of them has something that the journal cannot make out: the others go on.
+      // One of them has something that the queue cannot make out: the others go on.
       const only = (of: readonly ShardProgress[], one: ShardProgress) => of.filter((progress) => progress === one);
       for (const progress of all) await this.ask(only(ready, progress), only(last, progress));
     }
@@ -188,10 +188,10 @@ export class OutboxCopier {
     }
   }
 
-  private noteJournalFailure(error: unknown): void {
+  private noteQueueFailure(error: unknown): void {
     const { telemetry, clock, random } = this.options;
     telemetry.count("recorder_journal_calls_failed");
-    telemetry.log("debug", "the journal did not hand out a batch", { error: String(error) });
+    telemetry.log("debug", "the queue did not hand out a batch", { error: String(error) });
     this.notBeforeMs = clock.monotonicMs() + backOffMs(this.failures, random);
     this.failures += 1;
   }

@@ -1,14 +1,14 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { LedgerWriter } from "../../domain/event-store.ts";
-import type { RecorderJournal } from "../../domain/queue.ts";
+import type { EventWriter } from "../../domain/event-store.ts";
+import type { RecorderQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { ShardKeeper } from "../leases/shard-keeper.ts";
 import { OutboxCopier } from "./outbox-copier.ts";
 
 export interface RecorderOptions {
-  readonly journal: RecorderJournal;
-  readonly ledger: LedgerWriter;
+  readonly queue: RecorderQueue;
+  readonly eventStore: EventWriter;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
@@ -19,17 +19,17 @@ export interface RecorderOptions {
 }
 
 /**
- * The recorder role: copies the outboxes of this process's share of the shards into the ledger. All of them together where
- * one call of the journal takes all shards; in a cluster each by itself, so that no part of it holds up another.
+ * The recorder role: copies the outboxes of this process's share of the shards into the event store. All of them together where
+ * one call of the queue takes all shards; in a cluster each by itself, so that no part of it holds up another.
  */
 export class Recorder {
   private readonly keeper: ShardKeeper;
 
   constructor(options: RecorderOptions) {
-    const { journal, clock, telemetry, owner, shards } = options;
-    const copierOfAll = journal.shardsPerRecord === "all" ? new OutboxCopier(options) : null;
+    const { queue, clock, telemetry, owner, shards } = options;
+    const copierOfAll = queue.shardsPerRecord === "all" ? new OutboxCopier(options) : null;
     this.keeper = new ShardKeeper({
-      leases: journal,
+      leases: queue,
       role: "recorder",
       owner,
       shards,

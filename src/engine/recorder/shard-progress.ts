@@ -8,10 +8,10 @@ export class ShardProgress {
   isBusy = false;
   /** Whether its outbox holds more than was handed out. */
   hasMore = false;
-  /** What the ledger has and the journal has not heard of. */
+  /** What the event store has and the queue has not heard of. */
   done: RecordPiece | null = null;
   private refused: string | null = null;
-  /** Whether the next piece may be in the ledger already. */
+  /** Whether the next piece may be in the event store already. */
   private mayBeThere = true;
   private lastEventId = -1;
   private readonly over = Promise.withResolvers<void>();
@@ -41,7 +41,7 @@ export class ShardProgress {
     return { lease: this.term.lease, done: this.done, refused: this.refused, takes };
   }
 
-  /** The journal has carried out the turn. */
+  /** The queue has carried out the turn. */
   turned(): void {
     this.done = null;
     this.refused = null;
@@ -59,7 +59,7 @@ export class ShardProgress {
     this.done = piece;
   }
 
-  /** The ledger refuses the batch that its piece is in. */
+  /** The event store refuses the batch that its piece is in. */
   wasRefused(batch: string): void {
     this.refused = batch;
   }

@@ -41,7 +41,7 @@ export class DeliveryReports {
 
   private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
     const { clock, telemetry } = this.ports;
-    for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, limits.journalRetryMs)) {
+    for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, limits.queueRetryMs)) {
       try {
         return await observeReport(this.ports, report);
       } catch (error) {

@@ -22,7 +22,7 @@ export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<
   const { tenant, requestsPerMinute, job } = accepting;
   try {
     if (isLarge(job.payload)) return await acceptLarge(door, accepting);
-    return await door.ports.journal.accept(tenant, requestsPerMinute, job);
+    return await door.ports.queue.accept(tenant, requestsPerMinute, job);
   } catch (error) {
     if (!isOutage(error)) throw error;
     if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
@@ -47,7 +47,7 @@ function isLarge(payload: string): boolean {
  * between, goes with the sweep, and so does the payload of a job of which it is not known.
  */
 async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
-  const { journal } = door.ports;
+  const { queue } = door.ports;
   const { tenantId } = tenant;
   const ref = { tenantId, jobId: job.jobId };
   const payload = Buffer.from(job.payload);
@@ -55,7 +55,7 @@ async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: 
   await put(door, ref, payload);
   let answer: AcceptResult;
   try {
-    answer = await journal.accept(tenant, requestsPerMinute, { ...job, payload: "", stored });
+    answer = await queue.accept(tenant, requestsPerMinute, { ...job, payload: "", stored });
   } catch (error) {
     if (!(error instanceof TransportError)) await discard(door, ref);
     throw error;

@@ -23,7 +23,7 @@ export interface SendKind {
 }
 
 /**
- * Serves a send, the hot path of every channel: one parse, one stringify, one call of the journal. Only a request with a
+ * Serves a send, the hot path of every channel: one parse, one stringify, one call of the queue. Only a request with a
  * large body is counted by a call of its own, before that is read.
  */
 export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
@@ -109,7 +109,7 @@ async function replayed(
   exchange: Exchange,
   { tenant, idempotency }: { readonly tenant: Tenant; readonly idempotency: Idempotency | null },
 ): Promise<Response | null> {
-  const queued = idempotency === null ? null : await door.ports.journal.queuedUnder(tenant, idempotency);
+  const queued = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
   return queued?.isSame === true ? replay(exchange, queued.jobId) : null;
 }
 

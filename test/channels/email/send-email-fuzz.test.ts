@@ -31,15 +31,15 @@ const body = fc.record(
 test("whatever is sent is taken whole or refused with a sentence, and is never an error of ours", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof({ weight: 5, arbitrary: body }, anything), async (sent) => {
-      const queued = front.journal.queued.length;
+      const queued = front.queue.queued.length;
       const answer = await front.send(JSON.stringify(sent));
       expect(answer.status).toBeOneOf([202, 400, 422]);
       if (answer.status !== 202) {
         expect(answer.body["error"]).toBeString();
-        expect(front.journal.queued).toHaveLength(queued);
+        expect(front.queue.queued).toHaveLength(queued);
         return;
       }
-      const payload: unknown = JSON.parse(front.journal.queued.at(-1)?.job.payload ?? "null");
+      const payload: unknown = JSON.parse(front.queue.queued.at(-1)?.job.payload ?? "null");
       const { to_address, data } = Object(sent);
       expect(payload).toMatchObject({ to: parseAddress(to_address) });
       if (data !== undefined && data !== null) expect(JSON.stringify(Object(payload).data)).toBe(JSON.stringify(data));

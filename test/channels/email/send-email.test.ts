@@ -11,11 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
-  front.journal.failure = null;
+  front.queue.failure = null;
   front.registry.failure = null;
   front.registry.isCold = false;
-  front.journal.queued.length = 0;
-  front.journal.counted = 0;
+  front.queue.queued.length = 0;
+  front.queue.counted = 0;
 });
 
 const SEND = { to_address: "ada@example.com", template_id: "welcome" } as const;
@@ -23,7 +23,7 @@ const KNOWN = "known are to_address, to_name, subject, template_id, html, data";
 const NO_SUCH = 'there is no e-mail template with the template_id "no-such"';
 
 function payload(): unknown {
-  return JSON.parse(front.journal.queued.at(-1)?.job.payload ?? "null");
+  return JSON.parse(front.queue.queued.at(-1)?.job.payload ?? "null");
 }
 
 describe("a valid send", () => {
@@ -39,8 +39,8 @@ describe("a valid send", () => {
     expect(Object.keys(answer.body)).toEqual(["job_id", "status"]);
     expect(answer.body["status"]).toBe("pending");
     expect(isJobId(String(answer.body["job_id"]))).toBe(true);
-    expect(front.journal.queued).toHaveLength(1);
-    const { tenantId, job } = front.journal.queued[0] ?? {};
+    expect(front.queue.queued).toHaveLength(1);
+    const { tenantId, job } = front.queue.queued[0] ?? {};
     expect(tenantId).toBe("acme");
     expect(job?.jobId).toBe(String(answer.body["job_id"]));
     expect(job?.channel).toBe("email");
@@ -57,7 +57,7 @@ describe("a valid send", () => {
 
   test("names its recipient without regard to case, and keeps the address as it was given", async () => {
     await front.send({ ...SEND, to_address: "Ada@Example.COM" });
-    expect(front.journal.queued[0]?.job.recipient).toBe("ada@example.com");
+    expect(front.queue.queued[0]?.job.recipient).toBe("ada@example.com");
     expect(payload()).toEqual({ to: "Ada@Example.COM", template: "welcome" });
   });
 
@@ -65,7 +65,7 @@ describe("a valid send", () => {
     const answer = await front.send({ ...SEND, html: "<p>Hello</p>" });
     expect(answer.status).toBe(202);
     expect(payload()).toEqual({ to: "ada@example.com", html: "<p>Hello</p>", subject: "Hi" });
-    expect(front.journal.queued[0]?.job).not.toHaveProperty("template");
+    expect(front.queue.queued[0]?.job).not.toHaveProperty("template");
     await front.send({ ...SEND, html: "<p>Hello</p>", subject: "Mine" });
     expect(payload()).toMatchObject({ subject: "Mine" });
   });
@@ -96,7 +96,7 @@ describe("a valid send", () => {
       '{"to_address":"a@b.example","template_id":"welcome","data":{"__proto__":{"polluted":1}}}',
     );
     expect(answer.status).toBe(202);
-    expect(front.journal.queued[0]?.job.payload).toBe(
+    expect(front.queue.queued[0]?.job.payload).toBe(
       '{"to":"a@b.example","template":"welcome","data":{"__proto__":{"polluted":1}}}',
     );
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
@@ -160,8 +160,8 @@ describe("a malformed send is refused with 400 and a sentence that names the fie
   ])("%s", async (_case, body, error) => {
     const answer = await front.send(body);
     expect([answer.status, answer.body]).toEqual([400, { error }]);
-    expect(front.journal.queued).toBeEmpty();
-    expect(front.journal.counted).toBe(1);
+    expect(front.queue.queued).toBeEmpty();
+    expect(front.queue.counted).toBe(1);
     expect(answer.headers.get("ratelimit-limit")).toBe("100000");
   });
 
@@ -210,7 +210,7 @@ describe("inline HTML", () => {
     expect(answer.status).toBe(422);
     expect(answer.body["violations"]).toContainEqual({ rule, message: expect.any(String) });
     expect(typeof answer.body["error"]).toBe("string");
-    expect(front.journal.queued).toBeEmpty();
+    expect(front.queue.queued).toBeEmpty();
   });
 });
 
@@ -225,7 +225,7 @@ describe("the order of the checks", () => {
       expect(answer.headers.get("www-authenticate")).toStartWith("ApiKey");
       expect(answer.headers.has("ratelimit-limit")).toBe(false);
     }
-    expect(front.journal.counted).toBe(0);
+    expect(front.queue.counted).toBe(0);
   });
 
   test("a disabled channel is 403 before a malformed body is 400", async () => {
@@ -233,7 +233,7 @@ describe("the order of the checks", () => {
     await front.registry.changeTenant("chat-only", { channels: ["whatsapp"] });
     const answer = await front.send("{", { "X-API-Key": key });
     expect([answer.status, answer.body]).toEqual([403, { error: "the channel email is not enabled for this tenant" }]);
-    expect(front.journal.counted).toBe(1);
+    expect(front.queue.counted).toBe(1);
   });
 
   test("over the limit, everything is 429 with Retry-After: valid, malformed, forbidden", async () => {
@@ -258,13 +258,13 @@ describe("the order of the checks", () => {
       expect(answer.headers.get("ratelimit-remaining")).toBe("0");
       expect(answer.headers.get("ratelimit-reset")).toBe("17");
     }
-    expect(front.journal.queued).toBeEmpty();
+    expect(front.queue.queued).toBeEmpty();
   });
 
   test("every send counts exactly once, taken or refused", async () => {
     const answers = await Promise.all([SEND, {}, "{", { ...SEND, html: "" }, SEND].map((body) => front.send(body)));
     expect(answers.map(({ status }) => status)).toEqual([202, 400, 400, 422, 202]);
-    expect(front.journal.counted).toBe(5);
+    expect(front.queue.counted).toBe(5);
   });
 });
 
@@ -276,7 +276,7 @@ describe("an Idempotency-Key", () => {
     expect(again.body).toEqual(first.body);
     expect(first.headers.has("idempotency-replayed")).toBe(false);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
-    expect(front.journal.queued).toHaveLength(1);
+    expect(front.queue.queued).toHaveLength(1);
   });
 
   test("a replay is the first answer, also when the template is gone by now", async () => {
@@ -299,7 +299,7 @@ describe("an Idempotency-Key", () => {
       422,
       { error: "this Idempotency-Key was used before with another body" },
     ]);
-    expect(front.journal.queued).toHaveLength(1);
+    expect(front.queue.queued).toHaveLength(1);
   });
 
   test("is free again after a refused send", async () => {
@@ -313,7 +313,7 @@ describe("an Idempotency-Key", () => {
       const answer = await front.send(SEND, { "Idempotency-Key": key });
       expect(answer.status).toBe(400);
       expect(answer.body["error"]).toStartWith("the Idempotency-Key must be");
-      expect(front.journal.queued).toBeEmpty();
+      expect(front.queue.queued).toBeEmpty();
     },
   );
 
@@ -326,15 +326,15 @@ describe("when something fails", () => {
   test.each([
     [TransportError, "it is not known whether the job was queued"],
     [UnavailableError, "the job was not queued"],
-  ])("a journal that answers with a %p is a 500 that says how to go on", async (Failure, effect) => {
-    front.journal.failure = new Failure("redis is away");
+  ])("a queue that answers with a %p is a 500 that says how to go on", async (Failure, effect) => {
+    front.queue.failure = new Failure("redis is away");
     const answer = await front.send(SEND);
     const error = `${effect}: try again, with an Idempotency-Key if it must not be sent twice`;
     expect([answer.status, answer.body]).toEqual([500, { error }]);
   });
 
   test("an unexpected error is a 500 without a name or a stack, logged with the request id", async () => {
-    front.journal.failure = new RangeError("secret internals");
+    front.queue.failure = new RangeError("secret internals");
     const answer = await front.send(SEND, { "X-Request-Id": "trace-me" });
     expect([answer.status, answer.text]).toEqual([500, '{"error":"internal error"}']);
     expect(answer.headers.get("x-request-id")).toBe("trace-me");

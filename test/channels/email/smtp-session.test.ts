@@ -59,10 +59,10 @@ async function aServer(manners: Manners, greeting = "220 here\r\n"): Promise<Raw
 }
 
 /** Commands that a server answers by itself: everything but the message's own. */
-function manners(ehlo: string, onMail: Manners): Manners {
+function manners(ehlo: string, onJobs: Manners): Manners {
   return (text, socket, nth) => {
     const [, command = ""] = /^(EHLO|RSET|QUIT)[^\r]*\r\n/.exec(text) ?? [];
-    if (command === "") return onMail(text, socket, nth);
+    if (command === "") return onJobs(text, socket, nth);
     socket.write(command === "EHLO" ? ehlo : "250 ok\r\n");
     return text.indexOf("\r\n") + 2;
   };

@@ -2,11 +2,7 @@ import { expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
 import Ajv from "ajv";
 import fc from "fast-check";
-import {
-  type AcceptedPass,
-  acceptPass,
-  type PassSurroundings,
-} from "../../../src/channels/wallet/request/accept-pass.ts";
+import { type AcceptedPass, acceptPass, type PassContext } from "../../../src/channels/wallet/request/accept-pass.ts";
 import {
   acceptPassUpdate,
   imagesOfUpdate,
@@ -18,7 +14,7 @@ import type { Pass } from "../../../src/domain/passes.ts";
 import { PASS_STYLES } from "../../../src/domain/wallet.ts";
 import schema from "./apple-pass.schema.json";
 
-const SURROUNDINGS: PassSurroundings = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" };
+const SURROUNDINGS: PassContext = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" };
 const { $schema: _, ...plainSchema } = schema;
 const ajv = new Ajv({ strict: false, validateFormats: false });
 const isValidPass = ajv.compile(plainSchema);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { GoogleFate } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
@@ -34,10 +34,10 @@ const directory: TenantDirectory = {
 let owners: TestOwners;
 let world: GoogleWorld;
 let front: Front;
-let fate: GoogleFate | null = null;
+let fate: GoogleOutcome | null = null;
 beforeAll(async () => {
   owners = await TestOwners.open(["beta", "gamma"]);
-  world = await GoogleWorld.open({ fateOf: () => fate }, { platform, classOwners: owners.all });
+  world = await GoogleWorld.open({ outcomeFor: () => fate }, { platform, classOwners: owners.all });
 }, SLOW_MS);
 beforeEach(async () => {
   front = await Front.start({
@@ -172,10 +172,10 @@ describe("a class request", () => {
     expect((await call("POST", "", anEvent(), "nobody"))[0]).toBe(401);
     expect(await call("POST", "", anEvent(), "mail")).toEqual(refusal(403, "wallet"));
     expect(await call("GET", `/${ISSUER}.x?class_type=generic`, undefined, "mail")).toEqual(refusal(403, "wallet"));
-    const counted = front.journal.counted;
+    const counted = front.queue.counted;
     await call("POST", "", "no object");
     await call("POST", "", anEvent());
-    expect(front.journal.counted).toBe(counted + 2);
+    expect(front.queue.counted).toBe(counted + 2);
   });
 
   test("without credentials is answered 500, and says where they are set", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { GoogleFate } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Pass } from "../../../src/domain/passes.ts";
@@ -10,7 +10,7 @@ import { aPass, changed, GoogleWorld, ISSUER, objectOf, ready } from "./google-w
 /** What becomes of a call of the wallet's API. */
 const fate = fc.oneof(
   { weight: 4, arbitrary: fc.constant(null) },
-  { weight: 1, arbitrary: fc.constantFrom<GoogleFate>("throttled", "broken", "lost") },
+  { weight: 1, arbitrary: fc.constantFrom<GoogleOutcome>("throttled", "broken", "lost") },
 );
 
 /** A member that an update changes or takes away. */
@@ -38,7 +38,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant("crash" as const) }),
 );
 
-/** The registry and the journal in short: a pass, its jobs in their order, each delivered until it is settled. */
+/** The registry and the queue in short: a pass, its jobs in their order, each delivered until it is settled. */
 class Keeper {
   pass: Pass;
   readonly jobs: { readonly action: "create" | "update"; readonly message: string | null; readonly version: number }[];
@@ -112,13 +112,13 @@ function withoutNulls(object: JsonObject): JsonObject {
 }
 
 test("any sequence of creation, updates, lost answers and crashes leaves the object as the pass, each message shown once", async () => {
-  const fates: (GoogleFate | null)[] = [];
-  const world = await GoogleWorld.open({ fateOf: () => fates.shift() ?? null });
+  const outcomes: (GoogleOutcome | null)[] = [];
+  const world = await GoogleWorld.open({ outcomeFor: () => outcomes.shift() ?? null });
   let serials = 0;
   try {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.array(fate, { maxLength: 20 }), async (steps, given) => {
-        fates.splice(0, fates.length, ...given);
+        outcomes.splice(0, outcomes.length, ...given);
         serials += 1;
         const keeper = new Keeper(`${ISSUER}.pass-${serials}`);
         for (const each of steps) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateKeyPairSync, verify } from "node:crypto";
-import { type GoogleFate, startGoogleSandbox } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import { type GoogleOutcome, startGoogleSandbox } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -25,16 +25,16 @@ const without = (object: JsonObject, name: string) =>
 const DELIVERED = { kind: "delivered", result: { pass_id: aPass().passId } } as const;
 let world: GoogleWorld;
 /** What happens to the next calls, one after the other. */
-let fates: (GoogleFate | null)[] = [];
+let outcomes: (GoogleOutcome | null)[] = [];
 let calls: string[] = [];
 
 beforeEach(async () => {
-  fates = [];
+  outcomes = [];
   calls = [];
   world = await GoogleWorld.open({
-    fateOf: ({ method, path }) => {
+    outcomeFor: ({ method, path }) => {
       calls.push(`${method} ${path}`);
-      return fates.shift() ?? null;
+      return outcomes.shift() ?? null;
     },
   });
 });
@@ -71,7 +71,7 @@ test("a creation that is repeated after a crash succeeds, and leaves one object"
 });
 
 test("an insertion whose answer was lost is known again, also when the pass has changed since", async () => {
-  fates = [null, null, "lost"];
+  outcomes = [null, null, "lost"];
   const pass = aPass();
   expect(await world.create(pass)).toMatchObject({ kind: "retry" });
   const newer = changed(pass, (object) => ({ ...object, header: text("Gold member") }));
@@ -148,7 +148,7 @@ test("a message alerts the holder once, however often its update is delivered", 
   const pass = aPass();
   await world.create(pass);
   const newer = ready(changed(pass, (object) => ({ ...object, header: text("Court 3") })));
-  fates = [null, "lost"];
+  outcomes = [null, "lost"];
   expect(await world.update(newer, "Play starts on court 3")).toMatchObject({ kind: "retry" });
   expect(await world.update(newer, "Play starts on court 3")).toEqual(DELIVERED);
   world.restart();
@@ -217,7 +217,7 @@ test("what passes is tried again, what does not fails, and only a refusal is tol
     ["lost", { kind: "retry", isSilence: true }],
     ["denied", { kind: "failed", error: expect.stringContaining("may not act for the issuer") }],
   ] as const) {
-    fates = [fate];
+    outcomes = [fate];
     expect(await world.create(aPass({ passId: fate, serial: `${ISSUER}.${fate}` }))).toMatchObject(expected);
   }
   const unsound = aPass({ object: { state: "SLEEPING" } });

@@ -168,13 +168,13 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
         expect(reasons).toHaveLength(100);
         for (const reason of reasons) expect(reason).toEqual(refused(402));
         expect(await balance("hundred")).toBe(0);
-        const ledger = await movements("hundred");
-        expect(ledger.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
-        const charged = ledger.flatMap(({ amount, job_id }) => (amount === -1 ? [job_id] : []));
+        const eventStore = await movements("hundred");
+        expect(eventStore.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
+        const charged = eventStore.flatMap(({ amount, job_id }) => (amount === -1 ? [job_id] : []));
         const stored = await Promise.all(all.map(({ passId }) => passes.find("hundred", passId)));
         const jobs = stored.flatMap((pass) => (pass === null ? [] : [pass.jobId]));
         expect(jobs.sort()).toEqual(charged.map(String).sort());
-        expect(new Set(ledger.map((one) => one.balance)).size).toBe(101);
+        expect(new Set(eventStore.map((one) => one.balance)).size).toBe(101);
       },
       IN_TIME_MS,
     );

@@ -52,8 +52,8 @@ async function store(name: string): Promise<void> {
 const stateOf = async (name: string) => (await registry.passes.find("acme", `pass-${name}`))?.state;
 const balance = async () => (await registry.registry.tenant("acme")).tokens;
 
-/** A sweep `laterMs` after now, where the journal and the ledger know these jobs. */
-function sweep(laterMs: number, journal: readonly JobRecord[], ledger: readonly JobRecord[] = []) {
+/** A sweep `laterMs` after now, where the queue and the event store know these jobs. */
+function sweep(laterMs: number, queue: readonly JobRecord[], eventStore: readonly JobRecord[] = []) {
   const clock = new VirtualClock(Date.now() + laterMs);
   const knower = (jobs: readonly JobRecord[]) => ({
     isAway: false,
@@ -62,7 +62,7 @@ function sweep(laterMs: number, journal: readonly JobRecord[], ledger: readonly 
       return jobs.find((job) => job.jobId === jobId) ?? null;
     },
   });
-  const stores = { journal: knower(journal), ledger: knower(ledger) };
+  const stores = { queue: knower(queue), eventStore: knower(eventStore) };
   const { passes, directory } = registry;
   const swept = new PassSweep({ passes, directory, ...stores, clock, telemetry: new QuietTelemetry() });
   return { ...stores, swept, clock };
@@ -91,7 +91,7 @@ test("a young pass is left alone: its job may be on its way", async () => {
   expect(await stateOf("young")).toBe("creating");
 });
 
-test.each(["journal", "ledger"] as const)(
+test.each(["queue", "eventStore"] as const)(
   "while the %s cannot be asked nothing is undone, and the next sweep does it",
   async (away) => {
     const name = `patient-${away}`;

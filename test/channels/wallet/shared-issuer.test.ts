@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import type { GoogleFate } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Pass } from "../../../src/domain/passes.ts";
@@ -17,7 +17,7 @@ const gamma = aTenant({ tenantId: "gamma" });
 const DELIVERED = { kind: "delivered" };
 let owners: TestOwners;
 let world: GoogleWorld;
-let fates: (GoogleFate | null)[] = [];
+let outcomes: (GoogleOutcome | null)[] = [];
 let calls: string[] = [];
 /** Passes by their tenant and serial. */
 const stored = new Map<string, Pass>();
@@ -35,18 +35,18 @@ const aName = () => {
 };
 
 beforeEach(async () => {
-  fates = [];
+  outcomes = [];
   calls = [];
-  const fateOf = ({ method, path }: { readonly method: string; readonly path: string }) => {
+  const outcomeFor = ({ method, path }: { readonly method: string; readonly path: string }) => {
     calls.push(`${method} ${path}`);
-    return fates.shift() ?? null;
+    return outcomes.shift() ?? null;
   };
   stored.clear();
   const passes = {
     holder: async ({ tenantId, serial }: Pick<Pass, "tenantId" | "serial">) =>
       stored.get(`${tenantId} ${serial}`) ?? null,
   };
-  world = await GoogleWorld.open({ fateOf }, { platform, classOwners: owners.all, passes });
+  world = await GoogleWorld.open({ outcomeFor }, { platform, classOwners: owners.all, passes });
 });
 afterEach(() => world.close());
 
@@ -81,7 +81,7 @@ test("a generic class that a pass needs is made for its tenant, and other tenant
 
 test("a process that dies between the class and its answer leaves the class to its tenant", async () => {
   const id = aName();
-  fates = [null, "lost"];
+  outcomes = [null, "lost"];
   const pass = passOf(beta, id);
   expect(await world.create(pass, beta)).toMatchObject({ kind: "retry" });
   expect(world.sandbox.resources.data("genericClass", id)).toEqual({ id });
@@ -105,7 +105,7 @@ test("an event ticket of a class that is not there fails, and leaves its id to w
 test("an event class that was made elsewhere goes to the tenant of its first ticket", async () => {
   const id = aName();
   world.sandbox.resources.insert("eventTicketClass", anEvent(id));
-  fates = ["broken"];
+  outcomes = ["broken"];
   expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject({ kind: "away" });
   expect(await owners.all.ownerOf(id)).toBeNull();
   expect(await world.create(passOf(beta, id, "eventTicket"), beta)).toMatchObject(DELIVERED);
@@ -173,7 +173,7 @@ test("while the registry is away nothing is asked of Google", async () => {
   const away = () => Promise.reject(new UnavailableError("the registry cannot be reached"));
   const cut = await GoogleWorld.open(
     {
-      fateOf: ({ method, path }) => {
+      outcomeFor: ({ method, path }) => {
         calls.push(`${method} ${path}`);
         return null;
       },

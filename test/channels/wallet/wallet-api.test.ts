@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, SLOW_MS);
 afterAll(() => world?.stop(), SLOW_MS);
 afterEach(() => {
-  world.front.journal.failure = null;
+  world.front.queue.failure = null;
 });
 
 let serials = 0;
@@ -105,12 +105,12 @@ describe("the order of the checks", () => {
     const key = await tenant("ordered", 0);
     await world.registry.registry.changeTenant("ordered", { channels: ["email"] });
     expect((await create({}, asKey("wrong"))).status).toBe(401);
-    const { counted } = world.front.journal;
+    const { counted } = world.front.queue;
     expect((await create("{", asKey(key))).status).toBe(403);
     await world.registry.registry.changeTenant("ordered", { channels: ["wallet"] });
     expect((await create("{", asKey(key))).status).toBe(400);
     expect((await create(apple(), asKey(key))).status).toBe(402);
-    expect(world.front.journal.counted).toBe(counted + 3);
+    expect(world.front.queue.counted).toBe(counted + 3);
     await world.registry.registry.putPlan({
       name: "none",
       requestsPerMinute: 1,
@@ -142,10 +142,10 @@ describe("the order of the checks", () => {
 test("a notification beside an update of an Apple pass is refused, because nobody would see it", async () => {
   await create(apple());
   const { passId } = await world.deliverLast();
-  const queued = world.front.journal.queued.length;
+  const queued = world.front.queue.queued.length;
   const answer = await put(passId, { pass_data: { description: "New" }, notify_message: "Look" });
   expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("changeMessage")]);
-  expect(world.front.journal.queued).toHaveLength(queued);
+  expect(world.front.queue.queued).toHaveLength(queued);
   expect((await put(passId, { pass_data: { description: "New" }, notification_kind: null })).status).toBe(202);
   expect((await put(passId, { pass_data: { description: "New" }, silent: true })).status).toBe(400);
 });
@@ -213,10 +213,10 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     ],
     ["an unknown template", { template_id: "no-such" }, 'there is no wallet template with the template_id "no-such"'],
   ])("%s", async (_case, body, error) => {
-    const [before, queued] = [await world.balance(), world.front.journal.queued.length];
+    const [before, queued] = [await world.balance(), world.front.queue.queued.length];
     const answer = await create(body);
     expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining(error)]);
-    expect([await world.balance(), world.front.journal.queued.length]).toEqual([before, queued]);
+    expect([await world.balance(), world.front.queue.queued.length]).toEqual([before, queued]);
   });
 
   test("a Google pass of a class that another tenant owns", async () => {
@@ -224,10 +224,10 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     await tenant("owner");
     await world.registry.googleClasses.claim("33.theirs", "owner");
     for (const path of ["/v1/passes/create", "/v1/send/wallet"]) {
-      const [before, queued] = [await world.balance(), world.front.journal.queued.length];
+      const [before, queued] = [await world.balance(), world.front.queue.queued.length];
       const answer = await world.front.post(path, body);
       expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("another tenant's")]);
-      expect([await world.balance(), world.front.journal.queued.length]).toEqual([before, queued]);
+      expect([await world.balance(), world.front.queue.queued.length]).toEqual([before, queued]);
     }
     await world.registry.googleClasses.claim("33.mine", "acme");
     expect((await create(google({ class_id: "33.mine" }))).status).toBe(202);
@@ -241,10 +241,10 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     expect((await create(theirs, asKey(await tenant("neighbour")))).status).toBe(202);
     const linkedObjectIds = [theirs.pass_data.object_id];
     for (const links of [{ linkedObjectIds }, { linked_object_ids: linkedObjectIds }]) {
-      const [before, queued] = [await world.balance(), world.front.journal.queued.length];
+      const [before, queued] = [await world.balance(), world.front.queue.queued.length];
       const answer = await create(google({ object_data: links }));
       expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("no pass of yours")]);
-      expect([await world.balance(), world.front.journal.queued.length]).toEqual([before, queued]);
+      expect([await world.balance(), world.front.queue.queued.length]).toEqual([before, queued]);
     }
     const mine = google();
     await create(mine);
@@ -302,15 +302,15 @@ describe("an Idempotency-Key", () => {
   });
 });
 
-describe("when the journal fails", () => {
+describe("when the queue fails", () => {
   test("what was certainly not queued is given back with its serial, what may have been is left", async () => {
     const { passes } = world.registry;
     const before = await world.balance();
     const body = apple();
     const failOn = (failure: Error) => {
-      const accept = world.front.journal.accept.bind(world.front.journal);
-      world.front.journal.accept = async () => {
-        world.front.journal.accept = accept;
+      const accept = world.front.queue.accept.bind(world.front.queue);
+      world.front.queue.accept = async () => {
+        world.front.queue.accept = accept;
         throw failure;
       };
     };
@@ -554,7 +554,7 @@ describe("operators", () => {
 });
 
 test(
-  "200 passes at once on a balance of 100: exactly 100 are accepted, and the ledger adds up",
+  "200 passes at once on a balance of 100: exactly 100 are accepted, and the event store adds up",
   async () => {
     const key = await tenant("hundred", 100);
     const answers = await Promise.all(Array.from({ length: 200 }, () => create(apple(), asKey(key))));

@@ -20,14 +20,14 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
-  front.journal.queued.length = 0;
-  front.journal.counted = 0;
+  front.queue.queued.length = 0;
+  front.queue.counted = 0;
 });
 
 const SEND = { phone_number: "5491122334455", template_id: "hello_world" } as const;
 
 function payload(): unknown {
-  return JSON.parse(front.journal.queued.at(-1)?.job.payload ?? "null");
+  return JSON.parse(front.queue.queued.at(-1)?.job.payload ?? "null");
 }
 
 describe("a valid chat send", () => {
@@ -39,7 +39,7 @@ describe("a valid chat send", () => {
       "pending",
     ]);
     expect(isJobId(String(answer.body["job_id"]))).toBe(true);
-    const { tenantId, job } = front.journal.queued[0] ?? {};
+    const { tenantId, job } = front.queue.queued[0] ?? {};
     expect([tenantId, job?.channel, job?.recipient]).toEqual(["acme", "whatsapp", "5491122334455"]);
     expect(payload()).toEqual({ to: "5491122334455", template: "hello_world", language: "es", params: [] });
   });
@@ -66,8 +66,8 @@ describe("a valid chat send", () => {
   ])("%j goes out as the template %p in %p", async (changes, template, language) => {
     expect((await front.sendChat({ ...SEND, ...changes })).status).toBe(202);
     expect(payload()).toMatchObject({ template, language });
-    // The ledger knows it by the tenant's own word.
-    expect(front.journal.queued[0]?.job.template).toBe(changes.template_id);
+    // The event store knows it by the tenant's own word.
+    expect(front.queue.queued[0]?.job.template).toBe(changes.template_id);
   });
 
   test("turns numbers and booleans into text and leaves text as it is", async () => {
@@ -87,7 +87,7 @@ describe("a valid chat send", () => {
     const again = await front.sendChat(SEND, key);
     expect([first.status, again.status, again.body]).toEqual([202, 202, first.body]);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
-    expect(front.journal.queued).toHaveLength(1);
+    expect(front.queue.queued).toHaveLength(1);
     expect((await front.send(JSON.stringify(SEND), key)).status).toBe(400);
   });
 });
@@ -143,8 +143,8 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
     const answer = await front.sendChat(body);
     expect(answer.status).toBe(400);
     expect(answer.body["error"]).toStartWith(error);
-    expect(front.journal.queued).toBeEmpty();
-    expect(front.journal.counted).toBe(1);
+    expect(front.queue.queued).toBeEmpty();
+    expect(front.queue.counted).toBe(1);
   });
 });
 
@@ -171,8 +171,8 @@ describe("who may send", () => {
       expect(answer.status).toBe(500);
       expect(answer.body["error"]).toStartWith("the channel whatsapp has no provider credentials");
       expect(answer.body["error"]).toContain("WHATSAPP_ACCESS_TOKEN");
-      expect(bare.journal.queued).toBeEmpty();
-      expect(bare.journal.counted).toBe(2);
+      expect(bare.queue.queued).toBeEmpty();
+      expect(bare.queue.counted).toBe(2);
       // Stored, but the tenant may not use its own.
       await bare.registry.putWhatsappCredentials("acme", credentials);
       expect((await bare.sendChat(SEND)).status).toBe(500);
@@ -250,10 +250,10 @@ test("whatever is sent is taken whole or refused with a sentence, and is never a
   );
   await fc.assert(
     fc.asyncProperty(fc.oneof({ weight: 5, arbitrary: body }, anything), async (sent) => {
-      const queued = front.journal.queued.length;
+      const queued = front.queue.queued.length;
       const answer = await front.sendChat(JSON.stringify(sent));
       expect(answer.status).toBeOneOf([202, 400]);
-      expect(front.journal.queued).toHaveLength(queued + (answer.status === 202 ? 1 : 0));
+      expect(front.queue.queued).toHaveLength(queued + (answer.status === 202 ? 1 : 0));
       if (answer.status === 400) expect(answer.body["error"]).toBeString();
       else expect(payload()).toMatchObject({ to: SEND.phone_number, params: expect.any(Array) });
     }),

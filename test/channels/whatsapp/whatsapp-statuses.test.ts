@@ -4,14 +4,14 @@ import { CallbackData } from "../../../src/channels/whatsapp/callback-keys.ts";
 import { WhatsappStatuses } from "../../../src/channels/whatsapp/statuses.ts";
 import { readWhatsappWebhook } from "../../../src/channels/whatsapp/webhook.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { LedgerReader } from "../../../src/domain/event-store.ts";
+import type { EventReader } from "../../../src/domain/event-store.ts";
 import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
 import { isJsonObject } from "../../../src/domain/json.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { PULL, ROOM } from "../../engine/queue/journal-pulls.ts";
-import { accept, jobIds, journal, redis, world } from "../../engine/queue/journal-world.ts";
+import { PULL, ROOM } from "../../engine/queue/queue-pulls.ts";
+import { accept, jobIds, queue, redis, world } from "../../engine/queue/queue-world.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../../support/tenants.ts";
@@ -30,8 +30,8 @@ type World = Awaited<ReturnType<typeof world>>;
 
 let here: World;
 let statuses: WhatsappStatuses;
-const ledgerJobs = new Map<string, JobRecord>();
-const ledger: Pick<LedgerReader, "job"> = { job: async (_tenantId, jobId) => ledgerJobs.get(jobId) ?? null };
+const eventStoreJobs = new Map<string, JobRecord>();
+const eventStore: Pick<EventReader, "job"> = { job: async (_tenantId, jobId) => eventStoreJobs.get(jobId) ?? null };
 
 beforeAll(async () => {
   here = await world();
@@ -40,18 +40,18 @@ beforeEach(() => {
   statuses = statusesFor();
 });
 afterEach(() => statuses.stop());
-afterAll(() => ledgerJobs.clear());
+afterAll(() => eventStoreJobs.clear());
 
 function statusesFor(changes: Partial<ConstructorParameters<typeof WhatsappStatuses>[0]> = {}): WhatsappStatuses {
   const directory = directoryOf([aTenant({ ...here.tenant })]);
   const telemetry = new QuietTelemetry();
   return new WhatsappStatuses({
-    journal,
-    references: journal,
+    queue,
+    references: queue,
     callbacks,
     platform,
     directory,
-    ledger,
+    eventStore,
     clock: systemClock,
     telemetry,
     ...changes,
@@ -93,7 +93,7 @@ function callbackOf(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMB
 async function handOver(jobs: readonly Sent[]): Promise<void> {
   const box = { tenantId: "acme", channel: "whatsapp" } as const;
   const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
-  const pulled = await journal.pull(here.lease, { ...PULL, boxes });
+  const pulled = await queue.pull(here.lease, { ...PULL, boxes });
   if (pulled === FENCED) throw new Error("fenced");
   const settlements = jobs.map(({ jobId, wamid }) => {
     const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
@@ -101,11 +101,11 @@ async function handOver(jobs: readonly Sent[]): Promise<void> {
     const event = { type: "sent", result: {} } as const;
     return { kind: "final", job, status: "success", result: {}, event, providerRef: wamid } as const;
   });
-  expect(await journal.settle(here.lease, settlements)).toBe("settled");
+  expect(await queue.settle(here.lease, settlements)).toBe("settled");
 }
 
 async function jobOf({ jobId }: Sent): Promise<JobRecord> {
-  const job = await journal.job(here.tenant, jobId);
+  const job = await queue.job(here.tenant, jobId);
   if (job === null) throw new Error("the job is gone");
   return job;
 }
@@ -200,12 +200,12 @@ describe("statuses of a job", () => {
     });
   });
 
-  test("that has left the journal are added to it as the ledger has it", async () => {
+  test("that has left the queue are added to it as the event store has it", async () => {
     const sent = await newChatJob(true);
     await handOver([sent]);
     const known = await jobOf(sent);
     const gone = { ...known, jobId: jobIds.next() };
-    ledgerJobs.set(gone.jobId, gone);
+    eventStoreJobs.set(gone.jobId, gone);
     await report([[{ ...sent, jobId: gone.jobId }, "read"]]);
     const { events } = await jobOf({ ...sent, jobId: gone.jobId });
     expect(events.map(({ type }) => type)).toEqual(["sent", "read"]);
@@ -231,12 +231,12 @@ describe("statuses that the provider signed for somebody else's number", () => {
     const jobId = await accept(here.tenant, { channel, recipient });
     const box = { tenantId: "acme", channel } as const;
     const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
-    const pulled = await journal.pull(here.lease, { ...PULL, boxes });
+    const pulled = await queue.pull(here.lease, { ...PULL, boxes });
     if (pulled === FENCED) throw new Error("fenced");
     const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
     if (job === undefined) throw new Error("the job is not in its box");
     const retry = { kind: "retry", job, delayMs: 3_600_000, status: "running" } as const;
-    expect(await journal.settle(here.lease, [retry], null)).toBe("settled");
+    expect(await queue.settle(here.lease, [retry], null)).toBe("settled");
     return jobId;
   }
 
@@ -249,7 +249,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
 
   test.each(["email", "whatsapp"] as const)("change no job of any tenant: %s", async (channel) => {
     const jobId = await parked(channel);
-    const before = await journal.job(here.tenant, jobId);
+    const before = await queue.job(here.tenant, jobId);
     const mine = callbackOf(jobIds.next(), "acme", "999");
     const forged = [
       `acme/${jobId}`,
@@ -266,7 +266,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
         await say(`wamid.forged.${channel}.${i}`, data, number);
       }
     }
-    expect(await journal.job(here.tenant, jobId)).toEqual(before);
+    expect(await queue.job(here.tenant, jobId)).toEqual(before);
   });
 
   test("do not follow another number's message by its id, and those of the right number do", async () => {
@@ -329,7 +329,7 @@ describe("statuses of messages that nobody knows", () => {
     await held.stop();
   }, 30_000);
 
-  test("are kept while the journal is away, once their message became known", async () => {
+  test("are kept while the queue is away, once their message became known", async () => {
     const clock = new VirtualClock();
     const sent = await newChatJob(false);
     let isAway = false;
@@ -337,9 +337,9 @@ describe("statuses of messages that nobody knows", () => {
     const away = statusesFor({
       clock,
       references: { jobsOf: async (ids) => ids.map(() => (isKnown ? { tenantId: "acme", jobId: sent.jobId } : null)) },
-      journal: {
+      queue: {
         observe: (tenant, observation) =>
-          isAway ? Promise.reject(new UnavailableError("away")) : journal.observe(tenant, observation),
+          isAway ? Promise.reject(new UnavailableError("away")) : queue.observe(tenant, observation),
       },
     });
     await report([[sent, "delivered"]], away);
@@ -391,9 +391,9 @@ describe("statuses of messages that nobody knows", () => {
     expect(statuses.held).toBe(0);
   });
 
-  test("are not asked for when the journal is away: the call fails and is repeated", async () => {
+  test("are not asked for when the queue is away: the call fails and is repeated", async () => {
     const sent = await newChatJob(true);
-    const away = statusesFor({ journal: { observe: () => Promise.reject(new UnavailableError("away")) } });
+    const away = statusesFor({ queue: { observe: () => Promise.reject(new UnavailableError("away")) } });
     await expect(report([[sent, "read"]], away)).rejects.toBeInstanceOf(UnavailableError);
     const lost = statusesFor({ references: { jobsOf: () => Promise.reject(new UnavailableError("away")) } });
     await expect(report([[{ ...sent, isNamed: false }, "read"]], lost)).rejects.toBeInstanceOf(UnavailableError);
@@ -408,7 +408,7 @@ function webhookOf(listed: readonly object[]) {
   return body;
 }
 
-/** How many batches of events wait for the ledger, and how many keys there are at all. */
+/** How many batches of events wait for the event store, and how many keys there are at all. */
 async function stored(): Promise<readonly number[]> {
   return [await redis.client.xlen(`${here.prefix}:outbox`), await redis.client.dbsize()];
 }

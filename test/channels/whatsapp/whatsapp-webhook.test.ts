@@ -21,7 +21,7 @@ beforeEach(() => {
   front.statuses.length = 0;
   front.incoming.length = 0;
   front.statusFailure = null;
-  front.journal.counted = 0;
+  front.queue.counted = 0;
 });
 
 function post(text: string | Uint8Array, secret: string = SECRET): Promise<Answer> {
@@ -76,7 +76,7 @@ describe("the signature", () => {
   test("under any of the secrets is taken, and needs neither a key nor room in a rate window", async () => {
     for (const secret of WEBHOOK_SECRETS) expect((await post(body, secret)).status).toBe(200);
     expect(front.statuses).toHaveLength(2);
-    expect(front.journal.counted).toBe(0);
+    expect(front.queue.counted).toBe(0);
   });
 
   test("is of the bytes as they came, with the provider's escapes", async () => {
@@ -176,7 +176,7 @@ describe("what the provider reports", () => {
     expect(front.statuses).toEqual([]);
   });
 
-  test("that the journal cannot take now is 500, so that it comes again", async () => {
+  test("that the queue cannot take now is 500, so that it comes again", async () => {
     front.statusFailure = new TransportError("redis is away");
     const answer = await postJson(webhookBody({ statuses: [status("wamid.1", "sent")] }));
     expect(answer.status).toBe(500);

@@ -4,7 +4,7 @@ import { TransportError } from "../../../src/domain/errors.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import type { Lease, PullRequest } from "../../../src/domain/queue.ts";
 import { Backlog, PULL_BYTES_MAX } from "../../../src/engine/dispatch/backlog.ts";
-import { MemoryJournal } from "../../simulation/memory-journal.ts";
+import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
@@ -65,16 +65,16 @@ test("owners at a node that hangs hold up nobody's at another, not even at first
   const world = new RelayWorld(() => TAKES, 64);
   const hung = 21;
   let isHung = true;
-  const journal = new (class extends MemoryJournal {
+  const queue = new (class extends MemoryQueue {
     override async pull(lease: Lease, request: PullRequest) {
       if (!isHung || lease.shard >= hung || request.boxes.length === 0) return super.pull(lease, request);
       await sleep(world.clock, 5_000);
-      throw new TransportError("the journal did not answer");
+      throw new TransportError("the queue did not answer");
     }
   })(world.state);
   const tenants = Array.from({ length: 64 }, (_, i) => world.tenant(`t-${i}`));
   const stuck = tenants.slice(0, hung).flatMap((tenant) => world.accept(tenant, 20));
-  const dispatcher = world.start({ journal });
+  const dispatcher = world.start({ queue });
   const others: string[] = [];
   for (let i = 0; i < 100; i += 1) {
     others.push(...tenants.slice(hung).flatMap((tenant) => world.accept(tenant)));
@@ -118,7 +118,7 @@ test("the bytes that are held are those of open jobs, while they are held up, st
 test("large messages of many tenants pass through small pulls, and keep no small one from its turn", async () => {
   const world = new RelayWorld(() => TAKES);
   const requests: PullRequest[] = [];
-  const journal = new (class extends MemoryJournal {
+  const queue = new (class extends MemoryQueue {
     override async pull(lease: Lease, request: PullRequest) {
       requests.push(request);
       return super.pull(lease, request);
@@ -127,7 +127,7 @@ test("large messages of many tenants pass through small pulls, and keep no small
   const large = Array.from({ length: 60 }, (_, i) => world.tenant(`large-${i}`));
   for (const tenant of large) world.accept(tenant, 20, { payload: LARGE });
   const small = world.tenant("small");
-  const dispatcher = world.start({ journal });
+  const dispatcher = world.start({ queue });
   const jobs: string[] = [];
   for (let i = 0; i < 50; i += 1) {
     jobs.push(...world.accept(small));

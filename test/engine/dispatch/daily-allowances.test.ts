@@ -6,8 +6,8 @@ import type { Tenant } from "../../../src/domain/tenant.ts";
 import { utcDayAt } from "../../../src/domain/warm-up.ts";
 import { DailyAllowances } from "../../../src/engine/dispatch/daily-allowances.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
-import { MemoryJournal } from "../../simulation/memory-journal.ts";
-import { JournalState } from "../../simulation/memory-journal-state.ts";
+import { MemoryQueue } from "../../simulation/memory-queue.ts";
+import { QueueState } from "../../simulation/memory-queue-state.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
@@ -22,12 +22,12 @@ const SENDER = { fromAddress: "a@new.test", fromName: null, smtpUrl: null };
 const warming = aTenant({ tenantId: "warming", emailSender: { ...SENDER, warmUpFrom: "2026-03-05" } });
 const other = aTenant({ tenantId: "other" });
 
-/** Two minutes before midnight: an engine on a journal in memory, on a clock of its own. */
+/** Two minutes before midnight: an engine on a queue in memory, on a clock of its own. */
 function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {} })) {
   const clock = new VirtualClock(MIDNIGHT_MS - 2 * MINUTE_MS);
   const random = new SeededRandom(3);
-  const state = new JournalState(clock, random);
-  const journal = new MemoryJournal(state);
+  const state = new QueueState(clock, random);
+  const queue = new MemoryQueue(state);
   const jobIds = new JobIds(clock, random);
   const channel = new RecordingChannel(provider);
   const tenants = new Map<string, Tenant>([warming, other].map((tenant) => [tenant.tenantId, tenant]));
@@ -38,9 +38,9 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
     get sent() {
       return channel.delivered.length;
     },
-    start(over = journal) {
+    start(over = queue) {
       const dispatcher = new Dispatcher({
-        journal: over,
+        queue: over,
         directory: { byApiKey: () => null, byId: (tenantId) => tenants.get(tenantId) ?? null },
         channels: [channel],
         suppressions: { fill: async () => true },
@@ -84,7 +84,7 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
       await clock.advance(10_000);
       await stopped;
     },
-    journal,
+    queue,
   };
 }
 
@@ -115,15 +115,15 @@ test("no day sees more than its allowance, whoever takes over in between", async
   const jobs = world.accept(70);
   let answersLeft = 25;
   // A process that dies in the middle of its work: from some call on it is not heard any more.
-  const dying = new (class extends MemoryJournal {
-    override async settle(...call: Parameters<MemoryJournal["settle"]>) {
+  const dying = new (class extends MemoryQueue {
+    override async settle(...call: Parameters<MemoryQueue["settle"]>) {
       answersLeft -= 1;
       return answersLeft < 0 ? new Promise<never>(() => {}) : super.settle(...call);
     }
-    override async renew(...call: Parameters<MemoryJournal["renew"]>) {
+    override async renew(...call: Parameters<MemoryQueue["renew"]>) {
       return answersLeft < 0 ? new Promise<never>(() => {}) : super.renew(...call);
     }
-  })(world.journal.state);
+  })(world.queue.state);
   world.start(dying);
   await world.clock.advance(5_000);
   const sentBefore = world.sent;
@@ -198,18 +198,18 @@ test("a sender that need not be warmed up any more goes on within a minute", asy
   await world.stop(dispatcher);
 });
 
-test("a journal that does not answer for a while delays, and loses nothing of the allowance", async () => {
+test("a queue that does not answer for a while delays, and loses nothing of the allowance", async () => {
   const world = aWorld();
   let calls = 0;
-  const flaky = new (class extends MemoryJournal {
-    override async allow(...call: Parameters<MemoryJournal["allow"]>) {
+  const flaky = new (class extends MemoryQueue {
+    override async allow(...call: Parameters<MemoryQueue["allow"]>) {
       const answer = await super.allow(...call);
       calls += 1;
       // Its effect took place, its answer got lost.
       if (calls % 3 === 0) throw new TransportError("no answer");
       return answer;
     }
-  })(world.journal.state);
+  })(world.queue.state);
   const dispatcher = world.start(flaky);
   const jobs = world.accept(60);
   await world.clock.advance(110_000);
@@ -219,11 +219,11 @@ test("a journal that does not answer for a while delays, and loses nothing of th
 
 test("the last piece of a day's allowance is no larger than what is left of it", async () => {
   const clock = new VirtualClock(MIDNIGHT_MS);
-  const state = new JournalState(clock, new SeededRandom(3));
+  const state = new QueueState(clock, new SeededRandom(3));
   const lease = state.acquireNow(0, "dispatcher", "one", null);
   if (lease === null) throw new Error("the lease is free");
   const telemetry = new QuietTelemetry();
-  const allowances = new DailyAllowances({ journal: new MemoryJournal(state), lease, clock, telemetry });
+  const allowances = new DailyAllowances({ queue: new MemoryQueue(state), lease, clock, telemetry });
   const box = { tenantId: "warming", channel: "email" } as const;
   // Taken two by two.
   const allowance = { box, day: utcDayAt(clock.nowMs()), perDay: 75 };

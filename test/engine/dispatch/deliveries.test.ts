@@ -4,7 +4,7 @@ import type { Channel } from "../../../src/domain/channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { OwnerJournal, Settlement } from "../../../src/domain/queue.ts";
+import type { OwnerQueue, Settlement } from "../../../src/domain/queue.ts";
 import { Deliveries } from "../../../src/engine/dispatch/deliveries.ts";
 import type { LeaseTerm } from "../../../src/engine/leases/lease-term.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
@@ -41,7 +41,7 @@ test("what waits to give back for a lent job ends with the loan, and frees its s
     settled.push(...settlements);
     return "settled" as const;
   };
-  const journal: Pick<OwnerJournal, "settle" | "settleLent"> = {
+  const queue: Pick<OwnerQueue, "settle" | "settleLent"> = {
     settle: land,
     settleLent: async (lease, settlements) => void (await land(lease, settlements)),
   };
@@ -62,7 +62,7 @@ test("what waits to give back for a lent job ends with the loan, and frees its s
   };
   const deliveries = new Deliveries(
     // The two calls are all that deliveries make.
-    { ...ports, journal: journal as OwnerJournal, telemetry: new QuietTelemetry() },
+    { ...ports, queue: queue as OwnerQueue, telemetry: new QuietTelemetry() },
     term,
     { onLanded: () => {}, onFenced: () => {}, shardTimeMs: () => null },
   );

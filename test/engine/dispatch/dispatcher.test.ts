@@ -7,7 +7,7 @@ import { limits } from "../../../src/domain/limits.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import type { SuppressionFiller } from "../../../src/engine/dispatch/fill-suppressions.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -20,40 +20,40 @@ const SHARDS = 4;
 let redis: RedisServer;
 const telemetry = new QuietTelemetry();
 const jobIds = new JobIds(systemClock, systemRandom);
-const journals: RedisJournal[] = [];
-let journal: RedisJournal;
+const queues: RedisQueue[] = [];
+let queue: RedisQueue;
 
 const tenants = Array.from({ length: 8 }, (_, i) => aTenant({ tenantId: `tenant-${i}`, shard: i % SHARDS }));
 
 beforeAll(async () => {
   redis = await startRedis();
-  journal = await connect();
+  queue = await connect();
 });
 beforeEach(async () => {
   await redis.client.flushall();
 });
 afterAll(async () => {
-  for (const open of journals) await open.stop();
+  for (const open of queues) await open.stop();
   await redis.stop();
 });
 
 /** A connection of its own for each process of the test. */
-async function connect(): Promise<RedisJournal> {
+async function connect(): Promise<RedisQueue> {
   const address = { kind: "socket", path: redis.path } as const;
-  const opened = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  const opened = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
   await opened.start();
-  journals.push(opened);
+  queues.push(opened);
   return opened;
 }
 
 function dispatcher(
   owner: string,
   channel: RecordingChannel,
-  over: RedisJournal = journal,
+  over: RedisQueue = queue,
   suppressions: SuppressionFiller = { fill: async () => true },
 ): Dispatcher {
   return new Dispatcher({
-    journal: over,
+    queue: over,
     directory: directoryOf(tenants),
     channels: [channel],
     suppressions,
@@ -67,7 +67,7 @@ function dispatcher(
 
 async function accept(tenant: Tenant, recipient = "ann@example.com"): Promise<string> {
   const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
-  const answer = await journal.accept(tenant, 1_000_000, job);
+  const answer = await queue.accept(tenant, 1_000_000, job);
   if (answer.kind !== "accepted") throw new Error(answer.kind);
   return answer.jobId;
 }
@@ -83,7 +83,7 @@ async function acceptMany(count: number): Promise<{ tenant: Tenant; jobId: strin
 
 async function finalJob(tenant: Tenant, jobId: string): Promise<JobRecord> {
   return await eventually("the job ends", async () => {
-    const job = await journal.job(tenant, jobId);
+    const job = await queue.job(tenant, jobId);
     return job !== null && isFinal(job.status) ? job : null;
   });
 }
@@ -240,11 +240,11 @@ test("nothing is delivered before the shard's suppressions are filled, however o
     if (calls <= SHARDS) throw new UnavailableError("the registry is away");
     return filled;
   };
-  const worker = dispatcher("one", channel, journal, { fill });
+  const worker = dispatcher("one", channel, queue, { fill });
   worker.start();
   const jobId = await accept(tenant);
   await eventually("every shard asked again", () => calls >= 2 * SHARDS);
-  expect(await journal.job(tenant, jobId)).toMatchObject({ status: "pending" });
+  expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending" });
   expect(channel.delivered).toEqual([]);
   fillNow(true);
   expect(await finalJob(tenant, jobId)).toMatchObject({ status: "success" });
@@ -265,7 +265,7 @@ test("a redis that is silent for longer than a lease makes nobody send anything 
     const job = await eventually(
       "the job ends",
       async () => {
-        const found = await journal.job(tenant, jobId).catch(() => null);
+        const found = await queue.job(tenant, jobId).catch(() => null);
         return found !== null && isFinal(found.status) ? found : null;
       },
       2 * silenceMs,

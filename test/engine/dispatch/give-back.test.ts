@@ -5,7 +5,7 @@ import { JobIds } from "../../../src/domain/ids.ts";
 import { isFinal, type JobRecord, type QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -18,16 +18,16 @@ const telemetry = new QuietTelemetry();
 const jobIds = new JobIds(systemClock, systemRandom);
 const tenant = aTenant({ channels: new Set(["wallet"]) });
 let redis: RedisServer;
-let journal: RedisJournal;
+let queue: RedisQueue;
 
 beforeAll(async () => {
   redis = await startRedis();
   const address = { kind: "socket", path: redis.path } as const;
-  journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
-  await journal.start();
+  queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
+  await queue.start();
 }, IN_TIME_MS);
 afterAll(async () => {
-  await journal?.stop();
+  await queue?.stop();
   await redis?.stop();
 }, IN_TIME_MS);
 
@@ -41,7 +41,7 @@ class PaidChannel implements Channel {
   tries = 0;
   /** Tries that fail before one succeeds. */
   failures = 0;
-  /** What the journal says of a job while it is given back. */
+  /** What the queue says of a job while it is given back. */
   readonly seen: (JobRecord | null)[] = [];
 
   async screen({ payload }: QueuedJob): Promise<Outcome | null> {
@@ -56,7 +56,7 @@ class PaidChannel implements Channel {
 
   async giveBack({ jobId }: QueuedJob): Promise<void> {
     this.tries += 1;
-    this.seen.push(await journal.job(tenant, jobId));
+    this.seen.push(await queue.job(tenant, jobId));
     if (this.tries <= this.failures) throw new UnavailableError("the registry is away");
     this.givenBack.push(jobId);
   }
@@ -64,7 +64,7 @@ class PaidChannel implements Channel {
 
 function dispatcher(channel: Channel): Dispatcher {
   const worker = new Dispatcher({
-    journal,
+    queue,
     directory: directoryOf([tenant]),
     channels: [channel],
     suppressions: { fill: async () => true },
@@ -86,13 +86,13 @@ async function accept(end: string, needsScreening = false): Promise<string> {
     payload: JSON.stringify(end),
     idempotency: null,
   } as const;
-  await journal.accept(tenant, 1_000_000, needsScreening ? { ...job, needsScreening } : job);
+  await queue.accept(tenant, 1_000_000, needsScreening ? { ...job, needsScreening } : job);
   return job.jobId;
 }
 
 const finalJob = (jobId: string) =>
   eventually("the job ends", async () => {
-    const job = await journal.job(tenant, jobId);
+    const job = await queue.job(tenant, jobId);
     return job !== null && isFinal(job.status) ? job : null;
   });
 
@@ -135,7 +135,7 @@ test(
     const jobId = await accept("fails");
     await eventually("it is tried", () => stuck.tries > 1);
     await first.stop();
-    expect(isFinal((await journal.job(tenant, jobId))?.status ?? "failed")).toBe(false);
+    expect(isFinal((await queue.job(tenant, jobId))?.status ?? "failed")).toBe(false);
     const channel = new PaidChannel();
     const second = dispatcher(channel);
     expect((await finalJob(jobId)).status).toBe("failed");

@@ -1,22 +1,22 @@
 import { expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import { MemoryJournal } from "../../simulation/memory-journal.ts";
-import type { JournalState } from "../../simulation/memory-journal-state.ts";
+import { MemoryQueue } from "../../simulation/memory-queue.ts";
+import type { QueueState } from "../../simulation/memory-queue-state.ts";
 import { type Behaviour, RelayWorld, TAKES } from "./relay-world.ts";
 
 const SLOW: Behaviour = { tookMs: 28_000, outcome: { kind: "delivered", result: {} } };
 /** From accept to hand-over, where nothing but the engine's own loops is in between. */
 const PROMPTLY_MS = 300;
 
-/** A way to the journal that can be cut: then each call fails after a while. */
-function cuttable(state: JournalState, world: RelayWorld) {
+/** A way to the queue that can be cut: then each call fails after a while. */
+function cuttable(state: QueueState, world: RelayWorld) {
   const line = { cut: false };
-  const target = new MemoryJournal(state);
-  const journal = new Proxy(target, {
+  const target = new MemoryQueue(state);
+  const queue = new Proxy(target, {
     get: (_, name) => {
       const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function" || name === "onMail" || name === "onRelease") return value;
+      if (typeof value !== "function" || name === "onJobs" || name === "onRelease") return value;
       return async (...args: unknown[]) => {
         if (!line.cut) return Reflect.apply(value, target, args);
         await new Promise<void>((resolve) => world.clock.setTimer(500, resolve));
@@ -24,7 +24,7 @@ function cuttable(state: JournalState, world: RelayWorld) {
       };
     },
   });
-  return { journal, line };
+  return { queue, line };
 }
 
 test("a shard whose deliveries take their time is handed over at once, and each is written down where it ends", async () => {
@@ -94,7 +94,7 @@ test("a lent delivery that fails for now is tried again by the next owner, one t
   await world.stop(second);
 });
 
-test("a silence of the journal that is longer than the lease sends nothing twice, and starts nothing in it", async () => {
+test("a silence of the queue that is longer than the lease sends nothing twice, and starts nothing in it", async () => {
   const world = new RelayWorld(
     (job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 25_000 } : TAKES),
     2,
@@ -102,7 +102,7 @@ test("a silence of the journal that is longer than the lease sends nothing twice
   const tenant = world.tenant("acme", "smtp://acme");
   world.tenant("other");
   const lines = [0, 1].map(() => cuttable(world.state, world));
-  const processes = lines.map(({ journal }) => world.start({ journal }));
+  const processes = lines.map(({ queue }) => world.start({ queue }));
   await world.advance(3_000);
   const jobs = world.accept(tenant, 20, { recipient: "slow@example.com" });
   await world.advance(1_000);
@@ -123,8 +123,8 @@ test("a silence of the journal that is longer than the lease sends nothing twice
 test("a dead owner's jobs are delivered by another within the time that is promised", async () => {
   const world = new RelayWorld(() => TAKES, 4);
   const tenants = Array.from({ length: 4 }, (_, i) => world.tenant(`t-${i}`));
-  const { journal, line } = cuttable(world.state, world);
-  world.start({ journal });
+  const { queue, line } = cuttable(world.state, world);
+  world.start({ queue });
   const heir = world.start();
   await world.advance(3_000);
   line.cut = true;
@@ -137,19 +137,19 @@ test("a dead owner's jobs are delivered by another within the time that is promi
 test("a process that stops lends its jobs for no longer than its drain takes", async () => {
   const world = new RelayWorld(() => SLOW);
   const jobs = world.accept(world.tenant("acme"));
-  const target = new MemoryJournal(world.state);
+  const target = new MemoryQueue(world.state);
   const loansMs: number[] = [];
-  const journal = new Proxy(target, {
+  const queue = new Proxy(target, {
     get: (_, name) => {
       const value: unknown = Reflect.get(target, name);
       if (name !== "settle") return typeof value === "function" ? value.bind(target) : value;
-      return (...[lease, settlements, ...more]: Parameters<MemoryJournal["settle"]>) => {
+      return (...[lease, settlements, ...more]: Parameters<MemoryQueue["settle"]>) => {
         for (const each of settlements) if (each.kind === "lend") loansMs.push(each.forMs);
         return target.settle(lease, settlements, ...more);
       };
     },
   });
-  const dispatcher = world.start({ journal });
+  const dispatcher = world.start({ queue });
   await world.advance(2_000);
   expect(world.callsOf(jobs)).toHaveLength(1);
   await world.stop(dispatcher);

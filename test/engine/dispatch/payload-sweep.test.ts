@@ -28,8 +28,8 @@ class Knower {
 
 let clock: VirtualClock;
 let payloads: MemoryPayloads;
-let journal: Knower;
-let ledger: Knower;
+let queue: Knower;
+let eventStore: Knower;
 let telemetry: QuietTelemetry;
 let sweep: PayloadSweep;
 let ids: JobIds;
@@ -37,10 +37,10 @@ let ids: JobIds;
 beforeEach(() => {
   clock = new VirtualClock();
   payloads = new MemoryPayloads();
-  [journal, ledger] = [new Knower(), new Knower()];
+  [queue, eventStore] = [new Knower(), new Knower()];
   telemetry = new QuietTelemetry();
   const directory = directoryOf([aTenant()]);
-  sweep = new PayloadSweep({ payloads, directory, journal, ledger, clock, telemetry });
+  sweep = new PayloadSweep({ payloads, directory, queue, eventStore, clock, telemetry });
   ids = new JobIds(clock, systemRandom);
 });
 
@@ -58,15 +58,15 @@ const left = async () => {
 describe("the payload of a job", () => {
   test.each(["pending", "running"] as const)("that is %s stays, however old it is", async (status) => {
     const jobId = await put();
-    journal.put(jobId, status);
+    queue.put(jobId, status);
     await clock.advance(80 * 60 * UNQUEUED_MS);
     expect(await left()).toEqual([jobId]);
   });
 
   test.each(["success", "failed", "suppressed"] as const)("that ended with %s is removed", async (status) => {
-    journal.put(await put(), status);
+    queue.put(await put(), status);
     const recorded = await put();
-    ledger.put(recorded, status);
+    eventStore.put(recorded, status);
     await clock.advance(UNQUEUED_MS);
     expect(await left()).toEqual([]);
   });
@@ -84,10 +84,10 @@ describe("the payload of a job", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("stays while journal or ledger cannot be asked, and is looked at again", async () => {
+  test("stays while queue or event store cannot be asked, and is looked at again", async () => {
     const jobId = await put();
     await clock.advance(UNQUEUED_MS);
-    for (const knower of [journal, ledger]) {
+    for (const knower of [queue, eventStore]) {
       knower.failure = new UnavailableError("away");
       expect(await left()).toEqual([jobId]);
       knower.failure = null;
@@ -100,10 +100,10 @@ describe("the payload of a job", () => {
 test("sweeps go on until it is stopped", async () => {
   sweep.start();
   const jobId = await put();
-  journal.put(jobId, "running");
+  queue.put(jobId, "running");
   await clock.advance(60_000);
   expect(payloads.stored.size).toBe(1);
-  journal.put(jobId, "success");
+  queue.put(jobId, "success");
   await eventually("it is removed", async () => {
     await clock.advance(60_000);
     return payloads.stored.size === 0;

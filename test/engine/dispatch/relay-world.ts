@@ -3,12 +3,12 @@ import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { JobRecord, QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { OwnerJournal } from "../../../src/domain/queue.ts";
+import type { OwnerQueue } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
-import { MemoryJournal } from "../../simulation/memory-journal.ts";
-import { JournalState } from "../../simulation/memory-journal-state.ts";
+import { MemoryQueue } from "../../simulation/memory-queue.ts";
+import { QueueState } from "../../simulation/memory-queue-state.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -85,11 +85,11 @@ class RelayChannel implements Channel {
   }
 }
 
-/** An engine on a journal in memory and a virtual clock, with relays that do as the test says. */
+/** An engine on a queue in memory and a virtual clock, with relays that do as the test says. */
 export class RelayWorld {
   readonly clock = new VirtualClock();
   readonly random = new SeededRandom(5);
-  readonly state = new JournalState(this.clock, this.random);
+  readonly state = new QueueState(this.clock, this.random);
   readonly channel: RelayChannel;
   readonly tenants = new Map<string, Tenant>();
   readonly acceptedAtMs = new Map<string, number>();
@@ -124,9 +124,9 @@ export class RelayWorld {
     });
   }
 
-  start(options: { readonly journal?: OwnerJournal; readonly clock?: Clock } = {}): Dispatcher {
+  start(options: { readonly queue?: OwnerQueue; readonly clock?: Clock } = {}): Dispatcher {
     const dispatcher = new Dispatcher({
-      journal: options.journal ?? new MemoryJournal(this.state),
+      queue: options.queue ?? new MemoryQueue(this.state),
       directory: { byApiKey: () => null, byId: (tenantId) => this.tenants.get(tenantId) ?? null },
       channels: [this.channel],
       suppressions: { fill: async () => true },

@@ -3,7 +3,7 @@ import { JobIds } from "../../../src/domain/ids.ts";
 import { isFinal } from "../../../src/domain/job.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -30,20 +30,20 @@ const tenants = [aTenant({ tenantId: "paced", shard: 0 }), aTenant({ tenantId: "
 const telemetry = new QuietTelemetry();
 const jobIds = new JobIds(systemClock, systemRandom);
 let redis: RedisServer;
-let journal: RedisJournal;
+let queue: RedisQueue;
 
 beforeAll(async () => {
   redis = await startRedis();
-  journal = new RedisJournal({
+  queue = new RedisQueue({
     address: { kind: "socket", path: redis.path },
     clock: systemClock,
     random: systemRandom,
     telemetry,
   });
-  await journal.start();
+  await queue.start();
 }, 30_000);
 afterAll(async () => {
-  await journal.stop();
+  await queue.stop();
   await redis.stop();
 }, 30_000);
 
@@ -55,7 +55,7 @@ async function accept(tenant: Tenant): Promise<string> {
     payload: "{}",
     idempotency: null,
   } as const;
-  await journal.accept(tenant, 1_000_000, job);
+  await queue.accept(tenant, 1_000_000, job);
   return job.jobId;
 }
 
@@ -66,7 +66,7 @@ test("a tenant whose sender must wait is asked again when it may go, at no attem
   const waiting = [await accept(paced), await accept(paced)];
   const passing = [await accept(free), await accept(free)];
   const dispatcher = new Dispatcher({
-    journal,
+    queue,
     directory: directoryOf(tenants),
     channels: [channel],
     suppressions: { fill: async () => true },
@@ -78,7 +78,7 @@ test("a tenant whose sender must wait is asked again when it may go, at no attem
   });
   dispatcher.start();
   const ended = async (tenant: Tenant, jobIdsOf: readonly string[]) => {
-    const jobs = await Promise.all(jobIdsOf.map((jobId) => journal.job(tenant, jobId)));
+    const jobs = await Promise.all(jobIdsOf.map((jobId) => queue.job(tenant, jobId)));
     return jobs.every((job) => job !== null && isFinal(job.status)) ? jobs : null;
   };
   await eventually("the free tenant's jobs end", () => ended(free, passing));

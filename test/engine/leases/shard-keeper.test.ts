@@ -6,12 +6,12 @@ import { type LeaseTerm, ShardKeeper } from "../../../src/engine/leases/shard-ke
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
-import { lossy, MemoryRecorderJournal, type Weather } from "../recorder/memory-recorder-journal.ts";
+import { lossy, MemoryRecorderQueue, type Weather } from "../recorder/memory-recorder-queue.ts";
 
 /** Processes that compete for the same shards. */
 class Scene {
   readonly clock = new VirtualClock();
-  readonly leases = new MemoryRecorderJournal(this.clock, 1);
+  readonly leases = new MemoryRecorderQueue(this.clock, 1);
   readonly terms: LeaseTerm[] = [];
   /** How long the processes were paused: their clocks have gone on, and their timers are late. */
   pausedMs = 0;

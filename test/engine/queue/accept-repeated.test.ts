@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "bun:test";
 import { Acceptor } from "../../../src/engine/queue/accept.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { accept, first, journal, newJob, pullOne, record, redis, sent, world } from "./journal-world.ts";
+import { accept, first, newJob, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
 type Call = () => Promise<unknown>;
 
@@ -48,11 +48,11 @@ test("a try that arrives behind its own repeat does nothing, also when its job i
   const [former] = calls;
   expect(await former?.()).toEqual([]);
   expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
-  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await record(recorder, await record(recorder, null));
   expect(await former?.()).toEqual([]);
   expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
-  expect((await journal.admit(tenant, 100)).rate.remaining).toBe(100 - 1 - 1);
+  expect((await queue.admit(tenant, 100)).rate.remaining).toBe(100 - 1 - 1);
 });
 
 test("a job that a repeat refused is not queued by the try that comes behind it", async () => {

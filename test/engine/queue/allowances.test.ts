@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FENCED } from "../../../src/domain/queue.ts";
-import { ACME_MAIL, journal, redis, world } from "./journal-world.ts";
+import { ACME_MAIL, queue, redis, world } from "./queue-world.ts";
 
 const DAY = 20_000;
 
@@ -11,52 +11,52 @@ function call(known: number, wanted: number, changes: { readonly allowance?: num
 
 test("no more is taken than the day allows", async () => {
   const { lease } = await world();
-  expect(await journal.allow(lease, call(0, 30))).toBe(30);
-  expect(await journal.allow(lease, call(30, 30))).toBe(50);
-  expect(await journal.allow(lease, call(50, 1))).toBe(50);
+  expect(await queue.allow(lease, call(0, 30))).toBe(30);
+  expect(await queue.allow(lease, call(30, 30))).toBe(50);
+  expect(await queue.allow(lease, call(50, 1))).toBe(50);
 });
 
 test("a repeated call takes nothing twice, and learns what the first one took", async () => {
   const { lease } = await world();
-  expect(await journal.allow(lease, call(0, 3))).toBe(3);
-  expect(await journal.allow(lease, call(0, 3))).toBe(3);
+  expect(await queue.allow(lease, call(0, 3))).toBe(3);
+  expect(await queue.allow(lease, call(0, 3))).toBe(3);
   // Also where the repeat wants more, by which it could have the same answer.
-  expect(await journal.allow(lease, call(2, 5))).toBe(3);
-  expect(await journal.allow(lease, call(0, 0))).toBe(3);
+  expect(await queue.allow(lease, call(2, 5))).toBe(3);
+  expect(await queue.allow(lease, call(0, 0))).toBe(3);
 });
 
 test("days and channels have counts of their own", async () => {
   const { lease } = await world();
-  await journal.allow(lease, call(0, 50));
-  expect(await journal.allow(lease, call(0, 1, { day: DAY + 1 }))).toBe(1);
-  expect(await journal.allow(lease, { ...call(0, 2), box: { tenantId: "acme", channel: "whatsapp" } })).toBe(2);
+  await queue.allow(lease, call(0, 50));
+  expect(await queue.allow(lease, call(0, 1, { day: DAY + 1 }))).toBe(1);
+  expect(await queue.allow(lease, { ...call(0, 2), box: { tenantId: "acme", channel: "whatsapp" } })).toBe(2);
 });
 
 test("an allowance that was lowered takes nothing back and gives nothing more", async () => {
   const { lease } = await world();
-  await journal.allow(lease, call(0, 40));
-  expect(await journal.allow(lease, call(40, 5, { allowance: 20 }))).toBe(40);
-  expect(await journal.allow(lease, call(40, 5, { allowance: 100 }))).toBe(45);
+  await queue.allow(lease, call(0, 40));
+  expect(await queue.allow(lease, call(40, 5, { allowance: 20 }))).toBe(40);
+  expect(await queue.allow(lease, call(40, 5, { allowance: 100 }))).toBe(45);
 });
 
 test("where Redis lost its last writes, what the owner knows to be taken stays taken", async () => {
   const { lease, prefix } = await world();
-  await journal.allow(lease, call(0, 20));
+  await queue.allow(lease, call(0, 20));
   await redis.client.set(`${prefix}:allowance:acme/e:${DAY}`, 5);
-  expect(await journal.allow(lease, call(20, 4))).toBe(24);
+  expect(await queue.allow(lease, call(20, 4))).toBe(24);
   expect(await redis.client.get(`${prefix}:allowance:acme/e:${DAY}`)).toBe("24");
 });
 
 test("whose lease is over takes nothing", async () => {
   const { lease, prefix } = await world();
-  await journal.release(lease);
-  expect(await journal.allow(lease, call(0, 1))).toBe(FENCED);
+  await queue.release(lease);
+  expect(await queue.allow(lease, call(0, 1))).toBe(FENCED);
   expect(await redis.client.keys(`${prefix}:allowance:*`)).toEqual([]);
 });
 
 test("a count is forgotten after its day, not before", async () => {
   const { lease, prefix } = await world();
-  await journal.allow(lease, call(0, 1));
+  await queue.allow(lease, call(0, 1));
   const dayMs = 24 * 60 * 60 * 1000;
   expect(await redis.client.pttl(`${prefix}:allowance:acme/e:${DAY}`)).toBeGreaterThan(dayMs);
 });

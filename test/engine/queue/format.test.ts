@@ -3,8 +3,8 @@ import { ConfigurationError } from "../../../src/domain/errors.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { Meta, QUEUE_FORMAT } from "../../../src/engine/queue/format.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { PULL } from "./journal-pulls.ts";
-import { ACME_MAIL, accept, acquire, journal, pullOne, record, redis, sent } from "./journal-world.ts";
+import { PULL } from "./queue-pulls.ts";
+import { ACME_MAIL, accept, acquire, pullOne, queue, record, redis, sent } from "./queue-world.ts";
 
 const P = "wb:{s00}";
 const TENANT = { tenantId: "acme", shard: 0 } as const;
@@ -79,7 +79,7 @@ describe("the queue's format", () => {
     await meta.openFormat("refuse");
     const lease = await acquire(0, "dispatcher");
     expect(lease.token).toStartWith("8-");
-    expect(await journal.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL], nextDueMs: null });
+    expect(await queue.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL], nextDueMs: null });
     const fresh = await accept(TENANT);
     const jobs = await pullOne(lease, "acme");
     expect(jobs.map(({ jobId }) => jobId)).toEqual([QUEUED, PARKED, fresh]);
@@ -88,9 +88,9 @@ describe("the queue's format", () => {
       { attempts: 2, waits: 1, recipient: "bob@example.com", payload: '{"b":2}' },
       { attempts: 0 },
     ]);
-    await journal.settle(lease, jobs.map(sent));
-    for (const id of [QUEUED, PARKED, fresh]) expect((await journal.job(TENANT, id))?.status).toBe("success");
-    expect(await journal.job(TENANT, FAILED)).toMatchObject({ status: "failed", result: { error: "refused" } });
+    await queue.settle(lease, jobs.map(sent));
+    for (const id of [QUEUED, PARKED, fresh]) expect((await queue.job(TENANT, id))?.status).toBe("success");
+    expect(await queue.job(TENANT, FAILED)).toMatchObject({ status: "failed", result: { error: "refused" } });
     expect(await redis.client.hget(`${P}:tenants`, "acme")).toStartWith("0 0 ");
   });
 
@@ -119,13 +119,13 @@ describe("the queue's format", () => {
     const recorder = await acquire(0, "recorder");
     await redis.client.set(`${P}:skew`, limits.jobKeptMs + 1_000);
     const batch = await record(recorder, null);
-    for (const id of [FAILED, RECORDED]) expect(await journal.job(TENANT, id)).toBeNull();
-    for (const id of [QUEUED, PARKED, UNRECORDED]) expect(await journal.job(TENANT, id)).not.toBeNull();
+    for (const id of [FAILED, RECORDED]) expect(await queue.job(TENANT, id)).toBeNull();
+    for (const id of [QUEUED, PARKED, UNRECORDED]) expect(await queue.job(TENANT, id)).not.toBeNull();
     await record(recorder, batch);
     await redis.client.set(`${P}:skew`, 3 * limits.jobKeptMs);
     await record(recorder, null);
-    expect(await journal.job(TENANT, UNRECORDED)).toBeNull();
-    for (const id of [QUEUED, PARKED]) expect(await journal.job(TENANT, id)).not.toBeNull();
+    expect(await queue.job(TENANT, UNRECORDED)).toBeNull();
+    for (const id of [QUEUED, PARKED]) expect(await queue.job(TENANT, id)).not.toBeNull();
   });
 
   test("a migration that was interrupted is done anew", async () => {

@@ -3,13 +3,13 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { type RedisAddress } from "../../../src/engine/queue/connection.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { PULL } from "./journal-pulls.ts";
+import { PULL } from "./queue-pulls.ts";
 
 /** What a connection that has lost its other end may cost. */
 const RECOVERED_MS = 7_000;
@@ -65,7 +65,7 @@ class Wire {
 
 const jobIds = new JobIds(systemClock, systemRandom);
 const ACME = { tenantId: "acme", shard: 0 } as const;
-const redisOf = new Map<"url" | "cluster", { redis: RedisServer; wire: Wire; journal: RedisJournal }>();
+const redisOf = new Map<"url" | "cluster", { redis: RedisServer; wire: Wire; queue: RedisQueue }>();
 
 async function open(kind: "url" | "cluster") {
   const wire = await Wire.start();
@@ -80,14 +80,14 @@ async function open(kind: "url" | "cluster") {
   }
   const url = `redis://127.0.0.1:${wire.port}`;
   const address: RedisAddress = kind === "url" ? { kind, url } : { kind, urls: [url] };
-  const journal = new RedisJournal({
+  const queue = new RedisQueue({
     address,
     clock: systemClock,
     random: systemRandom,
     telemetry: new QuietTelemetry(),
   });
-  redisOf.set(kind, { redis, wire, journal });
-  await journal.start();
+  redisOf.set(kind, { redis, wire, queue });
+  await queue.start();
 }
 
 beforeAll(async () => {
@@ -96,38 +96,38 @@ beforeAll(async () => {
 }, 30_000);
 
 afterAll(async () => {
-  for (const { redis, wire, journal } of redisOf.values()) {
-    await journal.stop();
+  for (const { redis, wire, queue } of redisOf.values()) {
+    await queue.stop();
     wire.stop();
     await redis.stop();
   }
 });
 
-async function hearsRelease(journal: RedisJournal): Promise<boolean> {
-  const lease = await journal.acquire(1, "recorder", "test", null);
+async function hearsRelease(queue: RedisQueue): Promise<boolean> {
+  const lease = await queue.acquire(1, "recorder", "test", null);
   if (lease === null) return false;
   const heard = new Promise<boolean>((resolve) => {
-    const stop = journal.onRelease(() => resolve(true));
+    const stop = queue.onRelease(() => resolve(true));
     systemClock.setTimer(200, () => {
       stop();
       resolve(false);
     });
   });
-  await journal.release(lease);
+  await queue.release(lease);
   return heard;
 }
 
 for (const kind of ["url", "cluster"] as const) {
   test(`connections whose other end is gone without a word are replaced in time (${kind})`, async () => {
-    const { wire, journal } = redisOf.get(kind) ?? { wire: null, journal: null };
+    const { wire, queue } = redisOf.get(kind) ?? { wire: null, queue: null };
     if (wire === null) throw new Error("not started");
     const newJob = () => {
       const jobId = jobIds.next();
       return { jobId, channel: "email", recipient: "ann@example.com", payload: "{}", idempotency: null } as const;
     };
-    const lease = await journal.acquire(0, "dispatcher", "test", null);
+    const lease = await queue.acquire(0, "dispatcher", "test", null);
     if (lease === null) throw new Error("the lease is taken");
-    await journal.accept(ACME, 1_000, newJob());
+    await queue.accept(ACME, 1_000, newJob());
     wire.silenceExisting();
     const since = Date.now();
     const within = async (what: string, call: () => Promise<boolean>) => {
@@ -137,25 +137,25 @@ for (const kind of ["url", "cluster"] as const) {
       );
     };
     await Promise.all([
-      within("requests are accepted", async () => (await journal.accept(ACME, 1_000, newJob())).kind === "accepted"),
-      within("the lease is renewed", () => journal.renew(lease)),
-      within("jobs are pulled", async () => (await journal.pull(lease, PULL)) !== FENCED),
-      within("outcomes are settled", async () => (await journal.settle(lease, [])) === "settled"),
+      within("requests are accepted", async () => (await queue.accept(ACME, 1_000, newJob())).kind === "accepted"),
+      within("the lease is renewed", () => queue.renew(lease)),
+      within("jobs are pulled", async () => (await queue.pull(lease, PULL)) !== FENCED),
+      within("outcomes are settled", async () => (await queue.settle(lease, [])) === "settled"),
     ]);
     // Hints of a cluster come by a connection of the client library's own; owners look by themselves where it is silent.
-    if (kind === "url") await within("releases are heard", () => hearsRelease(journal));
+    if (kind === "url") await within("releases are heard", () => hearsRelease(queue));
   }, 40_000);
 }
 
 test("a connection that nobody used meanwhile is replaced, too: the first call finds a sound one", async () => {
-  const { wire, journal } = redisOf.get("url") ?? { wire: null, journal: null };
+  const { wire, queue } = redisOf.get("url") ?? { wire: null, queue: null };
   if (wire === null) throw new Error("not started");
   wire.silenceExisting();
-  const front: unknown = Reflect.get(journal, "front");
-  if (!(front instanceof Object) || !("once" in front)) throw new Error("the journal has a connection of this name");
+  const front: unknown = Reflect.get(queue, "front");
+  if (!(front instanceof Object) || !("once" in front)) throw new Error("the queue has a connection of this name");
   const connection = front as { once(event: "ready", listener: () => void): void };
   await new Promise<void>((resolve) => connection.once("ready", resolve));
   const since = Date.now();
-  await journal.probe.check();
+  await queue.probe.check();
   expect(Date.now() - since).toBeLessThan(SLACK_MS);
 }, 40_000);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import { journal, redis } from "./journal-world.ts";
+import { queue, redis } from "./queue-world.ts";
 
 beforeEach(async () => {
   await redis.client.flushall();
@@ -18,7 +18,7 @@ async function idsKept(limit = 500): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | null = null;
   do {
-    const page: Awaited<ReturnType<typeof journal.incomingMessages.page>> = await journal.incomingMessages.page(
+    const page: Awaited<ReturnType<typeof queue.incomingMessages.page>> = await queue.incomingMessages.page(
       cursor,
       limit,
     );
@@ -30,8 +30,8 @@ async function idsKept(limit = 500): Promise<string[]> {
 
 test("a message is given back as it came in, with the time of its recording", async () => {
   const before = Date.now();
-  expect(await journal.incomingMessages.record([message("wamid.1")])).toBe(1);
-  const { items, nextCursor } = await journal.incomingMessages.page(null, 10);
+  expect(await queue.incomingMessages.record([message("wamid.1")])).toBe(1);
+  const { items, nextCursor } = await queue.incomingMessages.page(null, 10);
   expect([items.length, nextCursor]).toEqual([1, null]);
   expect(items[0]).toEqual({ ...message("wamid.1"), receivedAtMs: expect.any(Number) });
   expect(items[0]?.receivedAtMs).toBeGreaterThanOrEqual(before - 1);
@@ -39,13 +39,13 @@ test("a message is given back as it came in, with the time of its recording", as
 
 test("a message that comes again is recorded once, within a call too", async () => {
   const [one, two] = [message("wamid.1"), message("wamid.2")];
-  expect(await journal.incomingMessages.record([one, two, one])).toBe(2);
-  expect(await journal.incomingMessages.record([two])).toBe(0);
+  expect(await queue.incomingMessages.record([one, two, one])).toBe(2);
+  expect(await queue.incomingMessages.record([two])).toBe(0);
   expect(await idsKept()).toEqual(["wamid.2", "wamid.1"]);
 });
 
 test("all are on exactly one page, newest first", async () => {
-  await journal.incomingMessages.record(messages(7));
+  await queue.incomingMessages.record(messages(7));
   for (const limit of [1, 3, 7, 8]) {
     expect(await idsKept(limit)).toEqual(
       messages(7)
@@ -57,13 +57,13 @@ test("all are on exactly one page, newest first", async () => {
 
 test("a cursor that was not given out is refused", async () => {
   for (const cursor of ["", "-", "x", "1", "1-2-3", "(1-1"]) {
-    await expect(journal.incomingMessages.page(cursor, 10)).rejects.toMatchObject({ status: 400 });
+    await expect(queue.incomingMessages.page(cursor, 10)).rejects.toMatchObject({ status: 400 });
   }
 });
 
 test("only the newest are kept, and nothing of the others", async () => {
-  await journal.incomingMessages.record(messages(limits.incomingMessagesMax));
-  await journal.incomingMessages.record(messages(1_200, limits.incomingMessagesMax));
+  await queue.incomingMessages.record(messages(limits.incomingMessagesMax));
+  await queue.incomingMessages.record(messages(1_200, limits.incomingMessagesMax));
   const ids = await idsKept();
   expect(ids).toHaveLength(limits.incomingMessagesMax);
   expect([ids[0], ids.at(-1)]).toEqual([`wamid.${limits.incomingMessagesMax + 1_199}`, "wamid.1200"]);

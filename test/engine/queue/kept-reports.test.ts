@@ -3,20 +3,8 @@ import type { EventType } from "../../../src/domain/event.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Observation, Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
-import { PULL } from "./journal-pulls.ts";
-import {
-  accept,
-  acquire,
-  failed,
-  first,
-  journal,
-  newJob,
-  pullOne,
-  record,
-  redis,
-  sent,
-  world,
-} from "./journal-world.ts";
+import { PULL } from "./queue-pulls.ts";
+import { accept, acquire, failed, first, newJob, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
 function report(jobId: string, type: EventType, result = {}): Observation {
   return { jobId, type, result, suppress: null, known: null };
@@ -37,7 +25,7 @@ function givenUp(job: QueuedJob): Settlement {
 }
 
 async function typesOf(tenant: TenantRef, jobId: string): Promise<readonly EventType[]> {
-  return (await journal.job(tenant, jobId))?.events.map(({ type }) => type) ?? [];
+  return (await queue.job(tenant, jobId))?.events.map(({ type }) => type) ?? [];
 }
 
 /** A job of this tenant, in its owner's hands. */
@@ -50,15 +38,15 @@ async function inHand() {
 describe("a report on a job that waits for another try", () => {
   test("ends it with success, `sent` first, and it is never handed out again", async () => {
     const { tenant, lease, recorder, prefix, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job, 0)]);
-    expect(await journal.observe(tenant, report(jobId, "delivered", { at: 1 }))).toBe("recorded");
-    const ended = await journal.job(tenant, jobId);
+    await queue.settle(lease, [retry(job, 0)]);
+    expect(await queue.observe(tenant, report(jobId, "delivered", { at: 1 }))).toBe("recorded");
+    const ended = await queue.job(tenant, jobId);
     expect(ended).toMatchObject({ status: "success", attempts: 1, result: {} });
     expect(ended?.events.map(({ type, result }) => [type, result])).toEqual([
       ["sent", {}],
       ["delivered", { at: 1 }],
     ]);
-    expect(await journal.pull(lease, { ...PULL, survey: true })).toMatchObject({ ready: [], nextDueMs: null });
+    expect(await queue.pull(lease, { ...PULL, survey: true })).toMatchObject({ ready: [], nextDueMs: null });
     expect(await pullOne(lease, "acme")).toEqual([]);
     expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:later`)).toBe(0);
     const rows = (await record(recorder, null))?.rows.map(({ type, finished }) => [type, finished]);
@@ -70,37 +58,37 @@ describe("a report on a job that waits for another try", () => {
 
   test("of type `sent` ends it with that one event", async () => {
     const { tenant, lease, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job)]);
-    expect(await journal.observe(tenant, report(jobId, "sent"))).toBe("recorded");
-    expect(await journal.observe(tenant, report(jobId, "sent"))).toBe("duplicate");
+    await queue.settle(lease, [retry(job)]);
+    expect(await queue.observe(tenant, report(jobId, "sent"))).toBe("recorded");
+    expect(await queue.observe(tenant, report(jobId, "sent"))).toBe("duplicate");
     expect(await typesOf(tenant, jobId)).toEqual(["sent"]);
   });
 
   test("says that it failed at the provider: the job was handed over all the same", async () => {
     const { tenant, lease, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job)]);
-    await journal.observe(tenant, report(jobId, "failed", { error: "unknown number" }));
-    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    await queue.settle(lease, [retry(job)]);
+    await queue.observe(tenant, report(jobId, "failed", { error: "unknown number" }));
+    expect((await queue.job(tenant, jobId))?.status).toBe("success");
     expect(await typesOf(tenant, jobId)).toEqual(["sent", "failed"]);
   });
 
   test("comes twice, or behind a repeat of the settlement: nothing changes", async () => {
     const { tenant, lease, recorder, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job)]);
-    await journal.observe(tenant, report(jobId, "read"));
-    const ended = await journal.job(tenant, jobId);
-    await journal.settle(lease, [retry(job)]);
-    await journal.settle(lease, [sent(job)]);
-    expect(await journal.observe(tenant, report(jobId, "read"))).toBe("duplicate");
-    expect(await journal.job(tenant, jobId)).toEqual(ended);
+    await queue.settle(lease, [retry(job)]);
+    await queue.observe(tenant, report(jobId, "read"));
+    const ended = await queue.job(tenant, jobId);
+    await queue.settle(lease, [retry(job)]);
+    await queue.settle(lease, [sent(job)]);
+    expect(await queue.observe(tenant, report(jobId, "read"))).toBe("duplicate");
+    expect(await queue.job(tenant, jobId)).toEqual(ended);
     expect((await record(recorder, null))?.rows).toHaveLength(2);
   });
 
   test("of another tenant changes nothing", async () => {
     const { tenant, lease, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job)]);
-    expect(await journal.observe({ ...tenant, tenantId: "other" }, report(jobId, "read"))).toBe("unknown");
-    expect((await journal.job(tenant, jobId))?.status).toBe("running");
+    await queue.settle(lease, [retry(job)]);
+    expect(await queue.observe({ ...tenant, tenantId: "other" }, report(jobId, "read"))).toBe("unknown");
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
   });
 });
 
@@ -108,13 +96,13 @@ describe("a report on a job that is being delivered", () => {
   test("waits unseen, and is told right behind the end, one event a type, in the order in which they came", async () => {
     const { tenant, lease, recorder, jobId, job } = await inHand();
     for (const type of ["read", "sent", "delivered"] as const) {
-      expect(await journal.observe(tenant, report(jobId, type, { said: type }))).toBe("kept");
-      expect(await journal.observe(tenant, report(jobId, type, { said: "again" }))).toBe("duplicate");
+      expect(await queue.observe(tenant, report(jobId, type, { said: type }))).toBe("kept");
+      expect(await queue.observe(tenant, report(jobId, type, { said: "again" }))).toBe("duplicate");
     }
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "running", events: [], result: null });
-    await journal.settle(lease, [sent(job)]);
-    await journal.settle(lease, [sent(job)]);
-    const ended = await journal.job(tenant, jobId);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "running", events: [], result: null });
+    await queue.settle(lease, [sent(job)]);
+    await queue.settle(lease, [sent(job)]);
+    const ended = await queue.job(tenant, jobId);
     expect(ended).toMatchObject({ status: "success", attempts: 1, result: {} });
     expect(ended?.events.map(({ type, result }) => [type, result])).toEqual([
       ["sent", {}],
@@ -130,28 +118,28 @@ describe("a report on a job that is being delivered", () => {
       ["delivered", ids[2], null],
     ]);
     for (const type of ["sent", "delivered", "read"] as const) {
-      expect(await journal.observe(tenant, report(jobId, type))).toBe("duplicate");
+      expect(await queue.observe(tenant, report(jobId, type))).toBe("duplicate");
     }
   });
 
   test("is not lost with the process: whoever settles the job next tells it", async () => {
     const { tenant, lease, jobId } = await inHand();
-    await journal.observe(tenant, report(jobId, "delivered"));
-    await journal.release(lease);
+    await queue.observe(tenant, report(jobId, "delivered"));
+    await queue.release(lease);
     const next = await acquire(tenant.shard, "dispatcher");
     const again = first(await pullOne(next, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 0, isReported: true, suppressed: null });
-    await journal.settle(next, [wait(again)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    await queue.settle(next, [wait(again)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
     expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
   });
 
   test("makes a success of what would be tried again, and of what would be given up", async () => {
     for (const end of [retry, givenUp]) {
       const { tenant, lease, prefix, jobId, job } = await inHand();
-      await journal.observe(tenant, report(jobId, "delivered"));
-      await journal.settle(lease, [end(job)]);
-      expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1, result: {} });
+      await queue.observe(tenant, report(jobId, "delivered"));
+      await queue.settle(lease, [end(job)]);
+      expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1, result: {} });
       expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
       expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:box:acme/e`, `${prefix}:failed:${jobId}`)).toBe(
         0,
@@ -161,10 +149,10 @@ describe("a report on a job that is being delivered", () => {
 
   test("joins the history of a job that fails, without a second `failed`", async () => {
     const { tenant, lease, jobId, job } = await inHand();
-    await journal.observe(tenant, report(jobId, "sent"));
-    await journal.observe(tenant, report(jobId, "failed", { error: "theirs" }));
-    await journal.settle(lease, [failed(job)]);
-    const ended = await journal.job(tenant, jobId);
+    await queue.observe(tenant, report(jobId, "sent"));
+    await queue.observe(tenant, report(jobId, "failed", { error: "theirs" }));
+    await queue.settle(lease, [failed(job)]);
+    const ended = await queue.job(tenant, jobId);
     expect(ended).toMatchObject({ status: "failed", result: { error: "refused" } });
     expect(await typesOf(tenant, jobId)).toEqual(["failed", "sent"]);
   });
@@ -172,7 +160,7 @@ describe("a report on a job that is being delivered", () => {
   test("suppresses its recipient at once, where it says so", async () => {
     const { tenant, lease, jobId } = await inHand();
     const suppress = { recipient: "ann@example.com", reason: "bounced" } as const;
-    expect(await journal.observe(tenant, { ...report(jobId, "bounced"), suppress })).toBe("kept");
+    expect(await queue.observe(tenant, { ...report(jobId, "bounced"), suppress })).toBe("kept");
     const other = await accept(tenant);
     const jobs = await pullOne(lease, "acme");
     expect(jobs.find((one) => one.jobId === other)?.suppressed).toBe("bounced");
@@ -182,17 +170,17 @@ describe("a report on a job that is being delivered", () => {
 describe("a report on a job that has come back to its box", () => {
   test("keeps it from being handed over again", async () => {
     const { tenant, lease, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job, 0)]);
-    await journal.pull(lease, PULL);
-    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    await queue.settle(lease, [retry(job, 0)]);
+    await queue.pull(lease, PULL);
+    expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("kept");
     expect(first(await pullOne(lease, "acme"))).toMatchObject({ jobId, attempts: 1, isReported: true });
   });
 
   test("does so also where its recipient has been suppressed since", async () => {
     const { tenant, lease, prefix, jobId, job } = await inHand();
-    await journal.settle(lease, [retry(job, 0)]);
-    await journal.pull(lease, PULL);
-    await journal.observe(tenant, report(jobId, "delivered"));
+    await queue.settle(lease, [retry(job, 0)]);
+    await queue.pull(lease, PULL);
+    await queue.observe(tenant, report(jobId, "delivered"));
     await redis.client.hset(`${prefix}:suppressed:acme`, "ann@example.com", "manual");
     expect(first(await pullOne(lease, "acme"))).toMatchObject({ suppressed: null, isReported: true });
   });
@@ -201,10 +189,10 @@ describe("a report on a job that has come back to its box", () => {
 test("a report on a job that has not been handed out waits, and the job is sent as ever", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
-  expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+  expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("kept");
   const job = first(await pullOne(lease, "acme"));
   expect(job.isReported).toBeUndefined();
-  await journal.settle(lease, [sent(job)]);
+  await queue.settle(lease, [sent(job)]);
   expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
 });
 
@@ -214,20 +202,20 @@ describe("waits that cost no attempt", () => {
     let job = first(await pullOne(lease, "acme"));
     for (let waits = 1; waits <= 3; waits += 1) {
       const before = job;
-      await journal.settle(lease, [wait(job)]);
-      await journal.pull(lease, PULL);
+      await queue.settle(lease, [wait(job)]);
+      await queue.pull(lease, PULL);
       job = first(await pullOne(lease, "acme"));
       expect(job).toMatchObject({ jobId, attempts: 0, waits });
       // A repeat, late, changes nothing of the next.
-      await journal.settle(lease, [wait(before)]);
+      await queue.settle(lease, [wait(before)]);
       expect(await redis.client.exists(`${prefix}:parked`)).toBe(0);
     }
-    await journal.settle(lease, [retry(job, 0)]);
-    await journal.pull(lease, PULL);
+    await queue.settle(lease, [retry(job, 0)]);
+    await queue.pull(lease, PULL);
     const tried = first(await pullOne(lease, "acme"));
     expect(tried).toMatchObject({ attempts: 1, waits: 3, payload: job.payload, recipient: job.recipient });
-    await journal.settle(lease, [sent(tried)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+    await queue.settle(lease, [sent(tried)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
   test("count from none for what was queued and parked before there were any", async () => {
@@ -240,24 +228,24 @@ describe("waits that cost no attempt", () => {
     await redis.client.xadd(`${prefix}:box:acme/e`, "*", "p", `${jobId} e2 ann@example.com\n{}`);
     const job = first(await pullOne(lease, "acme"));
     expect(job.waits).toBeUndefined();
-    await journal.settle(lease, [wait(job)]);
+    await queue.settle(lease, [wait(job)]);
     expect(await redis.client.hget(bucket, field)).toBe("acme er2+1");
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 2 });
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 2 });
   });
 });
 
 test("a request that was counted before is queued whatever its window says, and counts nothing", async () => {
   const { tenant } = await world();
   const none = { limit: 0, remaining: 0, resetSeconds: 0 };
-  expect((await journal.admit(tenant, 1)).limited).toBe(false);
+  expect((await queue.admit(tenant, 1)).limited).toBe(false);
   const idempotency = { key: "k", fingerprint: "f" };
-  const accepted = await journal.accept(tenant, null, newJob({ idempotency }));
+  const accepted = await queue.accept(tenant, null, newJob({ idempotency }));
   expect(accepted).toMatchObject({ kind: "accepted", rate: none });
-  expect(await journal.accept(tenant, null, newJob({ idempotency }))).toMatchObject({ kind: "replayed", rate: none });
+  expect(await queue.accept(tenant, null, newJob({ idempotency }))).toMatchObject({ kind: "replayed", rate: none });
   const other = { key: "k", fingerprint: "g" };
-  expect(await journal.accept(tenant, null, newJob({ idempotency: other }))).toMatchObject({ kind: "conflict" });
+  expect(await queue.accept(tenant, null, newJob({ idempotency: other }))).toMatchObject({ kind: "conflict" });
   // In one call with requests that count.
-  const together = [null, 2, null, 2].map((limit) => journal.accept(tenant, limit, newJob()));
+  const together = [null, 2, null, 2].map((limit) => queue.accept(tenant, limit, newJob()));
   const kinds = (await Promise.all(together)).map(({ kind }) => kind);
   expect(kinds).toEqual(["accepted", "accepted", "accepted", "limited"]);
 });

@@ -1,70 +1,70 @@
 import { expect, test } from "bun:test";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { eventually } from "../../support/eventually.ts";
-import { PULL } from "./journal-pulls.ts";
-import { accept, acquire, first, journal, nextShard, pullOne, redis, sent, world } from "./journal-world.ts";
+import { PULL } from "./queue-pulls.ts";
+import { accept, acquire, first, nextShard, pullOne, queue, redis, sent, world } from "./queue-world.ts";
 
 test("a lease has one holder, and its token is never used again", async () => {
   const shard = nextShard();
   const one = await acquire(shard, "dispatcher");
-  expect(await journal.acquire(shard, "dispatcher", "other", null)).toBeNull();
-  await journal.release(one);
+  expect(await queue.acquire(shard, "dispatcher", "other", null)).toBeNull();
+  await queue.release(one);
   const two = await acquire(shard, "dispatcher");
   expect(two.token).not.toBe(one.token);
-  await journal.release(one);
-  expect(await journal.renew(two)).toBe(true);
+  await queue.release(one);
+  expect(await queue.renew(two)).toBe(true);
 });
 
 test("no key of a lease expires: a silence of any length takes it from nobody", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   expect(await redis.client.pttl(`${prefix}:lease:dispatcher`)).toBe(-1);
-  await journal.renew(lease);
+  await queue.renew(lease);
   expect(await redis.client.pttl(`${prefix}:lease:dispatcher`)).toBe(-1);
-  expect(await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))])).toBe("settled");
+  expect(await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))])).toBe("settled");
 });
 
 test("a lease is taken over only as it was seen: a renewal in between keeps it", async () => {
   const shard = nextShard();
   const one = await acquire(shard, "dispatcher");
-  const seen = (await journal.leases("dispatcher", shard + 1))[shard] ?? null;
+  const seen = (await queue.leases("dispatcher", shard + 1))[shard] ?? null;
   expect(seen).toEqual({ token: one.token, renewals: 0 });
-  await journal.renew(one);
-  expect(await journal.acquire(shard, "dispatcher", "other", seen)).toBeNull();
-  expect((await journal.leases("dispatcher", shard + 1))[shard]).toEqual({ token: one.token, renewals: 1 });
-  const other = await journal.acquire(shard, "dispatcher", "other", { token: one.token, renewals: 1 });
+  await queue.renew(one);
+  expect(await queue.acquire(shard, "dispatcher", "other", seen)).toBeNull();
+  expect((await queue.leases("dispatcher", shard + 1))[shard]).toEqual({ token: one.token, renewals: 1 });
+  const other = await queue.acquire(shard, "dispatcher", "other", { token: one.token, renewals: 1 });
   expect(other).not.toBeNull();
-  expect(await journal.renew(one)).toBe(false);
-  expect(await journal.pull(one, PULL)).toBe(FENCED);
+  expect(await queue.renew(one)).toBe(false);
+  expect(await queue.pull(one, PULL)).toBe(FENCED);
   // The former owner's state, seen before, takes nothing from the new one.
-  expect(await journal.acquire(shard, "dispatcher", "third", { token: one.token, renewals: 1 })).toBeNull();
+  expect(await queue.acquire(shard, "dispatcher", "third", { token: one.token, renewals: 1 })).toBeNull();
 });
 
 test("a release is told of, and what was released is refused", async () => {
   const shard = nextShard();
   const heard: string[] = [];
-  const stop = journal.onRelease((role, released) => heard.push(`${role} ${released}`));
+  const stop = queue.onRelease((role, released) => heard.push(`${role} ${released}`));
   const lease = await acquire(shard, "recorder");
-  await journal.release(lease);
+  await queue.release(lease);
   await eventually("the release is heard", async () => heard.includes(`recorder ${shard}`));
   stop();
-  expect(await journal.renew(lease)).toBe(false);
-  expect((await journal.leases("recorder", shard + 1))[shard]).toBeNull();
+  expect(await queue.renew(lease)).toBe(false);
+  expect((await queue.leases("recorder", shard + 1))[shard]).toBeNull();
 });
 
 test("counts the heartbeats of the processes that play a role, and leaves out who is dead as it was seen", async () => {
-  expect(await journal.heartbeat("recorder", "one")).toEqual(new Map([["one", 1]]));
-  await journal.heartbeat("recorder", "two");
-  expect(await journal.heartbeat("recorder", "one")).toEqual(
+  expect(await queue.heartbeat("recorder", "one")).toEqual(new Map([["one", 1]]));
+  await queue.heartbeat("recorder", "two");
+  expect(await queue.heartbeat("recorder", "one")).toEqual(
     new Map([
       ["one", 2],
       ["two", 1],
     ]),
   );
-  await journal.heartbeat("recorder", "two");
-  await journal.resign("recorder", "two", 1);
-  expect((await journal.heartbeat("recorder", "one")).get("two")).toBe(2);
-  await journal.resign("recorder", "two", 2);
-  expect((await journal.heartbeat("recorder", "one")).has("two")).toBe(false);
-  await journal.resign("recorder", "one");
+  await queue.heartbeat("recorder", "two");
+  await queue.resign("recorder", "two", 1);
+  expect((await queue.heartbeat("recorder", "one")).get("two")).toBe(2);
+  await queue.resign("recorder", "two", 2);
+  expect((await queue.heartbeat("recorder", "one")).has("two")).toBe(false);
+  await queue.resign("recorder", "one");
 });

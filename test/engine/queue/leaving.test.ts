@@ -8,15 +8,15 @@ import {
   accept,
   first,
   jobIds,
-  journal,
   passShardTime,
   pullOne,
+  queue,
   record,
   redis,
   sent,
   stepClock,
   world,
-} from "./journal-world.ts";
+} from "./queue-world.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -32,44 +32,44 @@ test("a finished job leaves some time after its last event is recorded, an unfin
   const { tenant, lease, recorder, prefix } = await world();
   const jobId = await accept(tenant);
   const unfinished = await accept(tenant);
-  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await recordAll(recorder);
   await passShardTime(prefix, limits.jobKeptMs - 60_000);
   await record(recorder, null);
-  expect((await journal.job(tenant, jobId))?.status).toBe("success");
-  await journal.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null });
+  expect((await queue.job(tenant, jobId))?.status).toBe("success");
+  await queue.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null });
   await passShardTime(prefix, 70_000);
   // Its last event is in no event store yet.
   await record(recorder, null);
-  expect((await journal.job(tenant, jobId))?.status).toBe("success");
+  expect((await queue.job(tenant, jobId))?.status).toBe("success");
   await recordAll(recorder);
   await passShardTime(prefix, limits.jobKeptMs);
   await record(recorder, null);
-  expect(await journal.job(tenant, jobId)).toBeNull();
-  expect((await journal.job(tenant, unfinished))?.status).toBe("running");
+  expect(await queue.job(tenant, jobId)).toBeNull();
+  expect((await queue.job(tenant, unfinished))?.status).toBe("running");
   expect(await redis.client.exists(`${prefix}:leaving`)).toBe(0);
 });
 
 test("a job id that was made in a year to come keeps nobody else from leaving, nor itself", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const ids = [await accept(tenant, { jobId: idMadeAt(Date.now() + 365 * DAY_MS) }), await accept(tenant)];
-  await journal.settle(lease, (await pullOne(lease, "acme")).map(sent));
+  await queue.settle(lease, (await pullOne(lease, "acme")).map(sent));
   await recordAll(recorder);
   await passShardTime(prefix, limits.jobKeptMs);
   await record(recorder, null);
-  for (const id of ids) expect(await journal.job(tenant, id)).toBeNull();
+  for (const id of ids) expect(await queue.job(tenant, id)).toBeNull();
   expect(await redis.client.keys(`${prefix}:jobs:*`)).toEqual([]);
 });
 
 test("what was noted while the clock was a year ahead leaves when it is right again", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const jobId = await accept(tenant);
-  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await passShardTime(prefix, 365 * DAY_MS);
   await recordAll(recorder);
   await redis.client.del(`${prefix}:skew`);
   await record(recorder, null);
-  expect(await journal.job(tenant, jobId)).toBeNull();
+  expect(await queue.job(tenant, jobId)).toBeNull();
 });
 
 test("finished jobs leave as fast as they come, and what has piled up goes with calls that record nothing", async () => {
@@ -79,7 +79,7 @@ test("finished jobs leave as fast as they come, and what has piled up goes with 
   await Promise.all(ids.map((jobId) => accept(tenant, { jobId })));
   for (let settled = 0; settled < count; ) {
     const jobs = await pullOne(lease, "acme");
-    await journal.settle(lease, jobs.map(sent));
+    await queue.settle(lease, jobs.map(sent));
     settled += jobs.length;
   }
   await recordAll(recorder);
@@ -96,11 +96,11 @@ test("finished jobs leave as fast as they come, and what has piled up goes with 
 test("a step of Redis' clock lets nobody leave early", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const jobId = await accept(tenant);
-  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await recordAll(recorder);
   await stepClock(prefix, 2 * limits.jobKeptMs);
   await record(recorder, null);
-  expect((await journal.job(tenant, jobId))?.status).toBe("success");
+  expect((await queue.job(tenant, jobId))?.status).toBe("success");
 });
 
 test("a job that comes back from the event store leaves again", async () => {
@@ -110,12 +110,12 @@ test("a job that comes back from the event store leaves again", async () => {
   const of = { jobId, tenantId: "acme", channel: "email", status: "success", attempts: 1, result: {} } as const;
   const known: JobRecord = { ...of, events };
   const opened = { jobId, type: "opened", result: {}, suppress: null, known } as const;
-  expect(await journal.observe(tenant, opened)).toBe("recorded");
+  expect(await queue.observe(tenant, opened)).toBe("recorded");
   await passShardTime(prefix, limits.jobKeptMs);
   await record(recorder, null);
-  expect(await journal.job(tenant, jobId)).not.toBeNull();
+  expect(await queue.job(tenant, jobId)).not.toBeNull();
   await recordAll(recorder);
   await passShardTime(prefix, limits.jobKeptMs);
   await record(recorder, null);
-  expect(await journal.job(tenant, jobId)).toBeNull();
+  expect(await queue.job(tenant, jobId)).toBeNull();
 });

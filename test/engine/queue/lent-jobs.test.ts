@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { type EventType } from "../../../src/domain/event.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { FENCED, type Observation, type Settlement } from "../../../src/domain/queue.ts";
-import { PULL } from "./journal-pulls.ts";
-import { accept, acquire, failed, first, journal, pullOne, record, redis, sent, world } from "./journal-world.ts";
+import { PULL } from "./queue-pulls.ts";
+import { accept, acquire, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -24,8 +24,8 @@ async function lent(forMs = HOUR_MS) {
   const around = await world();
   const jobId = await accept(around.tenant);
   const job = first(await pullOne(around.lease, "acme"));
-  expect(await journal.settle(around.lease, [lend(job, forMs)])).toBe("settled");
-  await journal.release(around.lease);
+  expect(await queue.settle(around.lease, [lend(job, forMs)])).toBe("settled");
+  await queue.release(around.lease);
   const next = await acquire(around.tenant.shard, "dispatcher");
   return { ...around, jobId, job, next };
 }
@@ -33,108 +33,108 @@ async function lent(forMs = HOUR_MS) {
 describe("a job that is lent", () => {
   test("is not handed to the next owner, and settled by who delivers it", async () => {
     const { tenant, lease, next, recorder, prefix, jobId, job } = await lent();
-    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
+    expect(await queue.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
     expect(await pullOne(next, "acme")).toEqual([]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 0 });
-    expect(await journal.settle(lease, [sent(job)])).toBe(FENCED);
-    await journal.settleLent(lease, [sent(job)]);
-    await journal.settleLent(lease, [sent(job)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 0 });
+    expect(await queue.settle(lease, [sent(job)])).toBe(FENCED);
+    await queue.settleLent(lease, [sent(job)]);
+    await queue.settleLent(lease, [sent(job)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
     expect((await record(recorder, null))?.rows).toHaveLength(1);
     expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:later`, `${prefix}:box:acme/e`)).toBe(0);
   });
 
   test("waits for its retry as any other, once", async () => {
     const { tenant, lease, next, jobId, job } = await lent();
-    await journal.settleLent(lease, [retry(job, 0)]);
-    await journal.settleLent(lease, [retry(job, HOUR_MS), failed(job)]);
-    expect(await journal.pull(next, PULL)).toMatchObject({ nextDueMs: null });
+    await queue.settleLent(lease, [retry(job, 0)]);
+    await queue.settleLent(lease, [retry(job, HOUR_MS), failed(job)]);
+    expect(await queue.pull(next, PULL)).toMatchObject({ nextDueMs: null });
     const again = first(await pullOne(next, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 1, payload: job.payload });
-    await journal.settle(next, [sent(again)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+    await queue.settle(next, [sent(again)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
   test("comes back when nothing more is heard of it, and what is heard then changes nothing", async () => {
     const { tenant, lease, next, jobId, job } = await lent(0);
-    await journal.pull(next, PULL);
+    await queue.pull(next, PULL);
     const again = first(await pullOne(next, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 0, payload: job.payload });
     expect(again.entryId).not.toBe(job.entryId);
-    await journal.settleLent(lease, [failed(job)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("running");
-    await journal.settle(next, [sent(again)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    await queue.settleLent(lease, [failed(job)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
+    await queue.settle(next, [sent(again)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
   test("begins its loan anew for the next owner, whatever Redis' clock did while nobody owned the shard", async () => {
     const { tenant, lease, next, prefix, jobId, job } = await lent();
     const [skewMs = 0, agreedMs = 0] = ((await redis.client.get(`${prefix}:skew`)) ?? "").split(" ").map(Number);
     await redis.client.set(`${prefix}:skew`, `${skewMs + 2 * HOUR_MS} ${agreedMs}`);
-    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
+    expect(await queue.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
     expect(await pullOne(next, "acme")).toEqual([]);
-    await journal.settleLent(lease, [sent(job)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    await queue.settleLent(lease, [sent(job)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("success");
     expect(await redis.client.exists(`${prefix}:loans`)).toBe(0);
   });
 
   test("can be lent again by the next owner, whose word alone counts then", async () => {
     const { tenant, lease, next, jobId, job } = await lent(0);
-    await journal.pull(next, PULL);
+    await queue.pull(next, PULL);
     const again = first(await pullOne(next, "acme"));
-    await journal.settle(next, [lend(again)]);
-    await journal.settleLent(lease, [failed(job)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("running");
-    await journal.settleLent(next, [sent(again)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    await queue.settle(next, [lend(again)]);
+    await queue.settleLent(lease, [failed(job)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
+    await queue.settleLent(next, [sent(again)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("success");
   });
 
   test("ends with success when its provider reports on it, whatever its delivery comes to", async () => {
     const { tenant, lease, jobId, job } = await lent();
-    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("recorded");
-    await journal.settleLent(lease, [failed(job)]);
-    const ended = await journal.job(tenant, jobId);
+    expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("recorded");
+    await queue.settleLent(lease, [failed(job)]);
+    const ended = await queue.job(tenant, jobId);
     expect(ended).toMatchObject({ status: "success" });
     expect(ended?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   });
 
   test("is not handed out again when its provider reports on it after its loan, before anybody reads it", async () => {
     const { tenant, next, jobId } = await lent(0);
-    expect(await journal.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [{ tenantId: "acme" }] });
-    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    expect(await queue.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [{ tenantId: "acme" }] });
+    expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("kept");
     const again = first(await pullOne(next, "acme"));
     expect(again).toMatchObject({ jobId, isReported: true });
-    await journal.settle(next, [retry(again, 0)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("success");
+    await queue.settle(next, [retry(again, 0)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("success");
   });
 
   test("is not lent at all where its provider has reported already: it ends with success", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
-    await journal.settle(lease, [lend(job)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    await queue.settle(lease, [lend(job)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
   test("counts no attempt that may come to nothing when an earlier one is reported on", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
-    await journal.settle(lease, [retry(first(await pullOne(lease, "acme")), 0)]);
-    await journal.pull(lease, PULL);
+    await queue.settle(lease, [retry(first(await pullOne(lease, "acme")), 0)]);
+    await queue.pull(lease, PULL);
     const again = first(await pullOne(lease, "acme"));
-    expect(await journal.observe(tenant, report(jobId, "delivered"))).toBe("kept");
-    await journal.settle(lease, [lend(again)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("kept");
+    await queue.settle(lease, [lend(again)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
   test("stays pending while nobody has looked at its content", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [lend(job, 0)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("pending");
-    await journal.pull(lease, PULL);
+    await queue.settle(lease, [lend(job, 0)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("pending");
+    await queue.pull(lease, PULL);
     expect(first(await pullOne(lease, "acme"))).toMatchObject({ jobId, needsScreening: true });
   });
 
@@ -143,8 +143,8 @@ describe("a job that is lent", () => {
     await accept(tenant);
     const waiting = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [lend(job)]);
-    await journal.release(lease);
+    await queue.settle(lease, [lend(job)]);
+    await queue.release(lease);
     const next = await acquire(tenant.shard, "dispatcher");
     expect((await pullOne(next, "acme")).map(({ jobId }) => jobId)).toEqual([waiting]);
   });

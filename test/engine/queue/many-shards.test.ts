@@ -1,19 +1,8 @@
 import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/job.ts";
-import { FENCED, type Lease, type MailboxPull, type PullResult } from "../../../src/domain/queue.ts";
-import { PULL, ROOM } from "./journal-pulls.ts";
-import {
-  ACME_MAIL,
-  accept,
-  acquire,
-  first,
-  journal,
-  passShardTime,
-  pullOne,
-  redis,
-  sent,
-  world,
-} from "./journal-world.ts";
+import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/queue.ts";
+import { PULL, ROOM } from "./queue-pulls.ts";
+import { ACME_MAIL, accept, acquire, first, passShardTime, pullOne, queue, redis, sent, world } from "./queue-world.ts";
 
 const KIB = 1024;
 
@@ -34,13 +23,13 @@ async function worlds(count: number, jobs = 1, payload = "{}") {
   return all;
 }
 
-function boxAt(after: string | null = null): MailboxPull {
+function boxAt(after: string | null = null): TenantQueuePull {
   return { box: ACME_MAIL, after, entriesMax: 64, bytesMax: ROOM };
 }
 
 /** All asked at one time: the first two go out alone, the others in one call. */
-function pullAll(leases: readonly Lease[], boxes: readonly MailboxPull[], bytesMax = ROOM) {
-  return Promise.all(leases.map((lease) => journal.pull(lease, { ...PULL, boxes, bytesMax })));
+function pullAll(leases: readonly Lease[], boxes: readonly TenantQueuePull[], bytesMax = ROOM) {
+  return Promise.all(leases.map((lease) => queue.pull(lease, { ...PULL, boxes, bytesMax })));
 }
 
 function granted(results: readonly (PullResult | typeof FENCED)[]): readonly PullResult[] {
@@ -67,7 +56,7 @@ test("the pulls of many shards at one time are one call, and each gets what is i
     expect(result.boxes.map(({ jobs }) => jobs.map(({ jobId }) => jobId))).toEqual([jobIds]);
     expect(result.ready).toEqual([ACME_MAIL]);
   }
-  expect((await journal.job(one.tenant, first(one.jobIds)))?.status).toBe("running");
+  expect((await queue.job(one.tenant, first(one.jobIds)))?.status).toBe("running");
 });
 
 test("shards share the bytes of a call, and each one's turn comes", async () => {
@@ -93,7 +82,7 @@ test("retries that are due in many shards at one time come back within the bytes
   const all = await worlds(5, 1, JSON.stringify("x".repeat(100 * KIB)));
   for (const { lease, prefix } of all) {
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 1_000, status: "running" }]);
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 1_000, status: "running" }]);
     await passShardTime(prefix, 2_000);
   }
   const leases = all.map(({ lease }) => lease);
@@ -111,11 +100,11 @@ test("the outcomes of many shards are one call, and one that has lost its lease 
   for (const { lease } of all) jobs.push(first(await pullOne(lease, "acme")));
   await redis.client.hset(`${all[2]?.prefix}:lease:dispatcher`, "token", "another's");
   const before = await scriptCalls();
-  const answers = await Promise.all(all.map(({ lease }, i) => journal.settle(lease, [sent(first(jobs.slice(i)))])));
+  const answers = await Promise.all(all.map(({ lease }, i) => queue.settle(lease, [sent(first(jobs.slice(i)))])));
   expect((await scriptCalls()) - before).toBe(3);
   expect(answers).toEqual(["settled", "settled", FENCED, "settled", "settled"]);
   for (const [i, { tenant, jobIds }] of all.entries()) {
-    expect((await journal.job(tenant, first(jobIds)))?.status).toBe(i === 2 ? "running" : "success");
+    expect((await queue.job(tenant, first(jobIds)))?.status).toBe(i === 2 ? "running" : "success");
   }
 });
 
@@ -124,7 +113,7 @@ test("a shard whose data breaks the script is the only one that fails, and nothi
   const broken = all[3];
   await redis.client.del(`${broken?.prefix}:held`);
   await redis.client.set(`${broken?.prefix}:held`, "not a set");
-  const outcomes = await Promise.allSettled(all.map(({ lease }) => journal.pull(lease, PULL)));
+  const outcomes = await Promise.allSettled(all.map(({ lease }) => queue.pull(lease, PULL)));
   expect(outcomes.map(({ status }) => status)).toEqual([
     "fulfilled",
     "fulfilled",
@@ -140,16 +129,12 @@ test("a shard whose data breaks the script is the only one that fails, and nothi
 test("a shard that is owned anew is asked under its new lease, beside outcomes that were lent under the former one", async () => {
   const { tenant, lease, jobIds } = first(await worlds(1));
   const job = first(await pullOne(lease, "acme"));
-  await journal.settle(lease, [{ kind: "lend", job, forMs: 60_000 }]);
-  await journal.release(lease);
+  await queue.settle(lease, [{ kind: "lend", job, forMs: 60_000 }]);
+  await queue.release(lease);
   const next = await acquire(tenant.shard, "dispatcher");
   const fresh = await accept(tenant);
   const other = first(await pullOne(next, "acme"));
   expect(other.jobId).toBe(fresh);
-  await Promise.all([
-    journal.settle(next, []),
-    journal.settleLent(lease, [sent(job)]),
-    journal.settle(next, [sent(other)]),
-  ]);
-  for (const jobId of [...jobIds, fresh]) expect((await journal.job(tenant, jobId))?.status).toBe("success");
+  await Promise.all([queue.settle(next, []), queue.settleLent(lease, [sent(job)]), queue.settle(next, [sent(other)])]);
+  for (const jobId of [...jobIds, fresh]) expect((await queue.job(tenant, jobId))?.status).toBe("success");
 });

@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
-import { FENCED, type Lease, type MailboxPull, type PullResult } from "../../../src/domain/queue.ts";
-import { PULL, ROOM } from "./journal-pulls.ts";
-import { accept, first, journal, pullOne, redis, world } from "./journal-world.ts";
+import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/queue.ts";
+import { PULL, ROOM } from "./queue-pulls.ts";
+import { accept, first, pullOne, queue, redis, world } from "./queue-world.ts";
 
 const MIB = 1024 * 1024;
 
-async function pull(lease: Lease, boxes: readonly MailboxPull[], bytesMax: number): Promise<PullResult> {
-  const result = await journal.pull(lease, { ...PULL, boxes, bytesMax });
+async function pull(lease: Lease, boxes: readonly TenantQueuePull[], bytesMax: number): Promise<PullResult> {
+  const result = await queue.pull(lease, { ...PULL, boxes, bytesMax });
   if (result === FENCED) throw new Error("fenced");
   return result;
 }
 
-function boxOf(tenantId: string, bytesMax = ROOM, after: string | null = null): MailboxPull {
+function boxOf(tenantId: string, bytesMax = ROOM, after: string | null = null): TenantQueuePull {
   return { box: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax };
 }
 
@@ -79,7 +79,7 @@ test("retries that are due together come back within the bytes of a call each", 
   for (let i = 0; i < 40; i += 1) await accept(tenant, { payload });
   const jobs = await pullOne(lease, "acme");
   expect(jobs).toHaveLength(40);
-  await journal.settle(
+  await queue.settle(
     lease,
     jobs.map((job) => ({ kind: "retry", job, delayMs: 0, status: "running" }) as const),
   );
@@ -94,7 +94,7 @@ test("ids of entries rise, also when the box was empty in between", async () => 
   const { tenant, lease } = await world();
   await accept(tenant);
   const one = first(await pullOne(lease, "acme"));
-  await journal.settle(lease, [
+  await queue.settle(lease, [
     { kind: "final", job: one, status: "success", result: {}, event: { type: "sent", result: {} } },
   ]);
   await accept(tenant);
@@ -106,6 +106,6 @@ test("a due retry whose payload is gone stops nobody", async () => {
   const { tenant, lease, prefix } = await world();
   const jobId = await accept(tenant);
   await redis.client.zadd(`${prefix}:later`, 1, "0199aaaa-0000-7000-8000-000000000000");
-  expect(await journal.pull(lease, PULL)).toMatchObject({ ready: [{ tenantId: "acme" }] });
+  expect(await queue.pull(lease, PULL)).toMatchObject({ ready: [{ tenantId: "acme" }] });
   expect((await pullOne(lease, "acme")).map((job) => job.jobId)).toEqual([jobId]);
 });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { FENCED } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { PULL, ROOM } from "./journal-pulls.ts";
-import { ACME_MAIL, accept, first, jobIds, journal, pullOne, record, redis, sent, world } from "./journal-world.ts";
+import { PULL, ROOM } from "./queue-pulls.ts";
+import { ACME_MAIL, accept, first, jobIds, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
 /** Counts what is said of quarantine. */
 class Counting implements Telemetry {
@@ -19,11 +19,11 @@ class Counting implements Telemetry {
 }
 
 const telemetry = new Counting();
-let watched: RedisJournal;
+let watched: RedisQueue;
 
 beforeAll(async () => {
   const address = { kind: "socket", path: redis.path } as const;
-  watched = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  watched = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
   await watched.start();
 });
 
@@ -75,7 +75,7 @@ test("the name of a box and a parked job that cannot be read stop nobody else", 
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
-  await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+  await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
   await redis.client.sadd(`${prefix}:ready`, "no box", "acme/z");
   const lost = jobIds.next();
   await redis.client.zadd(`${prefix}:later`, 1, lost, 2, jobIds.next());
@@ -92,7 +92,7 @@ test("a row that cannot be read does not keep its batch, nor the batches behind 
   await redis.client.xadd(outbox, "*", "c", "1", "r", "no json");
   await redis.client.xadd(outbox, "*", "x", "y");
   await accept(tenant);
-  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   telemetry.counted.length = 0;
   const batch = await record(recorder, null, watched);
   if (batch === null) throw new Error("no batch");
@@ -116,8 +116,8 @@ test("a job record that cannot be read keeps nobody from writing down what becam
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
   await redis.client.hset(`${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`, jobId.slice(12), "garbage");
-  await journal.settle(lease, [sent(job)]);
-  expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+  await queue.settle(lease, [sent(job)]);
+  expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   expect(await kept(prefix)).toHaveLength(1);
   expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
   await accept(tenant);
@@ -127,7 +127,7 @@ test("what is kept of a tenant and cannot be read counts as nothing, and is writ
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   await redis.client.hset(`${prefix}:tenants`, "acme", "garbage");
-  await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+  await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await accept(tenant);
   expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toMatch(/^1 \d+ \d+ 1 \d+ 1$/);
 });
@@ -136,7 +136,7 @@ test("no more than the newest thousand is kept", async () => {
   const { lease, prefix } = await world();
   const names = Array.from({ length: 1_200 }, (_, i) => `no box ${i}`);
   await redis.client.sadd(`${prefix}:ready`, ...names);
-  for (let calls = 0; calls < 6; calls += 1) await journal.pull(lease, PULL);
+  for (let calls = 0; calls < 6; calls += 1) await queue.pull(lease, PULL);
   expect(await redis.client.scard(`${prefix}:ready`)).toBe(0);
   expect(await kept(prefix)).toHaveLength(1_000);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Lease, RecordBatch, RecordPiece } from "../../../src/domain/queue.ts";
-import { accept, acquire, first, journal, pullOne, redis, sent, world } from "./journal-world.ts";
+import { accept, acquire, first, pullOne, queue, redis, sent, world } from "./queue-world.ts";
 
 type World = Awaited<ReturnType<typeof world>>;
 
@@ -18,12 +18,12 @@ async function twoWorlds(): Promise<[World, World]> {
 async function sendOne(...worlds: readonly World[]): Promise<void> {
   for (const { tenant, lease } of worlds) {
     await accept(tenant);
-    await journal.settle(lease, [sent(first(await pullOne(lease, tenant.tenantId)))]);
+    await queue.settle(lease, [sent(first(await pullOne(lease, tenant.tenantId)))]);
   }
 }
 
 function record(leases: readonly Lease[], { done = [], refused, takes = true }: Wishes = {}) {
-  return journal.record(
+  return queue.record(
     leases.map((lease) => {
       const own = done.find(({ shard }) => shard === lease.shard) ?? null;
       return { lease, done: own, refused: refused ?? null, takes };
@@ -42,7 +42,7 @@ const markOf = ({ prefix }: World) => redis.client.get(`${prefix}:mark`);
 
 /** The recorder's lease passes to another one. */
 async function takeOver({ recorder }: World): Promise<Lease> {
-  await journal.release(recorder);
+  await queue.release(recorder);
   return acquire(recorder.shard, "recorder");
 }
 
@@ -74,7 +74,7 @@ test("whoever takes one shard of a batch over is handed all of it, in the same o
   expect(await recordOne(one.recorder)).toEqual({ ...batch, state: "found" });
 });
 
-test("where a piece of a batch is taken off, the others are known to be in the ledger", async () => {
+test("where a piece of a batch is taken off, the others are known to be in the event store", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);

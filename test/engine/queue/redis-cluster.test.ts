@@ -3,16 +3,16 @@ import type { Cluster } from "ioredis";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED, type NewJob, type Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
-import { PULL, ROOM } from "./journal-pulls.ts";
+import { PULL, ROOM } from "./queue-pulls.ts";
 
 let redis: RedisServer;
-let journal: RedisJournal;
+let queue: RedisQueue;
 const jobIds = new JobIds(systemClock, systemRandom);
 
 beforeAll(async () => {
@@ -22,12 +22,12 @@ beforeAll(async () => {
     String(await redis.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
   );
   const address = { kind: "cluster", urls: [redis.url] } as const;
-  journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
-  await journal.start();
+  queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
+  await queue.start();
 }, 20_000);
 
 afterAll(async () => {
-  await journal.stop();
+  await queue.stop();
   await redis.stop();
 });
 
@@ -38,13 +38,13 @@ function newJob(): NewJob {
 
 test("every verb works on a Redis Cluster, for tenants of many shards in one breath", async () => {
   const tenants: TenantRef[] = Array.from({ length: 40 }, (_, i) => ({ tenantId: `tenant-${i}`, shard: i % 8 }));
-  const answers = await Promise.all(tenants.map((tenant) => journal.accept(tenant, 1000, newJob())));
+  const answers = await Promise.all(tenants.map((tenant) => queue.accept(tenant, 1000, newJob())));
   expect(answers.every((answer) => answer.kind === "accepted")).toBe(true);
   for (const [i, tenant] of tenants.entries()) {
-    const lease = await journal.acquire(tenant.shard, "dispatcher", "test", null);
+    const lease = await queue.acquire(tenant.shard, "dispatcher", "test", null);
     if (lease === null) throw new Error("the lease is taken");
     const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-    const pulled = await journal.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    const pulled = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
     if (pulled === FENCED) throw new Error("fenced");
     const [job] = pulled.boxes[0]?.jobs ?? [];
     const answer = answers[i];
@@ -52,7 +52,7 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
     expect(job.jobId).toBe(answer.jobId);
     const event = { type: "sent", result: {} } as const;
     const providerRef = `wamid.${i}`;
-    await journal.settle(lease, [{ kind: "final", job, status: "success", result: {}, event, providerRef }]);
+    await queue.settle(lease, [{ kind: "final", job, status: "success", result: {}, event, providerRef }]);
     const { jobId } = job;
     const report = {
       jobId,
@@ -61,15 +61,15 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
       suppress: null,
       known: null,
     } as const;
-    expect(await journal.observe(tenant, report)).toBe("recorded");
-    expect((await journal.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
-    await journal.release(lease);
+    expect(await queue.observe(tenant, report)).toBe("recorded");
+    expect((await queue.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
+    await queue.release(lease);
   }
-  const found = await journal.jobsOf(tenants.map((_, i) => `wamid.${i}`));
+  const found = await queue.jobsOf(tenants.map((_, i) => `wamid.${i}`));
   expect(found.map((address) => address?.tenantId)).toEqual(tenants.map(({ tenantId }) => tenantId));
-  const recorder = await journal.acquire(0, "recorder", "test", null);
+  const recorder = await queue.acquire(0, "recorder", "test", null);
   if (recorder === null) throw new Error("the lease is taken");
-  const { batches } = await journal.record([{ lease: recorder, done: null, refused: null, takes: true }]);
+  const { batches } = await queue.record([{ lease: recorder, done: null, refused: null, takes: true }]);
   expect(batches.flatMap(({ pieces }) => pieces.flatMap(({ rows }) => rows))).toHaveLength(10);
 });
 
@@ -81,7 +81,7 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
     }
   })();
   const address = { kind: "cluster", urls: [redis.url] } as const;
-  const other = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry });
+  const other = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
   await other.start();
   const owner: Cluster = Reflect.get(other, "owner");
   const evalsha = owner.evalsha.bind(owner);
@@ -128,11 +128,11 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
 test("a cluster that is away refuses within a bound, and is used again when it is back", async () => {
   const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
   await redis.kill();
-  await expect(journal.accept(tenant, 1000, newJob())).rejects.toThrow("the journal did not answer");
-  await expect(journal.probe.check()).rejects.toThrow();
+  await expect(queue.accept(tenant, 1000, newJob())).rejects.toThrow("the queue did not answer");
+  await expect(queue.probe.check()).rejects.toThrow();
   await redis.restart();
   await eventually("it takes jobs again", async () => {
-    const answer = await journal.accept(tenant, 1000, newJob()).catch(() => null);
+    const answer = await queue.accept(tenant, 1000, newJob()).catch(() => null);
     return answer?.kind === "accepted";
   });
 }, 40_000);

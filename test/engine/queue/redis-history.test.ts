@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { firstEventIdAt } from "../../../src/domain/event.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
-import { PULL } from "./journal-pulls.ts";
+import { PULL } from "./queue-pulls.ts";
 import {
   ACME_MAIL,
   accept,
@@ -10,13 +10,13 @@ import {
   failed,
   first,
   jobIds,
-  journal,
   pullOne,
+  queue,
   record,
   redis,
   sent,
   world,
-} from "./journal-world.ts";
+} from "./queue-world.ts";
 
 describe("settle", () => {
   test("ends a job once: its event, its result, its box entry", async () => {
@@ -24,10 +24,10 @@ describe("settle", () => {
     const jobId = await accept(tenant);
     const before = firstEventIdAt(Date.now() - 5);
     const job = first(await pullOne(lease, "acme"));
-    expect(await journal.settle(lease, [sent(job)])).toBe("settled");
-    expect(await journal.settle(lease, [sent(job)])).toBe("settled");
-    expect(await journal.settle(lease, [failed(job)])).toBe("settled");
-    const settled = await journal.job(tenant, jobId);
+    expect(await queue.settle(lease, [sent(job)])).toBe("settled");
+    expect(await queue.settle(lease, [sent(job)])).toBe("settled");
+    expect(await queue.settle(lease, [failed(job)])).toBe("settled");
+    const settled = await queue.job(tenant, jobId);
     expect(settled).toMatchObject({
       status: "success",
       attempts: 1,
@@ -44,11 +44,11 @@ describe("settle", () => {
     const { tenant, lease, prefix } = await world();
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [sent(job)]);
+    await queue.settle(lease, [sent(job)]);
     // Where Redis forgot its last writes, an id can come again.
     const other = jobIds.next();
     await redis.client.xadd(`${prefix}:box:acme/e`, job.entryId, "p", `${other} e0 bob@example.com\n{}`);
-    await journal.settle(lease, [sent(job)]);
+    await queue.settle(lease, [sent(job)]);
     expect((await pullOne(lease, "acme")).map(({ jobId }) => jobId)).toEqual([other]);
   });
 
@@ -56,29 +56,29 @@ describe("settle", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    expect(await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }])).toBe("settled");
-    expect((await journal.job(tenant, jobId))?.status).toBe("running");
-    expect(await journal.pull(lease, PULL)).toMatchObject({
+    expect(await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }])).toBe("settled");
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
+    expect(await queue.pull(lease, PULL)).toMatchObject({
       ready: [ACME_MAIL],
       nextDueMs: null,
     });
     const again = first(await pullOne(lease, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 1, payload: job.payload });
     // A repeat of the first settlement, late, changes nothing of the second attempt.
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
     expect(first(await pullOne(lease, "acme")).jobId).toBe(jobId);
-    await journal.settle(lease, [sent(again)]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+    await queue.settle(lease, [sent(again)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
   test("a retry that is not due stays away, and the owner hears when it will be", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
-    await journal.pull(lease, PULL);
-    await journal.settle(lease, [
+    await queue.pull(lease, PULL);
+    await queue.settle(lease, [
       { kind: "retry", job: first(await pullOne(lease, "acme")), delayMs: 60_000, status: "running" },
     ]);
-    const result = await journal.pull(lease, { ...PULL, survey: true });
+    const result = await queue.pull(lease, { ...PULL, survey: true });
     if (result === FENCED) throw new Error("fenced");
     expect(result.ready).toEqual([]);
     expect(result.nextDueMs).toBeGreaterThan(50_000);
@@ -89,20 +89,20 @@ describe("settle", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
     // As of here the job is parked with one attempt; what was written after that is gone, the owner's answer comes late.
     const forgotten = { ...job, attempts: 1, entryId: "99999999999999-0" };
-    await journal.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0, status: "running" }]);
-    await journal.pull(lease, PULL);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
+    await queue.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0, status: "running" }]);
+    await queue.pull(lease, PULL);
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
   test("keeps no payload of a job that has failed", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant, { payload: JSON.stringify("refused content") });
-    await journal.settle(lease, [failed(first(await pullOne(lease, "acme")))]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "failed", result: { error: "refused" } });
+    await queue.settle(lease, [failed(first(await pullOne(lease, "acme")))]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "failed", result: { error: "refused" } });
     for (const key of await redis.client.keys(`${prefix}:*`)) {
       expect((await redis.client.dumpBuffer(key)).includes("refused content")).toBe(false);
     }
@@ -112,12 +112,12 @@ describe("settle", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.release(lease);
+    await queue.release(lease);
     await acquire(tenant.shard, "dispatcher");
-    expect(await journal.settle(lease, [sent(job)])).toBe(FENCED);
-    expect(await journal.pull(lease, PULL)).toBe(FENCED);
-    expect(await journal.renew(lease)).toBe(false);
-    expect((await journal.job(tenant, jobId))?.events).toEqual([]);
+    expect(await queue.settle(lease, [sent(job)])).toBe(FENCED);
+    expect(await queue.pull(lease, PULL)).toBe(FENCED);
+    expect(await queue.renew(lease)).toBe(false);
+    expect((await queue.job(tenant, jobId))?.events).toEqual([]);
   });
 });
 
@@ -127,35 +127,35 @@ describe("a job whose content is looked at first", () => {
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
     expect(job).toMatchObject({ jobId, attempts: 0, needsScreening: true, recipient: "ann@example.com" });
-    expect((await journal.job(tenant, jobId))?.status).toBe("pending");
-    await journal.settle(lease, [{ kind: "start", job }]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 0 });
-    await journal.settle(lease, [{ kind: "start", job }, sent(job)]);
-    await journal.settle(lease, [{ kind: "start", job }]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    expect((await queue.job(tenant, jobId))?.status).toBe("pending");
+    await queue.settle(lease, [{ kind: "start", job }]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 0 });
+    await queue.settle(lease, [{ kind: "start", job }, sent(job)]);
+    await queue.settle(lease, [{ kind: "start", job }]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
   test("stays pending while it cannot be looked at, comes again, and can fail without ever having been running", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
-    expect(await journal.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 1 });
-    await journal.pull(lease, PULL);
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 1 });
+    await queue.pull(lease, PULL);
     const again = first(await pullOne(lease, "acme"));
     expect(again).toMatchObject({ jobId, attempts: 1, needsScreening: true });
-    expect((await journal.job(tenant, jobId))?.status).toBe("pending");
-    await journal.settle(lease, [failed(again)]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("failed");
+    expect((await queue.job(tenant, jobId))?.status).toBe("pending");
+    await queue.settle(lease, [failed(again)]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("failed");
   });
 
   test("does not look pending again once it has been running", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
-    await journal.settle(lease, [{ kind: "start", job }]);
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
-    expect((await journal.job(tenant, jobId))?.status).toBe("running");
+    await queue.settle(lease, [{ kind: "start", job }]);
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "pending" }]);
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
   });
 });
 
@@ -163,7 +163,7 @@ describe("observe", () => {
   test("adds an event of a type once, and never touches the status", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     const delivered = {
       jobId,
       type: "delivered",
@@ -171,12 +171,12 @@ describe("observe", () => {
       suppress: null,
       known: null,
     } as const;
-    expect(await journal.observe(tenant, delivered)).toBe("recorded");
-    expect(await journal.observe(tenant, delivered)).toBe("duplicate");
+    expect(await queue.observe(tenant, delivered)).toBe("recorded");
+    expect(await queue.observe(tenant, delivered)).toBe("duplicate");
     const bounced = { ...delivered, type: "bounced", result: { code: 550 } } as const;
     const suppress = { recipient: "ann@example.com", reason: "bounced" } as const;
-    expect(await journal.observe(tenant, { ...bounced, suppress })).toBe("recorded");
-    const job = await journal.job(tenant, jobId);
+    expect(await queue.observe(tenant, { ...bounced, suppress })).toBe("recorded");
+    const job = await queue.job(tenant, jobId);
     expect(job?.status).toBe("success");
     expect(job?.events.map((event) => event.type)).toEqual(["sent", "delivered", "bounced"]);
     const ids = job?.events.map((event) => event.eventId) ?? [];
@@ -188,9 +188,9 @@ describe("observe", () => {
   test("a click counts once a link", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     const click = (url: string) =>
-      journal.observe(tenant, {
+      queue.observe(tenant, {
         jobId,
         type: "clicked",
         result: { url },
@@ -208,14 +208,14 @@ describe("observe", () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const click = (url: string) =>
-      journal.observe(tenant, { jobId, type: "clicked", result: { url }, suppress: null, known: null });
+      queue.observe(tenant, { jobId, type: "clicked", result: { url }, suppress: null, known: null });
     expect([await click("https://a.test"), await click("https://a.test"), await click("https://b.test")]).toEqual([
       "kept",
       "duplicate",
       "kept",
     ]);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
-    expect((await journal.job(tenant, jobId))?.events.map(({ result }) => result)).toEqual([
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    expect((await queue.job(tenant, jobId))?.events.map(({ result }) => result)).toEqual([
       {},
       { url: "https://a.test" },
       { url: "https://b.test" },
@@ -225,33 +225,33 @@ describe("observe", () => {
   test("a click that names no link counts once", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     const click = { jobId, type: "clicked", result: {}, suppress: null, known: null } as const;
-    expect(await journal.observe(tenant, click)).toBe("recorded");
-    expect(await journal.observe(tenant, click)).toBe("duplicate");
+    expect(await queue.observe(tenant, click)).toBe("recorded");
+    expect(await queue.observe(tenant, click)).toBe("duplicate");
   });
 
   test("an event before the settlement is kept, and the settlement keeps it", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
-    await journal.observe(tenant, {
+    await queue.observe(tenant, {
       jobId,
       type: "delivered",
       result: {},
       suppress: null,
       known: null,
     });
-    await journal.settle(lease, [sent(job)]);
-    const types = (await journal.job(tenant, jobId))?.events.map((event) => event.type);
+    await queue.settle(lease, [sent(job)]);
+    const types = (await queue.job(tenant, jobId))?.events.map((event) => event.type);
     expect(types).toEqual(["sent", "delivered"]);
   });
 
-  test("a job that is no longer here is unknown, until the caller says what the ledger knows", async () => {
+  test("a job that is no longer here is unknown, until the caller says what the event store knows", async () => {
     const { tenant } = await world();
     const jobId = jobIds.next();
     const observation = { jobId, type: "opened", result: {}, suppress: null } as const;
-    expect(await journal.observe(tenant, { ...observation, known: null })).toBe("unknown");
+    expect(await queue.observe(tenant, { ...observation, known: null })).toBe("unknown");
     const known: JobRecord = {
       jobId,
       tenantId: "acme",
@@ -261,9 +261,9 @@ describe("observe", () => {
       result: {},
       events: [{ eventId: 5, type: "sent", result: {} }],
     };
-    expect(await journal.observe(tenant, { ...observation, known })).toBe("recorded");
-    expect((await journal.job(tenant, jobId))?.events.map((event) => event.type)).toEqual(["sent", "opened"]);
-    expect(await journal.observe({ ...tenant, tenantId: "other" }, { ...observation, known: null })).toBe("unknown");
+    expect(await queue.observe(tenant, { ...observation, known })).toBe("recorded");
+    expect((await queue.job(tenant, jobId))?.events.map((event) => event.type)).toEqual(["sent", "opened"]);
+    expect(await queue.observe({ ...tenant, tenantId: "other" }, { ...observation, known: null })).toBe("unknown");
   });
 });
 
@@ -271,7 +271,7 @@ describe("record", () => {
   test("hands out the same batch until it is done, then the next, each row once", async () => {
     const { tenant, lease, recorder } = await world();
     const one = await accept(tenant);
-    await journal.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
     const batch = await record(recorder, null);
     expect(batch?.rows).toMatchObject([
       {
@@ -283,7 +283,7 @@ describe("record", () => {
         finished: { status: "success", attempts: 1 },
       },
     ]);
-    await journal.observe(tenant, {
+    await queue.observe(tenant, {
       jobId: one,
       type: "delivered",
       result: {},
@@ -304,9 +304,9 @@ describe("record", () => {
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
     const result = { error: 'line\nbreak "quoted" \\ = \u2028 é 𝄞', nested: { list: [1, null, true], empty: {} } };
-    await journal.settle(lease, [{ kind: "final", job, status: "failed", result, event: { type: "failed", result } }]);
+    await queue.settle(lease, [{ kind: "final", job, status: "failed", result, event: { type: "failed", result } }]);
     expect(first((await record(recorder, null))?.rows ?? []).result).toEqual(result);
-    expect((await journal.job(tenant, job.jobId))?.result).toEqual(result);
-    expect((await journal.job(tenant, job.jobId))?.events[0]?.result).toEqual(result);
+    expect((await queue.job(tenant, job.jobId))?.result).toEqual(result);
+    expect((await queue.job(tenant, job.jobId))?.events[0]?.result).toEqual(result);
   });
 });

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { FENCED, type Settlement } from "../../../src/domain/queue.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { accept, acquire, first, jobIds, journal, pullOne, redis, world } from "./journal-world.ts";
+import { accept, acquire, first, jobIds, pullOne, queue, redis, world } from "./queue-world.ts";
 
 function named(job: QueuedJob, providerRef: string): Settlement {
   return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, providerRef };
@@ -20,11 +20,11 @@ function manyJobs(count: number): readonly QueuedJob[] {
   });
 }
 
-/** A journal on the same Redis whose clock is ahead. */
-async function journalAhead(byMs: number): Promise<RedisJournal> {
+/** A queue on the same Redis whose clock is ahead. */
+async function queueAhead(byMs: number): Promise<RedisQueue> {
   const clock = { ...systemClock, nowMs: () => Date.now() + byMs };
   const address = { kind: "socket", path: redis.path } as const;
-  const ahead = new RedisJournal({ address, clock, random: systemRandom, telemetry: new QuietTelemetry() });
+  const ahead = new RedisQueue({ address, clock, random: systemRandom, telemetry: new QuietTelemetry() });
   await ahead.start();
   return ahead;
 }
@@ -32,15 +32,15 @@ async function journalAhead(byMs: number): Promise<RedisJournal> {
 test("a message's job is known by its reference once it is settled, whichever tenant it is of", async () => {
   const [one, two] = [await world("acme"), await world("büro")];
   const ids = [await accept(one.tenant), await accept(two.tenant)];
-  await journal.settle(one.lease, [named(first(await pullOne(one.lease, "acme")), "wamid.one")]);
-  await journal.settle(two.lease, [named(first(await pullOne(two.lease, "büro")), "wamid.two")]);
-  expect(await journal.jobsOf(["wamid.two", "wamid.none", "wamid.one", "wamid.two"])).toEqual([
+  await queue.settle(one.lease, [named(first(await pullOne(one.lease, "acme")), "wamid.one")]);
+  await queue.settle(two.lease, [named(first(await pullOne(two.lease, "büro")), "wamid.two")]);
+  expect(await queue.jobsOf(["wamid.two", "wamid.none", "wamid.one", "wamid.two"])).toEqual([
     { tenantId: "büro", jobId: ids[1] ?? "" },
     null,
     { tenantId: "acme", jobId: ids[0] ?? "" },
     { tenantId: "büro", jobId: ids[1] ?? "" },
   ]);
-  expect(await journal.jobsOf([])).toEqual([]);
+  expect(await queue.jobsOf([])).toEqual([]);
 });
 
 test("a failure can name its message, too, and a repeat changes nothing", async () => {
@@ -49,18 +49,18 @@ test("a failure can name its message, too, and a repeat changes nothing", async 
   const job = first(await pullOne(lease, "acme"));
   const end = { status: "failed", result: {}, event: { type: "failed", result: {} } } as const;
   const settlement: Settlement = { kind: "final", job, ...end, providerRef: "wamid.failed" };
-  for (let again = 0; again < 2; again += 1) await journal.settle(lease, [settlement]);
-  expect(await journal.jobsOf(["wamid.failed"])).toEqual([{ tenantId: "acme", jobId }]);
+  for (let again = 0; again < 2; again += 1) await queue.settle(lease, [settlement]);
+  expect(await queue.jobsOf(["wamid.failed"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
 test("an owner that lost its lease still says whose message its provider has", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
-  await journal.release(lease);
+  await queue.release(lease);
   await acquire(tenant.shard, "dispatcher");
-  expect(await journal.settle(lease, [named(job, "wamid.fenced")])).toBe(FENCED);
-  expect(await journal.jobsOf(["wamid.fenced"])).toEqual([{ tenantId: "acme", jobId }]);
+  expect(await queue.settle(lease, [named(job, "wamid.fenced")])).toBe(FENCED);
+  expect(await queue.jobsOf(["wamid.fenced"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
 test("each of thousands is found, in one look, and none leads to another's job", async () => {
@@ -69,23 +69,23 @@ test("each of thousands is found, in one look, and none leads to another's job",
   const references = jobs.map((_, i) => `wamid.many.${i}`);
   for (let at = 0; at < jobs.length; at += limits.settleBatchMax) {
     const batch = jobs.slice(at, at + limits.settleBatchMax);
-    await journal.settle(
+    await queue.settle(
       lease,
       batch.map((job, i) => named(job, references[at + i] ?? "")),
     );
   }
-  const found = await journal.jobsOf(references);
+  const found = await queue.jobsOf(references);
   expect(found.map((address) => address?.jobId)).toEqual(jobs.map(({ jobId }) => jobId));
   const strangers = references.map((reference) => `${reference}.`);
-  expect((await journal.jobsOf(strangers)).every((address) => address === null)).toBe(true);
+  expect((await queue.jobsOf(strangers)).every((address) => address === null)).toBe(true);
 }, 20_000);
 
 test("a reference is known for as long as is promised, to processes whose clocks differ, and leaves with its hour", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
-  await journal.settle(lease, [named(first(await pullOne(lease, "acme")), "wamid.kept")]);
+  await queue.settle(lease, [named(first(await pullOne(lease, "acme")), "wamid.kept")]);
   for (const aheadMs of [-limits.providerRefHourMs, 0, limits.providerRefKeptMs]) {
-    const ahead = await journalAhead(aheadMs);
+    const ahead = await queueAhead(aheadMs);
     expect(await ahead.jobsOf(["wamid.kept"])).toEqual([{ tenantId: "acme", jobId }]);
     await ahead.stop();
   }
@@ -104,8 +104,8 @@ test("a full Redis keeps no hand-over from being written down", async () => {
   const job = first(await pullOne(lease, "acme"));
   await redis.client.config("SET", "maxmemory", "1mb");
   try {
-    expect(await journal.settle(lease, [named(job, "wamid.full")])).toBe("settled");
-    expect(await journal.jobsOf(["wamid.full"])).toEqual([{ tenantId: "acme", jobId }]);
+    expect(await queue.settle(lease, [named(job, "wamid.full")])).toBe("settled");
+    expect(await queue.jobsOf(["wamid.full"])).toEqual([{ tenantId: "acme", jobId }]);
   } finally {
     await redis.client.config("SET", "maxmemory", "0");
   }
@@ -117,7 +117,7 @@ test("a reference costs little", async () => {
   const before = await usedBytes();
   for (let at = 0; at < jobs.length; at += limits.settleBatchMax) {
     const batch = jobs.slice(at, at + limits.settleBatchMax);
-    await journal.settle(
+    await queue.settle(
       lease,
       batch.map((job, i) => named(job, `wamid.bytes.${at + i}`)),
     );

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
-import { PULL } from "./journal-pulls.ts";
-import { accept, first, journal, pullOne, redis, stepClock, world } from "./journal-world.ts";
+import { PULL } from "./queue-pulls.ts";
+import { accept, first, pullOne, queue, redis, stepClock, world } from "./queue-world.ts";
 
 const HOUR_MS = 3_600_000;
 
 async function pull(lease: Lease, shardTimeMs: number | null): Promise<PullResult> {
-  const result = await journal.pull(lease, { ...PULL, shardTimeMs });
+  const result = await queue.pull(lease, { ...PULL, shardTimeMs });
   if (result === FENCED) throw new Error("fenced");
   return result;
 }
@@ -16,7 +16,7 @@ async function parkedFor(delayMs: number) {
   await accept(around.tenant);
   const job = first(await pullOne(around.lease, "acme"));
   const reckonedMs = (await pull(around.lease, null)).shardTimeMs;
-  await journal.settle(around.lease, [{ kind: "retry", job, delayMs, status: "running" }]);
+  await queue.settle(around.lease, [{ kind: "retry", job, delayMs, status: "running" }]);
   return { ...around, reckonedMs };
 }
 
@@ -53,7 +53,7 @@ test("what is put aside behind a step of the clock is due by its owner's reckoni
     const job = first(await pullOne(lease, "acme"));
     const { shardTimeMs } = await pull(lease, null);
     await stepClock(prefix, byMs);
-    await journal.settle(lease, [{ kind: "retry", job, delayMs: 10_000, status: "running" }], shardTimeMs + 2_000);
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 10_000, status: "running" }], shardTimeMs + 2_000);
     expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 12_000));
   }
 });
@@ -64,7 +64,7 @@ test("what is put aside late is due by what was agreed on since", async () => {
   const job = first(await pullOne(lease, "acme"));
   const { shardTimeMs } = await pull(lease, null);
   await pull(lease, shardTimeMs + 5_000);
-  await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }], shardTimeMs);
+  await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }], shardTimeMs);
   expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 5_000));
 });
 

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { NewJob, Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
-import { PULL } from "./journal-pulls.ts";
-import { accept, failed, first, journal, newJob, PER_MINUTE, pullOne, redis, sent, world } from "./journal-world.ts";
+import { PULL } from "./queue-pulls.ts";
+import { accept, failed, first, newJob, PER_MINUTE, pullOne, queue, redis, sent, world } from "./queue-world.ts";
 
 const PAYLOAD = '{"é":1}';
 const BYTES = Buffer.byteLength(PAYLOAD);
@@ -13,7 +13,7 @@ function retry(job: QueuedJob): Settlement {
 }
 
 function ask(tenant: TenantRef, quota: NewJob["quota"] & object, overrides: Partial<NewJob> = {}) {
-  return journal.accept(tenant, PER_MINUTE, newJob({ payload: PAYLOAD, quota, ...overrides }));
+  return queue.accept(tenant, PER_MINUTE, newJob({ payload: PAYLOAD, quota, ...overrides }));
 }
 
 /** "<jobs> <bytes>"; what follows is of the rate window. */
@@ -29,8 +29,8 @@ test("a tenant has no more unfinished jobs than its share, and room again when o
   expect(answers[2]).toMatchObject({ what: "jobs" });
   expect(await loadOf(prefix)).toBe(`2 ${2 * BYTES}`);
   const jobs = await pullOne(lease, "acme");
-  await journal.settle(lease, [sent(first(jobs))]);
-  await journal.settle(lease, [sent(first(jobs))]);
+  await queue.settle(lease, [sent(first(jobs))]);
+  await queue.settle(lease, [sent(first(jobs))]);
   expect(await loadOf(prefix)).toBe(`1 ${BYTES}`);
   expect(await ask(tenant, quota)).toMatchObject({ kind: "accepted" });
 });
@@ -49,13 +49,13 @@ test("a tenant's payloads have no more bytes than its share, wherever they wait"
 test("a refusal counts in the rate window, queues nothing, and leaves its idempotency key free", async () => {
   const { tenant, prefix } = await world();
   const idempotency = { key: "order 7", fingerprint: "aa" };
-  const full = await journal.accept(tenant, 10, newJob({ quota: { jobs: 0, bytes: 0 }, idempotency }));
+  const full = await queue.accept(tenant, 10, newJob({ quota: { jobs: 0, bytes: 0 }, idempotency }));
   expect(full).toMatchObject({ kind: "queue_full", what: "jobs", rate: { remaining: 9 } });
   expect(await redis.client.exists(`${prefix}:box:acme/e`)).toBe(0);
   expect(await loadOf(prefix)).toBe("0 0");
-  const again = await journal.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
+  const again = await queue.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
   expect(again).toMatchObject({ kind: "accepted", rate: { remaining: 8 } });
-  const replayed = await journal.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
+  const replayed = await queue.accept(tenant, 10, newJob({ quota: { jobs: 1, bytes: 1_000 }, idempotency }));
   expect(replayed.kind).toBe("replayed");
 });
 
@@ -63,21 +63,21 @@ test("each job is counted once, whatever way it takes: retried, lent, reported o
   const { tenant, lease, prefix } = await world();
   const ids = [];
   for (let i = 0; i < 4; i += 1) ids.push(await accept(tenant, { payload: PAYLOAD }));
-  await journal.settle(lease, (await pullOne(lease, "acme")).map(retry));
+  await queue.settle(lease, (await pullOne(lease, "acme")).map(retry));
   expect(await loadOf(prefix)).toBe(`4 ${4 * BYTES}`);
-  await journal.pull(lease, PULL);
+  await queue.pull(lease, PULL);
   const jobs = await pullOne(lease, "acme");
   const [one, two, three] = [first(jobs), first(jobs.slice(1)), first(jobs.slice(2))];
-  await journal.settle(lease, [{ kind: "lend", job: one, forMs: 60_000 }, failed(two), retry(three)]);
+  await queue.settle(lease, [{ kind: "lend", job: one, forMs: 60_000 }, failed(two), retry(three)]);
   expect(await loadOf(prefix)).toBe(`3 ${3 * BYTES}`);
-  await journal.settleLent(lease, [sent(one)]);
-  await journal.settleLent(lease, [sent(one)]);
+  await queue.settleLent(lease, [sent(one)]);
+  await queue.settleLent(lease, [sent(one)]);
   expect(await loadOf(prefix)).toBe(`2 ${2 * BYTES}`);
   const report = { jobId: three.jobId, type: "delivered", result: {}, suppress: null, known: null } as const;
-  expect(await journal.observe(tenant, report)).toBe("recorded");
-  await journal.settle(lease, [sent(three), failed(two)]);
+  expect(await queue.observe(tenant, report)).toBe("recorded");
+  await queue.settle(lease, [sent(three), failed(two)]);
   expect(await loadOf(prefix)).toBe(`1 ${BYTES}`);
-  await journal.settle(lease, [sent(first(jobs.slice(3)))]);
+  await queue.settle(lease, [sent(first(jobs.slice(3)))]);
   expect(await loadOf(prefix)).toBe("0 0");
 });
 
@@ -92,8 +92,8 @@ test("a stored payload is handed out by name, also after a retry", async () => {
     { payload: "", stored, template: 'a "b"' },
   ]);
   expect(first(jobs).template).toBeUndefined();
-  await journal.settle(lease, jobs.map(retry));
-  await journal.pull(lease, PULL);
+  await queue.settle(lease, jobs.map(retry));
+  await queue.pull(lease, PULL);
   // What is due in the same millisecond comes back in the order of its ids, which has chance in it.
   const namesOf = (some: readonly QueuedJob[]) =>
     some

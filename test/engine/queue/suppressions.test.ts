@@ -1,38 +1,38 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED, type Lease } from "../../../src/domain/queue.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { PULL, ROOM } from "./journal-pulls.ts";
+import { PULL, ROOM } from "./queue-pulls.ts";
 
 const acme = aTenant();
 const other = aTenant({ tenantId: "other" });
 const jobIds = new JobIds(systemClock, systemRandom);
 let redis: RedisServer;
-let journal: RedisJournal;
+let queue: RedisQueue;
 let lease: Lease;
 
 beforeAll(async () => {
   redis = await startRedis();
   const address = { kind: "socket", path: redis.path } as const;
-  journal = new RedisJournal({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
-  await journal.start();
+  queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
+  await queue.start();
 }, 20_000);
 beforeEach(async () => {
   await redis.client.flushall();
   lease = await acquired();
 });
 afterAll(async () => {
-  await journal.stop();
+  await queue.stop();
   await redis.stop();
 });
 
 async function acquired(): Promise<Lease> {
-  const got = await journal.acquire(0, "dispatcher", "test", null);
+  const got = await queue.acquire(0, "dispatcher", "test", null);
   if (got === null) throw new Error("somebody holds the lease");
   return got;
 }
@@ -40,9 +40,9 @@ async function acquired(): Promise<Lease> {
 /** Why a message of the tenant to this address would be suppressed, as its next pull says. */
 async function reasonFor(tenant: typeof acme, recipient: string): Promise<string | null> {
   const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
-  await journal.accept(tenant, 1_000, job);
+  await queue.accept(tenant, 1_000, job);
   const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-  const pulled = await journal.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 64, bytesMax: ROOM }] });
+  const pulled = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 64, bytesMax: ROOM }] });
   if (pulled === FENCED) throw new Error("the lease is gone");
   const found = pulled.boxes[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
   if (found === undefined) throw new Error("the job was not pulled");
@@ -52,40 +52,40 @@ async function reasonFor(tenant: typeof acme, recipient: string): Promise<string
 const ann = { tenantId: "acme", address: "ann@example.com", reason: "bounced" } as const;
 
 test("what is put is suppressed for its tenant alone, and what is removed is sent to again", async () => {
-  await journal.putSuppression(acme, "ann@example.com", "manual");
+  await queue.putSuppression(acme, "ann@example.com", "manual");
   expect(await reasonFor(acme, "ann@example.com")).toBe("manual");
   expect(await reasonFor(acme, "bob@example.com")).toBeNull();
   expect(await reasonFor(other, "ann@example.com")).toBeNull();
-  await journal.removeSuppression(acme, "ann@example.com");
+  await queue.removeSuppression(acme, "ann@example.com");
   expect(await reasonFor(acme, "ann@example.com")).toBeNull();
 });
 
 test("an index is complete when its last page is in, and then takes no page any more", async () => {
-  expect(await journal.loadSuppressions(lease, [], false)).toBe("loading");
-  expect(await journal.loadSuppressions(lease, [ann], false)).toBe("loading");
-  expect(await journal.loadSuppressions(lease, [], true)).toBe("loaded");
+  expect(await queue.loadSuppressions(lease, [], false)).toBe("loading");
+  expect(await queue.loadSuppressions(lease, [ann], false)).toBe("loading");
+  expect(await queue.loadSuppressions(lease, [], true)).toBe("loaded");
   expect(await reasonFor(acme, ann.address)).toBe("bounced");
   const late = { ...ann, address: "late@example.com" };
-  expect(await journal.loadSuppressions(lease, [late], false)).toBe("loaded");
+  expect(await queue.loadSuppressions(lease, [late], false)).toBe("loaded");
   expect(await reasonFor(acme, late.address)).toBeNull();
 });
 
 test("what changes while the index is filled stands against a page that was read before", async () => {
-  await journal.removeSuppression(acme, ann.address);
-  await journal.putSuppression(acme, "bob@example.com", "unsubscribed");
-  await journal.loadSuppressions(lease, [ann, { ...ann, address: "bob@example.com" }], false);
-  await journal.loadSuppressions(lease, [], true);
+  await queue.removeSuppression(acme, ann.address);
+  await queue.putSuppression(acme, "bob@example.com", "unsubscribed");
+  await queue.loadSuppressions(lease, [ann, { ...ann, address: "bob@example.com" }], false);
+  await queue.loadSuppressions(lease, [], true);
   expect(await reasonFor(acme, ann.address)).toBeNull();
   expect(await reasonFor(acme, "bob@example.com")).toBe("unsubscribed");
-  await journal.putSuppression(acme, ann.address, "manual");
+  await queue.putSuppression(acme, ann.address, "manual");
   expect(await reasonFor(acme, ann.address)).toBe("manual");
 });
 
 test("only the shard's owner fills its index", async () => {
-  await journal.release(lease);
+  await queue.release(lease);
   lease = await acquired();
   const stale = { ...lease, token: "1-stale" };
-  expect(await journal.loadSuppressions(stale, [ann], true)).toBe(FENCED);
+  expect(await queue.loadSuppressions(stale, [ann], true)).toBe(FENCED);
   expect(await reasonFor(acme, ann.address)).toBeNull();
-  expect(await journal.loadSuppressions(lease, [], false)).toBe("loading");
+  expect(await queue.loadSuppressions(lease, [], false)).toBe("loading");
 });

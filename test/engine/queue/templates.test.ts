@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Observation } from "../../../src/domain/queue.ts";
-import { accept, failed, first, journal, pullOne, record, redis, sent, world } from "./journal-world.ts";
+import { accept, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
 /** All that JSON escapes, and what a line or a pattern could stumble over. */
 const NAMES = ["welcome", 'a "quoted\\" / 名 % é one', "\u2028", ""];
@@ -10,17 +10,17 @@ async function pulled(at: Awaited<ReturnType<typeof world>>, after: string | nul
   return first(await pullOne(at.lease, "acme", after));
 }
 
-test("a job's template goes with it to the ledger, over a retry and whatever it ends as", async () => {
+test("a job's template goes with it to the event store, over a retry and whatever it ends as", async () => {
   for (const template of NAMES) {
     for (const ending of [sent, failed]) {
       const at = await world();
       await accept(at.tenant, { template, needsScreening: true });
       const job = await pulled(at);
       expect(job).toMatchObject({ template, recipient: "ann@example.com", needsScreening: true });
-      await journal.settle(at.lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+      await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
       const again = await pulled(at);
       expect(again).toMatchObject({ template, attempts: 1 });
-      await journal.settle(at.lease, [ending(again)]);
+      await queue.settle(at.lease, [ending(again)]);
       expect((await record(at.recorder, null))?.rows.map(({ finished }) => finished?.template)).toEqual([template]);
     }
   }
@@ -30,7 +30,7 @@ test("a report that ends a job which waits brings its template along", async () 
   for (const template of NAMES) {
     const at = await world();
     const jobId = await accept(at.tenant, { template, payload: '{"html":"\\t\\"x\\""}' });
-    await journal.settle(at.lease, [{ kind: "retry", job: await pulled(at), delayMs: 60_000, status: "running" }]);
+    await queue.settle(at.lease, [{ kind: "retry", job: await pulled(at), delayMs: 60_000, status: "running" }]);
     const report = {
       jobId,
       type: "delivered",
@@ -38,7 +38,7 @@ test("a report that ends a job which waits brings its template along", async () 
       suppress: null,
       known: null,
     } as const;
-    expect(await journal.observe(at.tenant, report satisfies Observation)).toBe("recorded");
+    expect(await queue.observe(at.tenant, report satisfies Observation)).toBe("recorded");
     const rows = (await record(at.recorder, null))?.rows ?? [];
     expect(rows.map(({ type, finished }) => [type, finished?.template])).toEqual([
       ["sent", template],
@@ -62,7 +62,7 @@ test("what an earlier version wrote, which knew no templates, is read as a job w
   const job = await pulled(at);
   expect(job).toMatchObject({ recipient: "böb with space@example.com", payload: '{"to":"ann@example.com"}' });
   expect(job).not.toHaveProperty("template");
-  await journal.settle(at.lease, [sent(job)]);
+  await queue.settle(at.lease, [sent(job)]);
   const row = first((await record(at.recorder, null))?.rows ?? []);
   expect(row.finished).toEqual({ status: "success", attempts: 1, result: {} });
 });

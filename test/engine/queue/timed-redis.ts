@@ -3,7 +3,7 @@ import { type Clock, type Timer } from "../../../src/domain/clock.ts";
 import { assert } from "../../../src/domain/errors.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import { Acceptor } from "../../../src/engine/queue/accept.ts";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -16,11 +16,11 @@ export interface DumpedKey {
 
 /** Where the scripts find the time. */
 const NOW_KEY = "test:now";
-/** All lives that the journal, and the test, give to keys: real time that passes in between is rounded away. */
+/** All lives that the queue, and the test, give to keys: real time that passes in between is rounded away. */
 const LIFETIMES_MS = [62_000, 900_000, 3_600_000, 21_600_000, 86_400_000, 172_800_000];
 
 /**
- * The journal on a real Redis, at a time of the test's choosing: what its scripts ask of TIME comes from a key, stream
+ * The queue on a real Redis, at a time of the test's choosing: what its scripts ask of TIME comes from a key, stream
  * entries get their ids from there, and keys expire when that time has passed, not before.
  */
 export class TimedRedis {
@@ -30,12 +30,12 @@ export class TimedRedis {
 
   private constructor(
     private readonly server: RedisServer,
-    readonly journal: RedisJournal,
+    readonly queue: RedisQueue,
     private readonly lossy: LossyConnection,
     private readonly time: { nowMs: number },
   ) {
-    journal.onMail((shard) => this.heard.add(shard));
-    journal.onRelease((role, shard) => this.released.push(`${role} ${shard}`));
+    queue.onJobs((shard) => this.heard.add(shard));
+    queue.onRelease((role, shard) => this.released.push(`${role} ${shard}`));
   }
 
   static async start(random: Random): Promise<TimedRedis> {
@@ -45,20 +45,20 @@ export class TimedRedis {
     const time = { nowMs: 0 };
     // References are kept by the hour of the process that wrote them.
     const clock = { ...systemClock, nowMs: () => time.nowMs };
-    const journal = new RedisJournal({ address, clock, random, telemetry: new QuietTelemetry() });
+    const queue = new RedisQueue({ address, clock, random, telemetry: new QuietTelemetry() });
     for (const name of ["front", "leaseLine", "bulk", "owner"]) {
       // Its own connections, so that all but the time is as in production.
-      const connection: unknown = Reflect.get(journal, name);
-      assert(connection instanceof Redis, "the journal has a connection of this name");
+      const connection: unknown = Reflect.get(queue, name);
+      assert(connection instanceof Redis, "the queue has a connection of this name");
       sendTimed(connection, (call) => call());
     }
-    await journal.start();
-    return new TimedRedis(server, journal, new LossyConnection(server.path), time);
+    await queue.start();
+    return new TimedRedis(server, queue, new LossyConnection(server.path), time);
   }
 
   async stop(): Promise<void> {
     this.lossy.redis.disconnect();
-    await this.journal.stop();
+    await this.queue.stop();
     await this.server.stop();
   }
 
@@ -95,11 +95,11 @@ export class TimedRedis {
   async mailHeard(): Promise<readonly number[]> {
     // Heard on the same connection, and so after all that came before it.
     await new Promise<void>((resolve) => {
-      const stop = this.journal.onChange(() => {
+      const stop = this.queue.onChange(() => {
         stop();
         resolve();
       });
-      this.journal.announce(null);
+      this.queue.announce(null);
     });
     const heard = [...this.heard].toSorted((a, b) => a - b);
     this.heard.clear();
@@ -111,7 +111,7 @@ export class TimedRedis {
     return this.released.splice(0);
   }
 
-  /** Everything that the journal keeps. */
+  /** Everything that the queue keeps. */
   async dump(): Promise<Map<string, DumpedKey>> {
     // The script answers in this form.
     const keys = (await this.server.client.eval(DUMP, 0)) as [string, string, string[] | string, number][];

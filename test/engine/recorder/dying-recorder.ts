@@ -3,10 +3,10 @@
  * <moment>`. Started by the tests.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
-import { ClickHouseLedgerWriter } from "../../../src/events/clickhouse-ledger-writer.ts";
+import { ClickHouseEventWriter } from "../../../src/events/clickhouse-event-writer.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { openChdb } from "../../../src/storage/chdb.ts";
@@ -31,17 +31,17 @@ const dyingBetween = new Proxy(clickhouse, {
     };
   },
 });
-const writer = new ClickHouseLedgerWriter(dyingBetween, { database: DYING_DATABASE, cluster: null }, systemClock);
+const writer = new ClickHouseEventWriter(dyingBetween, { database: DYING_DATABASE, cluster: null }, systemClock);
 
 const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() };
-const journal = new RedisJournal({ address: { kind: "socket", path: redisPath }, ...ports });
-await journal.start();
+const queue = new RedisQueue({ address: { kind: "socket", path: redisPath }, ...ports });
+await queue.start();
 // Whoever held the leases was killed.
-await journal.forgetOwners(2);
+await queue.forgetOwners(2);
 new Recorder({
   ...ports,
-  journal,
-  ledger: {
+  queue,
+  eventStore: {
     async write(token, rows, attempt) {
       die("batch is marked");
       if (moment === "batch is being inserted") void delay(Math.random() * 25).then(() => die(moment));

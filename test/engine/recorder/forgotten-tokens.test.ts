@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
-import { startChdb } from "../../support/chdb-ledger.ts";
-import { expectStoredOnce } from "../../support/ledger-books.ts";
-import { batchAt, ForgetfulLedger, newToken } from "./forgetful-ledger.ts";
+import { startChdb } from "../../support/chdb-event-store.ts";
+import { expectStoredOnce } from "../../support/event-store-checker.ts";
+import { batchAt, ForgetfulEventStore, newToken } from "./forgetful-event-store.ts";
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 let databases = 0;
@@ -14,33 +14,33 @@ afterAll(async () => {
   await engine.stop();
 }, 30_000);
 
-async function newLedger() {
-  const { writing, target } = await engine.ledger(`forgetful_${(databases += 1)}`, "process");
-  const ledger = new ForgetfulLedger(writing, target.database);
-  await ledger.forgetSoon();
-  return ledger;
+async function newEventStore() {
+  const { writing, target } = await engine.eventStore(`forgetful_${(databases += 1)}`, "process");
+  const eventStore = new ForgetfulEventStore(writing, target.database);
+  await eventStore.forgetSoon();
+  return eventStore;
 }
 
 test("a batch that may have been written long ago is stored once", async () => {
-  const ledger = await newLedger();
+  const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000)];
-  await ledger.writer.write(token, rows);
-  await ledger.writeOthers(2_000);
-  expect(await ledger.writer.write(token, rows, "again")).toEqual({ wereThere: true, setAside: 0 });
-  await expectStoredOnce(ledger.clickhouse, ledger.database, rows);
+  await eventStore.writer.write(token, rows);
+  await eventStore.writeOthers(2_000);
+  expect(await eventStore.writer.write(token, rows, "again")).toEqual({ wereThere: true, setAside: 0 });
+  await expectStoredOnce(eventStore.clickhouse, eventStore.database, rows);
   const fresh = batchAt(3_000);
-  expect(await ledger.writer.write(newToken(), fresh, "again")).toEqual({ wereThere: false, setAside: 0 });
-  await expectStoredOnce(ledger.clickhouse, ledger.database, fresh);
+  expect(await eventStore.writer.write(newToken(), fresh, "again")).toEqual({ wereThere: false, setAside: 0 });
+  await expectStoredOnce(eventStore.clickhouse, eventStore.database, fresh);
 }, 20_000);
 
 test("without a look it would be stored twice: its token is forgotten", async () => {
-  const ledger = await newLedger();
+  const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000)];
-  await ledger.writer.write(token, rows);
-  await ledger.writeOthers(2_000);
-  await ledger.writer.write(token, rows);
-  const twice = `SELECT event_id FROM ${ledger.database}.events GROUP BY 1 HAVING count() > 1`;
-  expect(await ledger.clickhouse.rows(twice)).toHaveLength(rows.length);
+  await eventStore.writer.write(token, rows);
+  await eventStore.writeOthers(2_000);
+  await eventStore.writer.write(token, rows);
+  const twice = `SELECT event_id FROM ${eventStore.database}.events GROUP BY 1 HAVING count() > 1`;
+  expect(await eventStore.clickhouse.rows(twice)).toHaveLength(rows.length);
 }, 20_000);
 
 test.each([
@@ -52,34 +52,34 @@ test.each([
 ])(
   "a batch whose token is forgotten gets what it lacks: %s",
   async (_, table, lost) => {
-    const ledger = await newLedger();
+    const eventStore = await newEventStore();
     const [token, rows] = [newToken(), batchAt(1_000)];
-    await ledger.writer.write(token, rows);
+    await eventStore.writer.write(token, rows);
     // In the same hour and day, of the same tenants.
-    await ledger.writer.write(newToken(), batchAt(1_500));
-    await ledger.writeOthers(2_000);
+    await eventStore.writer.write(newToken(), batchAt(1_500));
+    await eventStore.writeOthers(2_000);
     // The events' copies and sums are as an insert leaves them that was cut off before it reached the events.
     const tables = table === "events" ? ["events", "events_by_type", "events_hourly", "events_daily"] : [table];
     for (const one of tables) {
       if (one === "events_hourly" || one === "events_daily") continue;
       const isOfBatch = `${one === "jobs" ? "version" : "event_id"} IN (${rows.map(({ eventId }) => eventId).join(", ")})`;
-      await ledger.clickhouse.command(
-        `ALTER TABLE ${ledger.database}.${one} DELETE WHERE ${lost} AND ${isOfBatch} SETTINGS mutations_sync = 1`,
+      await eventStore.clickhouse.command(
+        `ALTER TABLE ${eventStore.database}.${one} DELETE WHERE ${lost} AND ${isOfBatch} SETTINGS mutations_sync = 1`,
       );
     }
-    if (table.endsWith("ly") || table === "events") await resum(ledger, table === "events" ? "1" : `NOT (${lost})`);
-    ledger.letTimePass();
-    const { outcome, tries } = await ledger.complete(token, rows);
+    if (table.endsWith("ly") || table === "events") await resum(eventStore, table === "events" ? "1" : `NOT (${lost})`);
+    eventStore.letTimePass();
+    const { outcome, tries } = await eventStore.complete(token, rows);
     expect(outcome.wereThere).toBe(true);
     // Not at the first look: an insert that was given up may still be at work. A job\'s state replaces itself.
     expect(tries).toBe(table === "jobs" ? 1 : 2);
-    await expectStoredOnce(ledger.clickhouse, ledger.database, rows);
+    await expectStoredOnce(eventStore.clickhouse, eventStore.database, rows);
   },
   20_000,
 );
 
 /** Makes the sums anew, of the events that are there and this condition names. */
-async function resum({ clickhouse, database }: ForgetfulLedger, which: string): Promise<void> {
+async function resum({ clickhouse, database }: ForgetfulEventStore, which: string): Promise<void> {
   for (const [table, of] of [
     ["events_hourly", "toStartOfHour"],
     ["events_daily", "toDate"],
@@ -93,15 +93,15 @@ FROM ${database}.events WHERE ${which} GROUP BY ALL SETTINGS insert_deduplicate 
 }
 
 test("a batch waits for the rest while rows of it are still coming", async () => {
-  const ledger = await newLedger();
+  const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000)];
-  await ledger.writer.write(newToken(), rows.slice(0, 2));
-  ledger.letTimePass();
-  await expect(ledger.writer.write(token, rows, "again")).rejects.toBeInstanceOf(TransportError);
-  await ledger.writer.write(newToken(), rows.slice(2, 4));
-  ledger.letTimePass();
-  await expect(ledger.writer.write(token, rows, "again")).rejects.toBeInstanceOf(TransportError);
-  ledger.letTimePass();
-  await ledger.writer.write(token, rows, "again");
-  await expectStoredOnce(ledger.clickhouse, ledger.database, rows);
+  await eventStore.writer.write(newToken(), rows.slice(0, 2));
+  eventStore.letTimePass();
+  await expect(eventStore.writer.write(token, rows, "again")).rejects.toBeInstanceOf(TransportError);
+  await eventStore.writer.write(newToken(), rows.slice(2, 4));
+  eventStore.letTimePass();
+  await expect(eventStore.writer.write(token, rows, "again")).rejects.toBeInstanceOf(TransportError);
+  eventStore.letTimePass();
+  await eventStore.writer.write(token, rows, "again");
+  await expectStoredOnce(eventStore.clickhouse, eventStore.database, rows);
 }, 20_000);

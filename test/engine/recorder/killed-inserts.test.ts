@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
-import { migrateLedger } from "../../../src/events/migrate-ledger.ts";
+import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { openChdb } from "../../../src/storage/chdb.ts";
-import { expectStoredOnce } from "../../support/ledger-books.ts";
+import { expectStoredOnce } from "../../support/event-store-checker.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
-import { batchAt, ForgetfulLedger, newToken } from "./forgetful-ledger.ts";
+import { batchAt, ForgetfulEventStore, newToken } from "./forgetful-event-store.ts";
 
 const { KILLED_INSERTS: rounds } = Bun.env;
 const ROUNDS = Number(rounds ?? 6);
@@ -16,18 +16,18 @@ const ROUNDS = Number(rounds ?? 6);
 test("the books balance after an engine was killed amid inserts whose tokens were forgotten before they were repeated", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-killed-"));
   const random = new SeededRandom(5);
-  const inEngine = async (work: (ledger: ForgetfulLedger) => Promise<void>) => {
+  const inEngine = async (work: (eventStore: ForgetfulEventStore) => Promise<void>) => {
     const chdb = openChdb(join(folder, "clickhouse"));
     try {
       const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
-      await work(new ForgetfulLedger(clickhouse, "killed"));
+      await work(new ForgetfulEventStore(clickhouse, "killed"));
     } finally {
       await chdb.close();
     }
   };
-  await inEngine(async (ledger) => {
-    await migrateLedger(ledger.clickhouse, { database: "killed", cluster: null });
-    await ledger.forgetSoon();
+  await inEngine(async (eventStore) => {
+    await migrateEventStore(eventStore.clickhouse, { database: "killed", cluster: null });
+    await eventStore.forgetSoon();
   });
   for (let round = 0; round < ROUNDS; round += 1) {
     const [token, rows] = [newToken(), batchAt(1_000 * round, 400)];
@@ -41,11 +41,11 @@ test("the books balance after an engine was killed amid inserts whose tokens wer
     const child = Bun.spawn(command, { stdout: "ignore", stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
-    await inEngine(async (ledger) => {
-      await ledger.writeOthers(1_000 * round + 500);
-      ledger.letTimePass();
-      await ledger.complete(token, rows);
-      await expectStoredOnce(ledger.clickhouse, "killed", rows);
+    await inEngine(async (eventStore) => {
+      await eventStore.writeOthers(1_000 * round + 500);
+      eventStore.letTimePass();
+      await eventStore.complete(token, rows);
+      await expectStoredOnce(eventStore.clickhouse, "killed", rows);
     });
   }
   await rm(folder, { recursive: true, force: true });

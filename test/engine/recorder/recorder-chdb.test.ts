@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { nextEventId } from "../../../src/domain/event.ts";
-import type { LedgerRow, LedgerWriter } from "../../../src/domain/event-store.ts";
+import type { EventWriter, StoredEventRow } from "../../../src/domain/event-store.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { startChdb, type TestLedger } from "../../support/chdb-ledger.ts";
+import { startChdb, type TestEventStore } from "../../support/chdb-event-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
-import { ledgerRow } from "./ledger-rows.ts";
-import { lossy, MemoryRecorderJournal } from "./memory-recorder-journal.ts";
+import { storedEventRow } from "./event-store-rows.ts";
+import { lossy, MemoryRecorderQueue } from "./memory-recorder-queue.ts";
 
 const SHARDS = 3;
 const ROWS = 200;
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
-let ledger: TestLedger;
+let eventStore: TestEventStore;
 
 beforeAll(async () => {
   engine = await startChdb();
-  ledger = await engine.ledger("recorded", "process");
+  eventStore = await engine.eventStore("recorded", "process");
 });
 afterAll(async () => {
   await engine.stop();
@@ -27,45 +27,53 @@ afterAll(async () => {
 
 test("what two recorders store through lost replies is every row, once and in order", async () => {
   const random = new SeededRandom(7);
-  const journal = new MemoryRecorderJournal(systemClock, 40);
+  const queue = new MemoryRecorderQueue(systemClock, 40);
   const weather = { failing: 0.3, delayMsMax: 2 };
-  const losing: LedgerWriter = {
+  const losing: EventWriter = {
     async write(token, rows, attempt) {
       const fate = random.next();
       if (fate < 0.1) throw new TransportError("lost on the way there");
-      const outcome = await ledger.writer.write(token, rows, attempt);
+      const outcome = await eventStore.writer.write(token, rows, attempt);
       if (fate < 0.4) throw new TransportError("lost on the way back");
       return outcome;
     },
   };
   const recorders = ["r1", "r2"].map((owner) => {
-    const { way } = lossy(journal, systemClock, random, weather);
+    const { way } = lossy(queue, systemClock, random, weather);
     const telemetry = new QuietTelemetry();
-    return new Recorder({ journal: way, ledger: losing, clock: systemClock, random, telemetry, owner, shards: SHARDS });
+    return new Recorder({
+      queue: way,
+      eventStore: losing,
+      clock: systemClock,
+      random,
+      telemetry,
+      owner,
+      shards: SHARDS,
+    });
   });
   for (const recorder of recorders) recorder.start();
 
-  const appended: LedgerRow[][] = [];
+  const appended: StoredEventRow[][] = [];
   for (let shard = 0; shard < SHARDS; shard += 1) {
     const finished = { status: "success", attempts: 1, result: {} } as const;
     let eventId = 0;
     const rows = Array.from({ length: ROWS }, () => {
       eventId = nextEventId(eventId, systemClock.nowMs());
-      return ledgerRow(eventId, { tenantId: `shard-${shard}`, finished });
+      return storedEventRow(eventId, { tenantId: `shard-${shard}`, finished });
     });
     appended.push(rows);
-    for (let at = 0; at < ROWS; at += 100) journal.append(shard, rows.slice(at, at + 100));
+    for (let at = 0; at < ROWS; at += 100) queue.append(shard, rows.slice(at, at + 100));
   }
-  await eventually("the outboxes are empty", () => journal.waiting() === 0, 40_000);
+  await eventually("the outboxes are empty", () => queue.waiting() === 0, 40_000);
   weather.failing = 0;
   await Promise.all(recorders.map((recorder) => recorder.stop()));
 
   for (const [shard, rows] of appended.entries()) {
-    const stored = await ledger.reading.rows(
+    const stored = await eventStore.reading.rows(
       `SELECT event_id FROM recorded.events WHERE tenant_id = 'shard-${shard}' ORDER BY event_id`,
     );
     expect(stored.map(([eventId]) => Number(eventId))).toEqual(rows.map(({ eventId }) => eventId));
-    const jobs = await ledger.reading.rows(`SELECT count() FROM recorded.jobs WHERE tenant_id = 'shard-${shard}'`);
+    const jobs = await eventStore.reading.rows(`SELECT count() FROM recorded.jobs WHERE tenant_id = 'shard-${shard}'`);
     expect(Number(jobs[0]?.[0])).toBe(ROWS);
   }
 }, 60_000);

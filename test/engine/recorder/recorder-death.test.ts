@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RedisJournal } from "../../../src/engine/queue/redis-journal.ts";
+import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
-import { migrateLedger } from "../../../src/events/migrate-ledger.ts";
+import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { openChdb } from "../../../src/storage/chdb.ts";
+import { expectBalance } from "../../support/event-store-checker.ts";
 import { eventually } from "../../support/eventually.ts";
-import { expectBalance } from "../../support/ledger-books.ts";
 import { recordProof } from "../../support/proof.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { DYING_DATABASE, DYING_MOMENTS, type DyingMoment } from "./dying-moments.ts";
-import { sendJobs } from "./journal-work.ts";
+import { sendJobs } from "./queue-work.ts";
 
 const TENANTS = [
   { tenantId: "acme", shard: 0 },
@@ -25,19 +25,19 @@ const JOBS = 120;
 
 let folder: string;
 let redis: RedisServer;
-let journal: RedisJournal;
+let queue: RedisQueue;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-dying-"));
   redis = await startRedis();
   const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() };
-  journal = new RedisJournal({ address: { kind: "socket", path: redis.path }, ...ports });
-  await journal.start();
-  await inEngine((clickhouse) => migrateLedger(clickhouse, { database: DYING_DATABASE, cluster: null }));
+  queue = new RedisQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  await queue.start();
+  await inEngine((clickhouse) => migrateEventStore(clickhouse, { database: DYING_DATABASE, cluster: null }));
 }, 60_000);
 
 afterAll(async () => {
-  await journal.stop();
+  await queue.stop();
   await redis.stop();
   await rm(folder, { recursive: true, force: true });
 }, 30_000);
@@ -60,7 +60,7 @@ function startRecorder(moment: DyingMoment) {
 test("the books balance after a recorder was killed at every moment of a batch, sums and all", async () => {
   const ids: string[] = [];
   for (const moment of [...DYING_MOMENTS, ...DYING_MOMENTS.slice(1)]) {
-    for (const tenant of TENANTS) ids.push(...(await sendJobs(journal, tenant, JOBS)));
+    for (const tenant of TENANTS) ids.push(...(await sendJobs(queue, tenant, JOBS)));
     const recorder = startRecorder(moment);
     await recorder.exited;
     expect([moment, recorder.signalCode]).toEqual([moment, "SIGKILL"]);

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "bun:test";
 import { firstEventIdAt, nextEventId } from "../../../src/domain/event.ts";
-import { type LedgerRow, type LedgerWriter, RowsRefusedError } from "../../../src/domain/event-store.ts";
+import { type EventWriter, RowsRefusedError, type StoredEventRow } from "../../../src/domain/event-store.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { RecorderJournal } from "../../../src/domain/queue.ts";
+import type { RecorderQueue } from "../../../src/domain/queue.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
-import { ledgerRow } from "./ledger-rows.ts";
-import { MemoryLedger } from "./memory-ledger.ts";
-import { lossy, MemoryRecorderJournal, type Weather } from "./memory-recorder-journal.ts";
+import { storedEventRow } from "./event-store-rows.ts";
+import { MemoryEventStore } from "./memory-event-store.ts";
+import { lossy, MemoryRecorderQueue, type Weather } from "./memory-recorder-queue.ts";
 
 const CALM: Weather = { failing: 0, delayMsMax: 10 };
 
-/** A journal, a ledger and a clock, and what belongs to the tests that run recorders on them. */
+/** A queue, a event store and a clock, and what belongs to the tests that run recorders on them. */
 class Scene {
   readonly clock = new VirtualClock();
   readonly random: SeededRandom;
   readonly telemetry = new GaugeTelemetry();
-  readonly journal: MemoryRecorderJournal;
-  readonly ledger: MemoryLedger;
-  readonly appended: LedgerRow[] = [];
+  readonly queue: MemoryRecorderQueue;
+  readonly eventStore: MemoryEventStore;
+  readonly appended: StoredEventRow[] = [];
   private readonly lastIds = new Map<number, number>();
   private owners = 0;
 
@@ -32,39 +32,40 @@ class Scene {
     shardsPerRecord: "all" | "one" = "all",
   ) {
     this.random = new SeededRandom(seed);
-    this.journal = new MemoryRecorderJournal(this.clock, batchRowsMax, shardsPerRecord);
-    this.ledger = new MemoryLedger(this.clock, this.random, weather);
+    this.queue = new MemoryRecorderQueue(this.clock, batchRowsMax, shardsPerRecord);
+    this.eventStore = new MemoryEventStore(this.clock, this.random, weather);
   }
 
-  recorder(journal: RecorderJournal = this.journal, ledger: LedgerWriter = this.ledger): Recorder {
+  recorder(queue: RecorderQueue = this.queue, eventStore: EventWriter = this.eventStore): Recorder {
     const { clock, random, telemetry, shards } = this;
-    return new Recorder({ journal, ledger, clock, random, telemetry, shards, owner: `r${(this.owners += 1)}` });
+    return new Recorder({ queue, eventStore, clock, random, telemetry, shards, owner: `r${(this.owners += 1)}` });
   }
 
   /** A recorder that lives as long as `process` says. */
   mortal() {
-    const { way, process } = lossy(this.journal, this.clock, this.random, this.weather);
-    const ledger: LedgerWriter = {
-      write: (token, rows, attempt) => (process.dead ? new Promise(() => {}) : this.ledger.write(token, rows, attempt)),
+    const { way, process } = lossy(this.queue, this.clock, this.random, this.weather);
+    const eventStore: EventWriter = {
+      write: (token, rows, attempt) =>
+        process.dead ? new Promise(() => {}) : this.eventStore.write(token, rows, attempt),
     };
-    return { recorder: this.recorder(way, ledger), process };
+    return { recorder: this.recorder(way, eventStore), process };
   }
 
   append(shard: number, count = 1): void {
     const rows = Array.from({ length: count }, () => {
       const eventId = nextEventId(this.lastIds.get(shard) ?? 0, this.clock.nowMs());
       this.lastIds.set(shard, eventId);
-      return ledgerRow(eventId, { tenantId: `t${shard}` });
+      return storedEventRow(eventId, { tenantId: `t${shard}` });
     });
     this.appended.push(...rows);
-    this.journal.append(shard, rows);
+    this.queue.append(shard, rows);
   }
 
-  /** Every row that was appended is in the ledger, once. Their order was checked as they came. */
+  /** Every row that was appended is in the event store, once. Their order was checked as they came. */
   expectAllRecorded(): void {
-    const ids = (rows: readonly LedgerRow[]) => rows.map(({ eventId }) => eventId).sort((a, b) => a - b);
-    expect(ids(this.ledger.rows)).toEqual(ids(this.appended));
-    expect(this.journal.waiting()).toBe(0);
+    const ids = (rows: readonly StoredEventRow[]) => rows.map(({ eventId }) => eventId).sort((a, b) => a - b);
+    expect(ids(this.eventStore.rows)).toEqual(ids(this.appended));
+    expect(this.queue.waiting()).toBe(0);
   }
 }
 
@@ -92,9 +93,9 @@ describe("a recorder", () => {
     }
     await scene.clock.advance(1_000);
     scene.expectAllRecorded();
-    expect(scene.ledger.writes).toBeLessThanOrEqual((ticks * 25) / limits.recordLingerMs + 2);
+    expect(scene.eventStore.writes).toBeLessThanOrEqual((ticks * 25) / limits.recordLingerMs + 2);
     for (const { eventId } of scene.appended) {
-      const seenId = firstEventIdAt(scene.ledger.seenAtMs.get(eventId) ?? Number.POSITIVE_INFINITY);
+      const seenId = firstEventIdAt(scene.eventStore.seenAtMs.get(eventId) ?? Number.POSITIVE_INFINITY);
       expect(seenId).toBeLessThanOrEqual(eventId + firstEventIdAt(limits.eventVisibleMsMax) - firstEventIdAt(0));
     }
     await stopped(scene, recorder);
@@ -111,7 +112,7 @@ describe("a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("repeats a batch that the ledger did not take, says how far it is behind, and catches up", async () => {
+  test("repeats a batch that the event store did not take, says how far it is behind, and catches up", async () => {
     const weather = { ...CALM };
     const scene = new Scene(2, weather);
     const recorder = scene.recorder();
@@ -122,7 +123,7 @@ describe("a recorder", () => {
     await scene.clock.advance(30_000);
     scene.append(0, 3);
     expect(scene.telemetry.gauges.get("ledger_up")).toBe(0);
-    expect(scene.journal.waiting()).toBe(6);
+    expect(scene.queue.waiting()).toBe(6);
     weather.failing = 0;
     await scene.clock.advance(limits.recordRetryMsMax + 2_000);
     scene.expectAllRecorded();
@@ -149,15 +150,15 @@ describe("a recorder", () => {
   test("that is stopped finishes its write, takes it off the outbox and lets go of its shards at once", async () => {
     const scene = new Scene(2, { failing: 0, delayMsMax: 0 });
     let finish = () => {};
-    const slow: LedgerWriter = {
+    const slow: EventWriter = {
       async write(token, rows) {
         await new Promise<void>((resolve) => {
           finish = resolve;
         });
-        await scene.ledger.write(token, rows);
+        await scene.eventStore.write(token, rows);
       },
     };
-    const recorder = scene.recorder(scene.journal, slow);
+    const recorder = scene.recorder(scene.queue, slow);
     recorder.start();
     scene.append(0, 5);
     await scene.clock.advance(3_000);
@@ -173,38 +174,38 @@ describe("a recorder", () => {
     expect(over).toBe(true);
     await stopping;
     scene.expectAllRecorded();
-    expect([scene.journal.holder(0), scene.journal.holder(1)]).toEqual([null, null]);
-    expect(scene.ledger.writes).toBe(1);
+    expect([scene.queue.holder(0), scene.queue.holder(1)]).toEqual([null, null]);
+    expect(scene.eventStore.writes).toBe(1);
   });
 
-  test("writes a batch once although its predecessor wrote it and the ledger has forgotten its token", async () => {
+  test("writes a batch once although its predecessor wrote it and the event store has forgotten its token", async () => {
     const scene = new Scene(1);
-    scene.ledger.tokensMax = 1;
-    const { way, process } = lossy(scene.journal, scene.clock, scene.random, scene.weather);
+    scene.eventStore.tokensMax = 1;
+    const { way, process } = lossy(scene.queue, scene.clock, scene.random, scene.weather);
     // It dies with its second batch written, and not yet taken from the outbox.
-    const dying: LedgerWriter = {
+    const dying: EventWriter = {
       async write(token, rows, attempt) {
-        const outcome = await scene.ledger.write(token, rows, attempt);
-        process.dead ||= scene.ledger.writes === 2;
+        const outcome = await scene.eventStore.write(token, rows, attempt);
+        process.dead ||= scene.eventStore.writes === 2;
         return process.dead ? new Promise(() => {}) : outcome;
       },
     };
     scene.recorder(way, dying).start();
     scene.append(0, 150);
     await scene.clock.advance(5_000);
-    expect([process.dead, scene.journal.waiting()]).toEqual([true, 50]);
+    expect([process.dead, scene.queue.waiting()]).toEqual([true, 50]);
     // Other shards' inserts, of hours.
     for (let n = 0; n < 10; n += 1) {
-      await write(scene, `other-${n}`, [ledgerRow(n, { tenantId: "elsewhere" })]);
+      await write(scene, `other-${n}`, [storedEventRow(n, { tenantId: "elsewhere" })]);
     }
     const second = scene.recorder();
     second.start();
     scene.append(0, 150);
     await scene.clock.advance(limits.takeoverMsMax + 5_000);
-    expect(scene.journal.waiting()).toBe(0);
-    const ids = scene.ledger.rows.filter(({ tenantId }) => tenantId === "t0").map(({ eventId }) => eventId);
+    expect(scene.queue.waiting()).toBe(0);
+    const ids = scene.eventStore.rows.filter(({ tenantId }) => tenantId === "t0").map(({ eventId }) => eventId);
     expect(ids).toEqual(scene.appended.map(({ eventId }) => eventId));
-    // Nor did the ledger have to say so.
+    // Nor did the event store have to say so.
     expect(scene.telemetry.lines.filter((line) => line.startsWith("error"))).toEqual([]);
     await stopped(scene, second);
   });
@@ -215,14 +216,14 @@ describe("a recorder", () => {
     // As after a Redis that lost what it had confirmed: two batches and a half of these rows are recorded.
     await write(scene, "lost-0", scene.appended.slice(0, 100));
     await write(scene, "lost-1", scene.appended.slice(100, 250));
-    scene.ledger.attempts.length = 0;
+    scene.eventStore.attempts.length = 0;
     const recorder = scene.recorder();
     recorder.start();
     await scene.clock.advance(3_000);
     scene.append(0, 100);
     await scene.clock.advance(3_000);
     scene.expectAllRecorded();
-    expect(scene.ledger.attempts).toEqual(["again", "again", "again", "again", "new"]);
+    expect(scene.eventStore.attempts).toEqual(["again", "again", "again", "again", "new"]);
     await stopped(scene, recorder);
   });
 
@@ -235,10 +236,10 @@ describe("a recorder", () => {
     await scene.clock.advance(2_000);
     scene.append(0, 5);
     await scene.clock.advance(2_000);
-    expect(scene.ledger.attempts).toEqual(["again", "new"]);
-    scene.journal.append(0, scene.appended.slice(-5));
+    expect(scene.eventStore.attempts).toEqual(["again", "new"]);
+    scene.queue.append(0, scene.appended.slice(-5));
     await scene.clock.advance(2_000);
-    expect(scene.ledger.attempts).toEqual(["again", "new", "again"]);
+    expect(scene.eventStore.attempts).toEqual(["again", "new", "again"]);
     scene.expectAllRecorded();
     await stopped(scene, recorder);
   });
@@ -250,42 +251,42 @@ describe("a recorder", () => {
     await scene.clock.advance(2_000);
     scene.append(0, 30);
     const poison = scene.appended[17];
-    scene.ledger.refuses = (row) => row.eventId === poison?.eventId;
+    scene.eventStore.refuses = (row) => row.eventId === poison?.eventId;
     await scene.clock.advance(5_000);
     scene.append(0, 10);
     await scene.clock.advance(5_000);
-    expect(scene.ledger.attempts.slice(0, 5)).toEqual(["again", "again", "again", "apart", "new"]);
-    expect(scene.ledger.setAside.map(({ eventId }) => eventId)).toEqual([poison?.eventId ?? -1]);
-    expect(scene.ledger.rows).toHaveLength(39);
-    expect(scene.journal.waiting()).toBe(0);
+    expect(scene.eventStore.attempts.slice(0, 5)).toEqual(["again", "again", "again", "apart", "new"]);
+    expect(scene.eventStore.setAside.map(({ eventId }) => eventId)).toEqual([poison?.eventId ?? -1]);
+    expect(scene.eventStore.rows).toHaveLength(39);
+    expect(scene.queue.waiting()).toBe(0);
     expect(scene.telemetry.quarantined).toBe(1);
     expect(scene.telemetry.lines).toContain(
-      "error: the ledger refused rows, which were set aside in its table refused_rows",
+      "error: the event store refused rows, which were set aside in its table refused_rows",
     );
     await stopped(scene, recorder);
   });
 
-  test("sets nothing aside while the ledger is away, however long", async () => {
+  test("sets nothing aside while the event store is away, however long", async () => {
     const weather = { ...CALM, failing: 1 };
     const scene = new Scene(1, weather);
     const recorder = scene.recorder();
     recorder.start();
     scene.append(0, 5);
     await scene.clock.advance(120_000);
-    expect(new Set(scene.ledger.attempts)).toEqual(new Set(["again"]));
+    expect(new Set(scene.eventStore.attempts)).toEqual(new Set(["again"]));
     await stopped(scene, recorder);
   });
 
-  test("that is stopped while the ledger is away does not wait for it", async () => {
+  test("that is stopped while the event store is away does not wait for it", async () => {
     const weather = { ...CALM, failing: 1 };
     const scene = new Scene(1, weather);
-    const recorder = scene.recorder(scene.journal);
+    const recorder = scene.recorder(scene.queue);
     recorder.start();
     scene.append(0, 5);
     await scene.clock.advance(10_000);
     await stopped(scene, recorder);
-    expect(scene.journal.holder(0)).toBeNull();
-    expect(scene.journal.waiting()).toBe(5);
+    expect(scene.queue.holder(0)).toBeNull();
+    expect(scene.queue.waiting()).toBe(5);
   });
 });
 
@@ -298,18 +299,18 @@ describe("the shards of a recorder", () => {
     for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
     await scene.clock.advance(1_000);
     scene.expectAllRecorded();
-    expect(scene.ledger.writes).toBe(1);
+    expect(scene.eventStore.writes).toBe(1);
     await stopped(scene, recorder);
   });
 
-  test("cost one call of the journal a linger together while nothing happens", async () => {
+  test("cost one call of the queue a linger together while nothing happens", async () => {
     const scene = new Scene(16);
     let calls = 0;
-    const counted: RecorderJournal = Object.create(scene.journal, {
+    const counted: RecorderQueue = Object.create(scene.queue, {
       record: {
-        value: (...[turns]: Parameters<RecorderJournal["record"]>) => {
+        value: (...[turns]: Parameters<RecorderQueue["record"]>) => {
           calls += 1;
-          return scene.journal.record(turns);
+          return scene.queue.record(turns);
         },
       },
     });
@@ -323,7 +324,7 @@ describe("the shards of a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("are written by themselves where no call of the journal takes two of them", async () => {
+  test("are written by themselves where no call of the queue takes two of them", async () => {
     const scene = new Scene(4, CALM, 1, 100, "one");
     const recorder = scene.recorder();
     recorder.start();
@@ -331,15 +332,15 @@ describe("the shards of a recorder", () => {
     for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
     await scene.clock.advance(1_000);
     scene.expectAllRecorded();
-    expect(scene.ledger.writes).toBe(scene.shards);
+    expect(scene.eventStore.writes).toBe(scene.shards);
     await stopped(scene, recorder);
   });
 
   test("whose recorder died amid a batch of all of them are recorded once, although two others take them over", async () => {
     const scene = new Scene(4);
-    scene.ledger.tokensMax = 2;
-    const { way, process } = lossy(scene.journal, scene.clock, scene.random, scene.weather);
-    const dying: LedgerWriter = {
+    scene.eventStore.tokensMax = 2;
+    const { way, process } = lossy(scene.queue, scene.clock, scene.random, scene.weather);
+    const dying: EventWriter = {
       async write() {
         process.dead = true;
         return new Promise(() => {});
@@ -358,23 +359,23 @@ describe("the shards of a recorder", () => {
     for (const other of others) await stopped(scene, other);
   });
 
-  test("go on when one of them has a piece that the ledger refuses as a whole, again and again", async () => {
+  test("go on when one of them has a piece that the event store refuses as a whole, again and again", async () => {
     const scene = new Scene(4);
-    const refusing: LedgerWriter = {
+    const refusing: EventWriter = {
       async write(token, rows, attempt) {
         if (rows.some(({ tenantId }) => tenantId === "t2")) throw new RowsRefusedError("its table does not fit");
-        return await scene.ledger.write(token, rows, attempt);
+        return await scene.eventStore.write(token, rows, attempt);
       },
     };
-    const recorder = scene.recorder(scene.journal, refusing);
+    const recorder = scene.recorder(scene.queue, refusing);
     recorder.start();
     await scene.clock.advance(2_000);
     for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
     await scene.clock.advance(10_000);
     for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
     await scene.clock.advance(10_000);
-    expect(scene.journal.waiting()).toBe(6);
-    expect(scene.ledger.rows.map(({ tenantId }) => tenantId)).not.toContain("t2");
+    expect(scene.queue.waiting()).toBe(6);
+    expect(scene.eventStore.rows.map(({ tenantId }) => tenantId)).not.toContain("t2");
     await stopped(scene, recorder);
     // Once it fits again.
     const next = scene.recorder();
@@ -384,7 +385,7 @@ describe("the shards of a recorder", () => {
     await stopped(scene, next);
   });
 
-  test("are handed over while the ledger is away, and their common batch is completed by whoever has them", async () => {
+  test("are handed over while the event store is away, and their common batch is completed by whoever has them", async () => {
     const weather = { ...CALM };
     const scene = new Scene(4, weather);
     const first = scene.recorder();
@@ -395,7 +396,7 @@ describe("the shards of a recorder", () => {
     await scene.clock.advance(5_000);
     const second = scene.recorder();
     second.start();
-    const held = () => [0, 1, 2, 3].filter((shard) => scene.journal.holder(shard)?.startsWith("r2"));
+    const held = () => [0, 1, 2, 3].filter((shard) => scene.queue.holder(shard)?.startsWith("r2"));
     await scene.clock.advance(5_000);
     expect(held()).toHaveLength(2);
     weather.failing = 0;
@@ -404,14 +405,14 @@ describe("the shards of a recorder", () => {
     for (const recorder of [first, second]) await stopped(scene, recorder);
   });
 
-  test("go on where the journal cannot make out one of them", async () => {
+  test("go on where the queue cannot make out one of them", async () => {
     const scene = new Scene(3);
-    const broken: RecorderJournal = Object.create(scene.journal, {
+    const broken: RecorderQueue = Object.create(scene.queue, {
       record: {
-        value: (...[turns]: Parameters<RecorderJournal["record"]>) =>
+        value: (...[turns]: Parameters<RecorderQueue["record"]>) =>
           turns.some(({ lease }) => lease.shard === 1)
             ? Promise.reject(new Error("WRONGTYPE"))
-            : scene.journal.record(turns),
+            : scene.queue.record(turns),
       },
     });
     const recorder = scene.recorder(broken);
@@ -419,7 +420,14 @@ describe("the shards of a recorder", () => {
     await scene.clock.advance(2_000);
     for (let shard = 0; shard < scene.shards; shard += 1) scene.append(shard, 3);
     await scene.clock.advance(5_000);
-    expect(scene.ledger.rows.map(({ tenantId }) => tenantId).toSorted()).toEqual(["t0", "t0", "t0", "t2", "t2", "t2"]);
+    expect(scene.eventStore.rows.map(({ tenantId }) => tenantId).toSorted()).toEqual([
+      "t0",
+      "t0",
+      "t0",
+      "t2",
+      "t2",
+      "t2",
+    ]);
     await stopped(scene, recorder);
   });
 });
@@ -461,12 +469,12 @@ async function runSeed(seed: number): Promise<void> {
   await clock.advance(60_000);
   scene.expectAllRecorded();
   for (const { recorder } of alive) await stopped(scene, recorder);
-  for (let shard = 0; shard < scene.shards; shard += 1) expect(scene.journal.holder(shard)).toBeNull();
+  for (let shard = 0; shard < scene.shards; shard += 1) expect(scene.queue.holder(shard)).toBeNull();
 }
 
 /** Writes as another recorder would. */
-async function write(scene: Scene, token: string, rows: readonly LedgerRow[]): Promise<void> {
-  const writing = scene.ledger.write(token, rows);
+async function write(scene: Scene, token: string, rows: readonly StoredEventRow[]): Promise<void> {
+  const writing = scene.eventStore.write(token, rows);
   await scene.clock.advance(CALM.delayMsMax);
   await writing;
 }

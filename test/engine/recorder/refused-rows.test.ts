@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { EventType } from "../../../src/domain/event.ts";
-import { type LedgerRow, RowsRefusedError } from "../../../src/domain/event-store.ts";
-import { startChdb, type TestLedger } from "../../support/chdb-ledger.ts";
-import { expectStoredOnce } from "../../support/ledger-books.ts";
-import { batchAt, newToken } from "./forgetful-ledger.ts";
+import { RowsRefusedError, type StoredEventRow } from "../../../src/domain/event-store.ts";
+import { startChdb, type TestEventStore } from "../../support/chdb-event-store.ts";
+import { expectStoredOnce } from "../../support/event-store-checker.ts";
+import { batchAt, newToken } from "./forgetful-event-store.ts";
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 let databases = 0;
@@ -15,13 +15,13 @@ afterAll(async () => {
   await engine.stop();
 }, 30_000);
 
-const newLedger = () => engine.ledger(`refusing_${(databases += 1)}`, "process");
+const newEventStore = () => engine.eventStore(`refusing_${(databases += 1)}`, "process");
 
-const setAside = ({ reading, target }: TestLedger) =>
+const setAside = ({ reading, target }: TestEventStore) =>
   reading.rows(`SELECT tenant_id, fault, row FROM ${target.database}.refused_rows ORDER BY row`);
 
 /** The row, as no table takes it. */
-const POISON: readonly (readonly [string, (row: LedgerRow) => LedgerRow])[] = [
+const POISON: readonly (readonly [string, (row: StoredEventRow) => StoredEventRow])[] = [
   ["a type that the enum does not have", (row) => ({ ...row, type: "exploded" as EventType })],
   [
     "text that is no text",
@@ -35,41 +35,43 @@ const POISON: readonly (readonly [string, (row: LedgerRow) => LedgerRow])[] = [
 test.each(POISON)(
   "one row with %s is set aside with its reason, once, and all others are recorded",
   async (_, poisoned) => {
-    const ledger = await newLedger();
+    const eventStore = await newEventStore();
     const [token, good] = [newToken(), batchAt(1_000, 40)];
     const poison = poisoned(batchAt(1_017, 1)[0] ?? never());
     const rows = good.map((row, n) => (n === 17 ? poison : row));
-    await expect(ledger.writer.write(token, rows)).rejects.toBeInstanceOf(RowsRefusedError);
-    await expect(ledger.writer.write(token, rows, "again")).rejects.toBeInstanceOf(RowsRefusedError);
+    await expect(eventStore.writer.write(token, rows)).rejects.toBeInstanceOf(RowsRefusedError);
+    await expect(eventStore.writer.write(token, rows, "again")).rejects.toBeInstanceOf(RowsRefusedError);
     for (let round = 0; round < 2; round += 1) {
-      expect(await ledger.writer.write(token, rows, "apart")).toMatchObject({ setAside: 1 });
-      const [one, ...others] = await setAside(ledger);
+      expect(await eventStore.writer.write(token, rows, "apart")).toMatchObject({ setAside: 1 });
+      const [one, ...others] = await setAside(eventStore);
       expect(others).toEqual([]);
       expect(JSON.parse(String(one?.[2]))).toMatchObject({ channel: "email", result: {} });
       expect(String(one?.[1])).not.toBe("");
     }
     const others = rows.filter((row) => row !== poison);
-    const stored = await ledger.reading.rows(`SELECT version FROM ${ledger.target.database}.jobs ORDER BY version`);
+    const stored = await eventStore.reading.rows(
+      `SELECT version FROM ${eventStore.target.database}.jobs ORDER BY version`,
+    );
     expect(stored.map(([version]) => Number(version))).toEqual(others.map(({ eventId }) => eventId));
-    const events = await ledger.reading.rows(`SELECT DISTINCT event_id FROM ${ledger.target.database}.events`);
+    const events = await eventStore.reading.rows(`SELECT DISTINCT event_id FROM ${eventStore.target.database}.events`);
     expect(events.length).toBeWithin(39, 41);
   },
   20_000,
 );
 
 test("rows that are refused because their table does not fit are not set aside: the batch waits", async () => {
-  const ledger = await newLedger();
+  const eventStore = await newEventStore();
   const rows = batchAt(1_000, 40).map((row, n) => (n < 11 ? { ...row, type: "exploded" as EventType } : row));
-  await expect(ledger.writer.write(newToken(), rows, "apart")).rejects.toBeInstanceOf(RowsRefusedError);
-  expect(await setAside(ledger)).toEqual([]);
+  await expect(eventStore.writer.write(newToken(), rows, "apart")).rejects.toBeInstanceOf(RowsRefusedError);
+  expect(await setAside(eventStore)).toEqual([]);
 });
 
 test("a batch of which nothing is refused after all is recorded whole, also where a part of it is there", async () => {
-  const ledger = await newLedger();
+  const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000, 40)];
-  await ledger.writer.write(newToken(), rows.slice(0, 10));
-  expect(await ledger.writer.write(token, rows, "apart")).toEqual({ wereThere: true, setAside: 0 });
-  await expectStoredOnce(ledger.reading, ledger.target.database, rows);
+  await eventStore.writer.write(newToken(), rows.slice(0, 10));
+  expect(await eventStore.writer.write(token, rows, "apart")).toEqual({ wereThere: true, setAside: 0 });
+  await expectStoredOnce(eventStore.reading, eventStore.target.database, rows);
 });
 
 function never(): never {

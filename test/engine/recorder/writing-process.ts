@@ -1,10 +1,10 @@
 /**
- * A process that inserts one batch into a ledger and is killed meanwhile: `bun writing-process.ts <folder> <database>
+ * A process that inserts one batch into a event store and is killed meanwhile: `bun writing-process.ts <folder> <database>
  * <file with the batch> <table> <ms>`. It dies so long after a part of that table has appeared on disk. Started by the tests.
  */
 import { readdirSync } from "node:fs";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
-import { ClickHouseLedgerWriter } from "../../../src/events/clickhouse-ledger-writer.ts";
+import { ClickHouseEventWriter } from "../../../src/events/clickhouse-event-writer.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { openChdb } from "../../../src/storage/chdb.ts";
 
@@ -25,5 +25,5 @@ function watch(): void {
   setTimeout(die, Number(lateMs));
 }
 watch();
-await new ClickHouseLedgerWriter(clickhouse, { database, cluster: null }, systemClock).write(token, rows);
+await new ClickHouseEventWriter(clickhouse, { database, cluster: null }, systemClock).write(token, rows);
 die();

@@ -46,7 +46,7 @@ test("what is done again while it is being recorded is reported once, anything e
   });
 });
 
-test("a journal that is away costs bounded memory: what comes beyond the bound is dropped and counted", async () => {
+test("a queue that is away costs bounded memory: what comes beyond the bound is dropped and counted", async () => {
   const reports = new Reports();
   const telemetry = new CountingTelemetry();
   const engagements = new Engagements({ reports, telemetry });

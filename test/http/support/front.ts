@@ -16,8 +16,8 @@ import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
 import { FakeDomains } from "./fake-domains.ts";
-import { FakeJournal } from "./fake-journal.ts";
-import { FakeLedger } from "./fake-ledger.ts";
+import { FakeEventStore } from "./fake-event-store.ts";
+import { FakeQueue } from "./fake-queue.ts";
 import { FakeRegistry } from "./fake-registry.ts";
 import { MemoryPayloads } from "./memory-payloads.ts";
 import { NO_WALLET } from "./no-wallet.ts";
@@ -57,16 +57,16 @@ const NO_PASSES: PassKitPorts = {
 
 /** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
 export class Front {
-  readonly journal = new FakeJournal();
+  readonly queue = new FakeQueue();
   readonly payloads = new MemoryPayloads();
-  readonly ledger = new FakeLedger();
+  readonly eventStore = new FakeEventStore();
   readonly registry = new FakeRegistry();
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
   readonly statuses: WhatsappStatus[] = [];
   readonly incoming: IncomingMessage[] = [];
-  /** Rejects what the chat provider reports, as a journal that is away does. */
+  /** Rejects what the chat provider reports, as a queue that is away does. */
   statusFailure: Error | null = null;
   readonly server: Server;
   url = "";
@@ -74,7 +74,7 @@ export class Front {
   apiKey = "";
 
   private constructor(changes: Partial<ApiPorts>) {
-    const { journal, ledger, registry, logs } = this;
+    const { queue, eventStore, registry, logs } = this;
     const telemetry: Telemetry = {
       count: () => {},
       gauge: () => {},
@@ -83,12 +83,12 @@ export class Front {
     };
     const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
     this.server = createApi({
-      journal,
+      queue,
       payloads: this.payloads,
       directory: registry,
       registry,
       domains: new FakeDomains(),
-      ledger,
+      eventStore,
       exports: { open: async () => (async function* () {})() },
       clock,
       random,
@@ -99,7 +99,7 @@ export class Front {
       sandbox: null,
       platform: PLATFORM,
       links: linkTokens,
-      suppressions: new SuppressionList({ registry, index: journal, journal }),
+      suppressions: new SuppressionList({ registry, index: queue, queue }),
       engagements: { note: (engagement) => this.engagements.push(engagement) },
       mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
       whatsapp: {

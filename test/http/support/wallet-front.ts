@@ -100,7 +100,7 @@ export class WalletFront {
 
   /** The last job that was queued. */
   get lastJob(): NewJob {
-    const last = this.front.journal.queued.at(-1);
+    const last = this.front.queue.queued.at(-1);
     if (last === undefined) throw new Error("nothing was queued");
     return last.job;
   }
@@ -118,9 +118,9 @@ export class WalletFront {
     const { jobId } = this.lastJob;
     const pass = await this.lastPass();
     await this.registry.passes.finishCreate(pass.passId);
-    const job = this.front.journal.jobs.get(jobId);
+    const job = this.front.queue.jobs.get(jobId);
     if (job === undefined) throw new Error("the job is unknown");
-    this.front.journal.jobs.set(jobId, { ...job, status: "success", result: { pass_id: pass.passId } });
+    this.front.queue.jobs.set(jobId, { ...job, status: "success", result: { pass_id: pass.passId } });
     return pass;
   }
 

@@ -8,7 +8,7 @@ export interface NamedAddress {
 }
 
 /** The same as a header's value, and as the envelope has it; null where it can be neither. */
-export interface Mailbox {
+export interface TenantQueue {
   readonly value: string;
   readonly address: string;
 }
@@ -27,7 +27,7 @@ export function subjectValue(subject: string): string {
 const PLAIN_TEXT = /^[ !#-~]*$/;
 
 /** Names and addresses of the usual kinds at once, of all others as nodemailer writes them. */
-export function mailboxOf({ address, name }: NamedAddress): Mailbox | null {
+export function mailboxOf({ address, name }: NamedAddress): TenantQueue | null {
   if (PLAIN_ADDRESS.test(address) && !address.includes("@xn--") && !address.includes(".xn--")) {
     if (name === null || name === "") return { value: address, address };
     if (PLAIN_NAME.test(name)) return { value: `${name} <${address}>`, address };

@@ -3,7 +3,7 @@ import { foldLines } from "nodemailer/lib/mime-funcs";
 import type { VerifiedDomain } from "../../../domain/domain.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
-import { type Mailbox, subjectValue } from "./header-values.ts";
+import { subjectValue, type TenantQueue } from "./header-values.ts";
 
 /** A message that is ready to be handed over, more than once where it has to be. */
 export interface MailMessage {
@@ -14,8 +14,8 @@ export interface MailMessage {
 }
 
 export interface MailParts {
-  readonly from: Mailbox;
-  readonly to: Mailbox;
+  readonly from: TenantQueue;
+  readonly to: TenantQueue;
   readonly envelopeFrom: string;
   readonly subject: string;
   readonly messageId: string;

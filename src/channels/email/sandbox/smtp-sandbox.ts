@@ -86,7 +86,7 @@ class Sandbox {
       disabledCommands: ["AUTH", "STARTTLS"],
       disableReverseLookup: true,
       logger: false,
-      onRcptTo: ({ address }, _session, answer) => answer(fateOf(address) === "refused" ? refusal(address) : null),
+      onRcptTo: ({ address }, _session, answer) => answer(outcomeFor(address) === "refused" ? refusal(address) : null),
       onData: (stream, session, answer) => this.receive(stream, session, answer),
     });
     this.server.on("error", (error) => {
@@ -141,7 +141,7 @@ class Sandbox {
     const { mailFrom, rcptTo } = session.envelope;
     const recipients = rcptTo.map(({ address }) => address);
     const mail = { source, from: mailFrom === false ? "" : mailFrom.address, recipients };
-    const fate = recipients.map(fateOf).find((each) => each !== "delivered") ?? "delivered";
+    const fate = recipients.map(outcomeFor).find((each) => each !== "delivered") ?? "delivered";
     switch (fate) {
       case "dropped":
         this.sockets.get(session.remotePort)?.destroy();
@@ -169,7 +169,7 @@ class Sandbox {
     for (const to of recipients) {
       const show = () => readable({ receivedAtMs, from, to, source });
       this.mailbox.add({ to, bytes: source.length, show });
-      if (job !== null) this.report({ ...job, ...(fateOf(to) === "bounced" ? bounce(to) : DELIVERED) });
+      if (job !== null) this.report({ ...job, ...(outcomeFor(to) === "bounced" ? bounce(to) : DELIVERED) });
     }
   }
 
@@ -242,7 +242,7 @@ function reply(responseCode: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode });
 }
 
-function fateOf(address: string): Fate {
+function outcomeFor(address: string): Fate {
   const domain = address.slice(address.lastIndexOf("@") + 1).toLowerCase();
   return Object.hasOwn(FATES, domain) ? (FATES[domain] ?? "delivered") : "delivered";
 }

@@ -10,7 +10,7 @@ import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../domain/wallet.ts";
 import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
-import { GoogleClassDesk } from "./google-class-desk.ts";
+import { GoogleClassService } from "./google-class-service.ts";
 import { GoogleObjects } from "./google-objects.ts";
 import { LinkedObjects } from "./linked-objects.ts";
 import { requestError } from "./request-error.ts";
@@ -40,7 +40,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     this.objects = new GoogleObjects(this.api, ownership, options.telemetry);
     this.links = new LinkedObjects(options.passes, options.platform);
     this.saveLinks = new SaveLinkSigner(options.saveUrlBase);
-    this.classes = new GoogleClassDesk({ api: this.api, ownership, callerOf: (tenant) => this.requestOf(tenant) });
+    this.classes = new GoogleClassService({ api: this.api, ownership, callerOf: (tenant) => this.requestOf(tenant) });
   }
 
   /**

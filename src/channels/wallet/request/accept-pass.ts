@@ -23,7 +23,7 @@ export interface AcceptedPass {
   readonly template: string | null;
 }
 
-export interface PassSurroundings {
+export interface PassContext {
   readonly templates: ReadonlyMap<string, WalletTemplate>;
   /** The tenant's name. */
   readonly title: string;
@@ -40,7 +40,7 @@ const QUOTED_CHARS_MAX = 100;
  * what the request does not say itself: fields are merged by their key, text modules by their id, and all else that the
  * request says takes the place of what the template has. Throws an `ApiError` 400 that names the field.
  */
-export function acceptPass(body: unknown, surroundings: PassSurroundings): AcceptedPass {
+export function acceptPass(body: unknown, surroundings: PassContext): AcceptedPass {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   requireKnownMembers(body, ["pass_type", "pass_data", "template_id"]);
   const template = readTemplate(body["template_id"], surroundings.templates);

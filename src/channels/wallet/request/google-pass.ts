@@ -13,7 +13,7 @@ export interface ReadGooglePass {
   readonly content: GoogleContent;
 }
 
-export interface GoogleSurroundings {
+export interface GoogleContext {
   /** The issuer that ids begin with; null: not known, nothing is compared. */
   readonly issuerId: string | null;
   /** Where `class_type` does not say. */
@@ -50,7 +50,7 @@ export function googleMembers(passData: JsonObject): GoogleMembers {
 }
 
 /** A pass from its members. Throws an `ApiError` 400 that names the field. */
-export function readGooglePass(members: GoogleMembers, surroundings: GoogleSurroundings): ReadGooglePass {
+export function readGooglePass(members: GoogleMembers, surroundings: GoogleContext): ReadGooglePass {
   const { issuerId } = surroundings;
   const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
   const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
@@ -79,7 +79,7 @@ function requireIds(object: JsonObject, { id, classId }: { readonly id: string; 
 }
 
 /** An object's members as they are kept. Those that are null are left out. */
-function readObject(given: JsonObject, { kind, title }: Omit<GoogleSurroundings, "issuerId">): JsonObject {
+function readObject(given: JsonObject, { kind, title }: Omit<GoogleContext, "issuerId">): JsonObject {
   const members = Object.entries(given).flatMap(([name, value]) => {
     if (value === null) return [];
     const field = `pass_data.object_data.${name}`;

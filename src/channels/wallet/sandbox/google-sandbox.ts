@@ -12,11 +12,11 @@ export interface GoogleSandboxOptions {
   /** Public keys of service accounts (PEM), by their address: their signatures are verified. Default none. */
   readonly keys?: ReadonlyMap<string, string>;
   /** Decides about each call of the REST API, in place of the ids. */
-  fateOf?(call: { readonly method: string; readonly path: string }): GoogleFate | null;
+  outcomeFor?(call: { readonly method: string; readonly path: string }): GoogleOutcome | null;
 }
 
 /** What happens to a call. `lost`: it is carried out and its answer lost. */
-export type GoogleFate = "denied" | "throttled" | "broken" | "lost";
+export type GoogleOutcome = "denied" | "throttled" | "broken" | "lost";
 
 export interface GoogleSandbox {
   /** `http://127.0.0.1:<port>/walletobjects/v1` */
@@ -30,9 +30,9 @@ export interface GoogleSandbox {
   stop(): Promise<void>;
 }
 
-const FATES: readonly GoogleFate[] = ["denied", "throttled", "broken", "lost"];
+const FATES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
 /** How often the fates that pass are met before they have passed; `denied` does not. */
-const TIMES: Readonly<Record<GoogleFate, number>> = {
+const TIMES: Readonly<Record<GoogleOutcome, number>> = {
   denied: Number.POSITIVE_INFINITY,
   throttled: 2,
   broken: 2,
@@ -150,7 +150,7 @@ class Sandbox {
 
   private decide(request: Request, body: JsonObject): Reply | null {
     const id = request.id ?? (typeof body["id"] === "string" ? body["id"] : "");
-    switch (this.fateOf(request, id)) {
+    switch (this.outcomeFor(request, id)) {
       case null:
         return this.carryOut(request, id, body);
       case "denied":
@@ -165,9 +165,9 @@ class Sandbox {
     }
   }
 
-  private fateOf({ method, kind, action, id }: Request, ownId: string): GoogleFate | null {
-    if (this.options.fateOf !== undefined) {
-      return this.options.fateOf({ method, path: [kind, id, action].filter((part) => part !== null).join("/") });
+  private outcomeFor({ method, kind, action, id }: Request, ownId: string): GoogleOutcome | null {
+    if (this.options.outcomeFor !== undefined) {
+      return this.options.outcomeFor({ method, path: [kind, id, action].filter((part) => part !== null).join("/") });
     }
     if (method === "GET" || !kind.endsWith("Object")) return null;
     const fate = FATES.find((each) => ownId.endsWith(`-${each}`));
@@ -175,7 +175,7 @@ class Sandbox {
   }
 
   /** Counts this meeting. Whether the fate still holds. */
-  private meets(fate: GoogleFate, id: string): boolean {
+  private meets(fate: GoogleOutcome, id: string): boolean {
     const met = this.meetings.get(id) ?? 0;
     remember(this.meetings, { key: id, value: met + 1, max: MEETINGS_MAX });
     return met < TIMES[fate];

@@ -101,7 +101,7 @@ class Sandbox {
   }
 
   private async deliver(message: TemplateRequest, phoneNumberId: string, body: string): Promise<Response> {
-    const fate = fateOf(message.to);
+    const fate = outcomeFor(message.to);
     if (this.options.isThrottled?.(phoneNumberId)) return refused(THROTTLED);
     if (fate === "undeliverable") return refused(UNDELIVERABLE);
     if (fate === "throttled" && this.isRefused(message)) return refused(THROTTLED);
@@ -143,7 +143,7 @@ interface Arrival {
   readonly body: string;
 }
 
-function fateOf(to: string): Fate {
+function outcomeFor(to: string): Fate {
   const digits = to.slice(-4);
   return Object.hasOwn(FATES, digits) ? (FATES[digits] ?? "read") : "read";
 }

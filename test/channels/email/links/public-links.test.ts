@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   front.engagements.length = 0;
-  front.journal.failure = null;
+  front.queue.failure = null;
   front.registry.failure = null;
 });
 afterAll(() => front.stop(), 15_000);
@@ -113,7 +113,7 @@ describe("the way out", () => {
   const isOut = () => front.registry.suppressionReason(tenantId, "ann@example.com");
   beforeEach(async () => {
     await front.registry.deleteSuppression(tenantId, "ann@example.com");
-    front.journal.suppressed.clear();
+    front.queue.suppressed.clear();
   });
 
   test("is a page that asks, without script, and asking changes nothing", async () => {
@@ -140,17 +140,17 @@ describe("the way out", () => {
       expect(response.status).toBe(200);
       expect(await response.text()).toContain("You are unsubscribed");
       expect(await isOut()).toBe("unsubscribed");
-      expect([...front.journal.suppressed]).toEqual(["acme ann@example.com"]);
+      expect([...front.queue.suppressed]).toEqual(["acme ann@example.com"]);
     }
   });
 
   test("answers 500 while it cannot be written down, and 200 once it can", async () => {
     const post = () => fetch(`${front.url}/u/${out}`, { method: "POST" });
-    front.journal.failure = new UnavailableError("redis is away");
+    front.queue.failure = new UnavailableError("redis is away");
     expect((await post()).status).toBe(500);
-    front.journal.failure = null;
+    front.queue.failure = null;
     expect((await post()).status).toBe(200);
-    expect([...front.journal.suppressed]).toEqual(["acme ann@example.com"]);
+    expect([...front.queue.suppressed]).toEqual(["acme ann@example.com"]);
   });
 
   test("is closed to tokens that are altered, foreign, of another purpose, or of a tenant that is gone", async () => {
@@ -174,10 +174,10 @@ describe("the way out", () => {
 });
 
 test("public links ask for no key and are in no rate window", async () => {
-  const counted = front.journal.counted;
+  const counted = front.queue.counted;
   const headers = { "x-api-key": "wrong" };
   expect((await get(`/t/c/${click}`, headers)).status).toBe(302);
   expect((await get(`/u/${out}`, headers)).headers.get("ratelimit-limit")).toBeNull();
-  expect(front.journal.counted).toBe(counted);
+  expect(front.queue.counted).toBe(counted);
   expect((await get(`/t/c/${click}`, {}, "POST")).status).toBe(405);
 });

@@ -92,7 +92,7 @@ function sent(queueId: string, reply = "250 2.0.0 Ok", instance = "postfix"): st
 test("a real log is understood without a single line misjudged", async () => {
   const world = new World();
   // Whose Message-ID is whose job, and what a person who reads the log finds became of it.
-  const fates: Readonly<Record<string, readonly string[]>> = {
+  const outcomes: Readonly<Record<string, readonly string[]>> = {
     "job-ok": ["delivered"],
     "job-nouser": ["bounced nouser@good.test", "bounced nouser@good.test"],
     "job-full": ["failed"],
@@ -105,7 +105,7 @@ test("a real log is understood without a single line misjudged", async () => {
     "e9ee2c20-a09c-135a-1567-1c12b7546558": ["bounced nouser@good.test", "delivered"],
     "e193bfba-0deb-eef7-5664-1f47fef77b03": ["delivered"],
   };
-  const names = Object.keys(fates);
+  const names = Object.keys(outcomes);
   const log = readFileSync(join(import.meta.dir, "postfix.maillog"), "utf8").replace(
     /message-id=<([^@>]+)@(?:mx\.)?platform\.test>/g,
     (whole, name: string) =>
@@ -120,7 +120,7 @@ test("a real log is understood without a single line misjudged", async () => {
     const name = names[Number.parseInt(jobId.slice(-12), 16)] ?? "";
     found[name]?.push(suppressRecipient === null ? type : `${type} ${suppressRecipient}`);
   }
-  expect(found).toEqual(fates as typeof found);
+  expect(found).toEqual(outcomes as typeof found);
   expect(world.telemetry.counts.get("mail_log_outcomes unmatched")).toBeUndefined();
   expect(world.telemetry.counts.get("mail_log_lines_unreadable")).toBeUndefined();
 });

@@ -8,7 +8,7 @@ import { messageIdOf } from "../../../../src/channels/email/message-id.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { DeliveryReports } from "../../../../src/engine/reports/delivery-reports.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
-import { accept, first, journal, pullOne, world } from "../../../engine/queue/journal-world.ts";
+import { accept, first, pullOne, queue, world } from "../../../engine/queue/queue-world.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 import { startScriptedSmtp } from "../../../support/scripted-smtp.ts";
@@ -47,9 +47,9 @@ function follow(shard: number): string {
     }
   })();
   const reports = new DeliveryReports({
-    journal,
+    queue,
     directory: directoryOf([aTenant({ shard })]),
-    ledger: { job: async () => null },
+    eventStore: { job: async () => null },
     clock: systemClock,
     telemetry,
   });
@@ -81,16 +81,16 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   const job = first(await pullOne(lease, "acme"));
   // The relay took the whole message, and its reply was lost.
   expect((await channel.deliver(job, aTenant(), NEVER)).kind).toBe("retry");
-  await journal.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+  await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
   appendFileSync(log, delivered(messageIdOf(jobId, "acme", "waybill.test")));
   const ended = await eventually("the job has ended", async () => {
-    const found = await journal.job(tenant, jobId);
+    const found = await queue.job(tenant, jobId);
     return found?.status === "success" ? found : null;
   });
   expect(ended.attempts).toBe(1);
   expect(ended.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   // Its next try was due at once.
-  expect(await journal.pull(lease, { boxes: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null })).toMatchObject({
+  expect(await queue.pull(lease, { boxes: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null })).toMatchObject({
     ready: [],
     nextDueMs: null,
   });
@@ -105,8 +105,8 @@ test("a log line that overtakes our own note of the hand-over is told behind it"
   const job = first(await pullOne(lease, "acme"));
   appendFileSync(log, delivered(messageIdOf(jobId, "acme", "waybill.test")));
   await eventually("it is kept", () => (results.includes("kept") ? true : null));
-  expect(await journal.job(tenant, jobId)).toMatchObject({ events: [] });
+  expect(await queue.job(tenant, jobId)).toMatchObject({ events: [] });
   const result = {};
-  await journal.settle(lease, [{ kind: "final", job, status: "success", result, event: { type: "sent", result } }]);
-  expect((await journal.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
+  await queue.settle(lease, [{ kind: "final", job, status: "success", result, event: { type: "sent", result } }]);
+  expect((await queue.job(tenant, jobId))?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
 });

@@ -3,7 +3,7 @@ import type { Clock } from "../../../../domain/clock.ts";
 import { isJsonObject } from "../../../../domain/json.ts";
 import { limits } from "../../../../domain/limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
-import type { ApnsAnswer } from "./push-fate.ts";
+import type { ApnsAnswer } from "./push-outcome.ts";
 
 export interface ApnsConnectionsOptions {
   /** Address of the push service, without a trailing slash. */

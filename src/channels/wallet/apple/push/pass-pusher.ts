@@ -5,7 +5,7 @@ import type { Random } from "../../../../domain/random.ts";
 import type { Telemetry } from "../../../../domain/telemetry.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
-import { type ApnsAnswer, type PushFate, pushFateOf } from "./push-fate.ts";
+import { type ApnsAnswer, type PushOutcome, pushOutcomeOf } from "./push-outcome.ts";
 
 export interface PassPusherOptions {
   readonly connections: Pick<ApnsConnections, "post" | "close">;
@@ -18,7 +18,7 @@ export interface PassPusherOptions {
 type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
 
 /** Waits before a push is tried again, in milliseconds, one a try; after the last one it is given up. */
-const WAITS: Readonly<Partial<Record<PushFate, readonly number[]>>> = {
+const WAITS: Readonly<Partial<Record<PushOutcome, readonly number[]>>> = {
   transient: [1_000, 5_000, 25_000],
   throttled: [10_000, 60_000],
 };
@@ -112,7 +112,7 @@ export class PassPusher {
     const { signer, token } = push;
     if (clock.monotonicMs() < (this.pausedUntilMs.get(signer.id) ?? 0)) return this.count("paused");
     const answer = await connections.post(signer, token);
-    const fate = pushFateOf(answer);
+    const fate = pushOutcomeOf(answer);
     this.count(fate);
     try {
       if (fate === "gone") await devices.forget(signer.passTypeId, token);
@@ -135,7 +135,7 @@ export class PassPusher {
     telemetry.log("error", "Apple takes no pushes with this certificate; they pause", said(signer, answer));
   }
 
-  private retry(push: Push, fate: PushFate): void {
+  private retry(push: Push, fate: PushOutcome): void {
     const waitMs = WAITS[fate]?.[push.failures];
     if (waitMs === undefined || this.stopped || this.pending.size >= limits.apnsPendingMax) return;
     // Somebody has asked for the same meanwhile.

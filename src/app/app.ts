@@ -1,0 +1,300 @@
+import { LinkTokens } from "../channels/email/links/link-tokens.ts";
+import { MailLog } from "../channels/email/mail-log/mail-log.ts";
+import { MailReports } from "../channels/email/reports/mail-reports.ts";
+import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
+import type { Config } from "../config/config.ts";
+import type { Channel } from "../domain/channel.ts";
+import { UnavailableError } from "../domain/errors.ts";
+import type { EventWriter } from "../domain/event-store.ts";
+import { httpOrigin } from "../domain/http-origin.ts";
+import { JobIds } from "../domain/ids.ts";
+import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
+import type { TenantDirectory } from "../domain/tenant.ts";
+import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
+import type { RedisQueue } from "../engine/queue/redis-queue.ts";
+import { Recorder } from "../engine/recorder/recorder.ts";
+import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
+import { Engagements } from "../engine/reports/engagements.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { Vault } from "../storage/vault.ts";
+import { SuppressionList } from "../tenants/suppression-list.ts";
+import type { OwnAnswers } from "./answers.ts";
+import { AwayParts } from "./away-parts.ts";
+import { openDemoTenant } from "./demo-tenant.ts";
+import { freePort, startListener, startReadiness } from "./listener.ts";
+import { MainProcess } from "./main-process.ts";
+import { openDomains } from "./open-domains.ts";
+import { openPassKit } from "./open-pass-kit.ts";
+import { openPayloads, type Payloads } from "./open-payloads.ts";
+import { type OpenRegistry, openRegistry } from "./open-registry.ts";
+import type { Stores } from "./open-stores.ts";
+import { type OpenWallet, openWallet } from "./open-wallet.ts";
+import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
+import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
+import { startProviders } from "./providers.ts";
+import { Shutdown } from "./shutdown.ts";
+import { openToAnalysts } from "./stores.ts";
+
+export interface AppOptions {
+  /** Of the whole start; in a child, with its own roles. */
+  readonly config: Config;
+  readonly telemetry: ProcessTelemetry;
+  readonly version: string;
+  /** Which process of a start this is; one that is alone where nothing is said. */
+  readonly place?: Place;
+}
+
+export interface App {
+  /** Where the API listens, or null where this process does not play that role. */
+  readonly url: string | null;
+  /** Where health, readiness and metrics are: the same as the API, where this process has one. */
+  readonly serviceUrl: string;
+  /** Where metrics are that have an address of their own. */
+  readonly metricsUrl: string | null;
+  /** Where analysts' tools find the event store that is in this process, or null where they do not. */
+  readonly clickhouseUrl: string | null;
+  /** The child processes by name, and their process ids. */
+  readonly children: ReadonlyMap<string, number>;
+  /** The demo tenant's key, on the first start of the embedded default with the sandbox only. */
+  readonly demoKey: string | null;
+  /** Rejects when a part is gone for good, and the process should end. */
+  readonly broken: Promise<never>;
+  /**
+   * Finishes what is under way and stops, within ten seconds. For the first `graceMs` of them requests are still taken
+   * while `/ready` says `stopping`. Safe to repeat.
+   */
+  stop(graceMs: number): Promise<void>;
+}
+
+/**
+ * Builds the house and starts the roles that the configuration names. What has been started is stopped again when a
+ * later part does not start.
+ */
+export async function startApp(options: AppOptions): Promise<App> {
+  const shutdown = new Shutdown(options.telemetry);
+  try {
+    return await build(options, shutdown);
+  } catch (error) {
+    await shutdown.run(0);
+    throw error;
+  }
+}
+
+async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
+  const { telemetry, place = ALONE } = whole;
+  const main = place.kind === "main" ? await MainProcess.start({ ...whole, plan: place.plan }, shutdown) : null;
+  const peers = peersAt(place, main);
+  const config = place.kind === "main" ? { ...whole.config, roles: place.plan.mainRoles } : whole.config;
+  const options = { ...whole, config };
+  const machine = machineOf(telemetry);
+  const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
+  broken.catch(() => {});
+
+  const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
+  const { stores, queue, eventStore, registry, suppressions, reports, payloads, away } = base;
+  const { directory } = registry;
+  const delivery = deliveryAt(place, whole.config, peers);
+  const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
+  const links = new LinkTokens(config.masterKeys);
+  const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
+  const listens = listenerAt(place, config.roles);
+  const port = main !== null && listens.main === "elsewhere" ? freePort(config) : config.port;
+  let publicUrl = config.publicUrl ?? httpOrigin(config.host, port);
+  const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
+  const passKit = openPassKit({ config, registry, ...machine });
+  const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
+  const readiness = startReadiness(shutdown, { ...parts, ...machine });
+  const { mailbox } = providers;
+  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, mailbox });
+  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
+  const listener = await startListener({ config: { ...config, port }, place: listens }, shutdown, {
+    queue,
+    payloads: payloads.store,
+    directory,
+    registry: registry.registry,
+    domains: openDomains(config, registry.domains, directory),
+    eventStore: eventStore.reader,
+    exports: eventStore.exports,
+    ...machine,
+    ...answers,
+    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
+    wallet,
+    platform: providers.platform,
+    whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
+    links,
+    suppressions,
+    engagements: new Engagements({ reports, telemetry }),
+    mailReports: new MailReports({ reports, links, ...machine }),
+    processes: peers.api,
+    ...configured(config, whole.version),
+  });
+  const url = whole.config.roles.includes("api") ? listener.url : null;
+  // The links in messages lead to the API, so it has to be known where that listens.
+  publicUrl = config.publicUrl ?? url ?? publicUrl;
+  providers.callBack(url ?? publicUrl);
+  const around = { bundles: wallet.bundles, publicUrl, links, registry };
+  startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl: base.clickhouseUrl };
+  const children = main?.pids ?? new Map<string, number>();
+  return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
+}
+
+/** Opens the stores and starts what works on them alone. */
+async function openBase(
+  options: AppOptions,
+  shutdown: Shutdown,
+  { whole, onBroken }: { readonly whole: AppOptions; onBroken(reason: string): void },
+) {
+  const { telemetry, place = ALONE } = options;
+  const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
+  const stores = await storesAt(place, whole, { shutdown, onBroken });
+  const { queue } = stores;
+  const eventStore = stores.eventStore ?? NO_EVENT_STORE;
+  const registry = await startRegistry(options, shutdown, stores);
+  const { directory } = registry;
+
+  const suppressions = new SuppressionList({ registry: registry.registry, index: queue, queue });
+  const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
+  const reports = new DeliveryReports({ queue: suppressions, ...common });
+  shutdown.add("history", "reports", () => reports.stop());
+
+  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer, owner });
+  const joins = place.kind === "child";
+  const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
+  // In a process that can read the event store, which tells a job that is over from one that never was.
+  const sweeps = !joins && whole.config.roles.includes("api");
+  const swept = { directory, queue, eventStore: eventStore.reader };
+  if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
+  const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
+  const away = new AwayParts(systemClock);
+  startMailLog(options, shutdown, { reports, away });
+  return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl };
+}
+
+function machineOf(telemetry: ProcessTelemetry) {
+  return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
+}
+
+/** What the API says as it was told. */
+function configured({ operatorToken, publicUrl }: Config, version: string) {
+  return { operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
+}
+
+/** Without these nothing is done here. Only a process that has an event store needs one. */
+function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
+  return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.reader])];
+}
+
+/** Answers where analysts' tools find the event store of this process, or null. */
+function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): string | null {
+  const analysts = openToAnalysts(config, telemetry);
+  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
+  return analysts?.url ?? null;
+}
+
+/** What goes on with the time is measured first. */
+function measured(telemetry: ProcessTelemetry, wallet: OpenWallet): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
+  const after = <T>(read: () => T): T => {
+    wallet.measure();
+    return read();
+  };
+  return {
+    metricsText: () => after(() => telemetry.metricsText()),
+    metricsParts: () => after(() => telemetry.metricsParts()),
+  };
+}
+
+async function startRegistry(
+  { config, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  { database: { db }, queue }: Pick<Stores, "database" | "queue">,
+): Promise<OpenRegistry> {
+  const vault = new Vault(config.masterKeys, systemRandom);
+  const common = { clock: systemClock, random: systemRandom, telemetry };
+  const registry = await openRegistry({ ...common, db, shards: config.shards, vault, feed: queue });
+  registry.start();
+  shutdown.add("clients", "registry", () => registry.stop());
+  return registry;
+}
+
+function startRecorder(
+  { config, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: { readonly queue: RedisQueue; readonly eventStore: EventWriter; readonly owner: string },
+): void {
+  if (!config.roles.includes("recorder")) return;
+  const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
+  const recorder = new Recorder({ ...common, ...ports });
+  recorder.start();
+  shutdown.add("history", "recorder", () => recorder.stop());
+}
+
+function startPassSweep(
+  { telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: Omit<PassSweepPorts, "clock" | "telemetry">,
+): void {
+  const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
+  sweep.start();
+  shutdown.add("history", "pass sweep", () => sweep.stop());
+}
+
+function startMailLog(
+  { config, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
+): void {
+  if (!config.roles.includes("maillog") || config.mailLog === null) return;
+  const onReport = (report: DeliveryReport) => reports.take(report);
+  const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
+  mailLog.start();
+  away.addPart("mail log", () => mailLog.health());
+  // Before the reports: those that they give up must not count as taken.
+  shutdown.add("work", "mail log", () => mailLog.stop());
+}
+
+interface Delivering {
+  readonly queue: RedisQueue;
+  readonly registry: { readonly directory: TenantDirectory };
+  readonly suppressions: SuppressionList;
+  readonly owner: string;
+  readonly payloads: Payloads;
+  readonly away: AwayParts;
+  open(): readonly Channel[];
+}
+
+function startDelivering(
+  { config, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  { queue, registry: { directory }, suppressions, owner, payloads, away, open }: Delivering,
+): void {
+  if (!config.roles.includes("dispatcher")) return;
+  const dispatcher = new Dispatcher({
+    queue,
+    directory,
+    channels: open().map((channel) => payloads.over(channel)),
+    suppressions,
+    owner,
+    shards: config.shards,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+  dispatcher.start();
+  away.addRelays(dispatcher);
+  shutdown.add("work", "dispatcher", () => dispatcher.stop());
+}
+
+/** For a process that only delivers, without a ClickHouse server to ask. */
+const NO_EVENT_STORE = {
+  writer: { write: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  reader: {
+    name: "clickhouse",
+    check: () => Promise.resolve(),
+    page: () => Promise.reject(new UnavailableError("this process has no event store")),
+    job: () => Promise.resolve(null),
+  },
+  exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
+};

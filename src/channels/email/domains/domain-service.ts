@@ -1,0 +1,149 @@
+import type { Clock } from "../../../domain/clock.ts";
+import type { DnsResolver } from "../../../domain/dns.ts";
+import type {
+  DomainRequest,
+  DomainStatus,
+  DomainStore,
+  Domains,
+  DomainView,
+  Finding,
+  RegisteredDomain,
+  RelayProbe,
+} from "../../../domain/domain.ts";
+import { ApiError } from "../../../domain/errors.ts";
+import type { Random } from "../../../domain/random.ts";
+import type { TenantDirectory } from "../../../domain/tenant.ts";
+import { checkRelay } from "./check-relay.ts";
+import { makeDkimKey } from "./dkim-key.ts";
+import { parseDomainName } from "./domain-name.ts";
+import { relayRecords, returnPathHostOf } from "./relay-records.ts";
+
+export interface DomainServiceOptions {
+  readonly store: DomainStore;
+  readonly dns: DnsResolver;
+  readonly relayProbe: RelayProbe;
+  readonly directory: TenantDirectory;
+  /** The host that takes the platform's bounces: tenants' return paths point to it. */
+  readonly mailHost: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * Registers tenants' sending domains and verifies them.
+ *
+ * Invariants:
+ * D1. A status changes by a verification alone. A look-up that is not answered changes none.
+ * D2. One verification of a domain is under way at a time in this process; who asks meanwhile gets its answer. So the
+ *     questions that are sent are bounded by the number of domains, not of requests.
+ */
+export class DomainService implements Domains {
+  /** By the selector of the domain's key, which names one registration (D2). */
+  private readonly underWay = new Map<string, Promise<RegisteredDomain>>();
+
+  constructor(private readonly options: DomainServiceOptions) {}
+
+  async register(tenantId: string, { domain: text, relayEnabled, smtpEnabled }: DomainRequest): Promise<DomainView> {
+    const domain = parseDomainName(text);
+    if (domain === null) {
+      throw new ApiError(
+        400,
+        "domain must be a domain name in ASCII of at most 220 characters, such as mail.example.com",
+      );
+    }
+    const { publicKey, privateKeyPem } = await makeDkimKey();
+    const registered = await this.options.store.create({
+      tenantId,
+      domain,
+      relayEnabled,
+      smtpEnabled,
+      selector: this.newSelector(),
+      publicKey,
+      privateKeyPem,
+      returnPathHost: returnPathHostOf(domain),
+    });
+    return this.view(registered);
+  }
+
+  async all(tenantId: string): Promise<readonly DomainView[]> {
+    return (await this.options.store.all(tenantId)).map((domain) => this.view(domain));
+  }
+
+  async one(tenantId: string, domain: string): Promise<DomainView> {
+    return this.view(await this.options.store.one(tenantId, known(domain)));
+  }
+
+  async verify(tenantId: string, domain: string): Promise<DomainView> {
+    const registered = await this.options.store.one(tenantId, known(domain));
+    const { selector } = registered;
+    const running = this.underWay.get(selector) ?? this.judge(registered).finally(() => this.underWay.delete(selector));
+    this.underWay.set(selector, running);
+    return this.view(await running);
+  }
+
+  async delete(tenantId: string, domain: string): Promise<void> {
+    await this.options.store.delete(tenantId, known(domain));
+  }
+
+  private async judge(domain: RegisteredDomain): Promise<RegisteredDomain> {
+    const { store, dns, mailHost, clock } = this.options;
+    const [relay, smtp] = await Promise.all([
+      domain.relayEnabled ? checkRelay(domain, dns, mailHost) : [],
+      domain.smtpEnabled ? this.checkOwnRelay(domain.tenantId) : [],
+    ]);
+    return store.judge(domain, {
+      relayStatus: statusAfter(domain.relayStatus, relay),
+      smtpStatus: statusAfter(domain.smtpStatus, smtp),
+      findings: [...relay, ...smtp],
+      checkedAtMs: clock.nowMs(),
+    });
+  }
+
+  private async checkOwnRelay(tenantId: string): Promise<readonly Finding[]> {
+    const { directory, relayProbe } = this.options;
+    const tenant = await directory.byId(tenantId);
+    return [await relayProbe.check(tenant?.emailSender?.smtpUrl ?? null)];
+  }
+
+  private view(domain: RegisteredDomain): DomainView {
+    const { returnPath, spf, dkim, dmarc } = relayRecords(domain, this.options.mailHost);
+    return {
+      record: {
+        Domain: domain.domain,
+        RelayEnabled: domain.relayEnabled,
+        RelayStatus: domain.relayStatus,
+        SMTPEnabled: domain.smtpEnabled,
+        SMTPStatus: domain.smtpStatus,
+        DNSRecords: { relay: [returnPath, spf, dkim, dmarc] },
+      },
+      details: {
+        created_at: isoTime(domain.createdAtMs),
+        checked_at: domain.checkedAtMs === null ? null : isoTime(domain.checkedAtMs),
+        checks: domain.findings.map(({ check, result, why }) => ({ check, result, why })),
+      },
+    };
+  }
+
+  /** Never one that the domain had before: what verifiers remember of the former key must not meet the new one. */
+  private newSelector(): string {
+    return `wb${Buffer.from(this.options.random.fill(new Uint8Array(4))).toString("hex")}`;
+  }
+}
+
+/** D1. Without any finding, nothing was looked at. */
+function statusAfter(status: DomainStatus, findings: readonly Finding[]): DomainStatus {
+  if (findings.some(({ result }) => result === "failed")) return "failed";
+  return findings.length > 0 && findings.every(({ result }) => result === "passed") ? "verified" : status;
+}
+
+/** The name as it is kept. Throws 404 for what cannot be one. */
+function known(text: string): string {
+  const domain = parseDomainName(text);
+  if (domain === null) throw new ApiError(404, "there is no such domain");
+  return domain;
+}
+
+/** ISO 8601 UTC in whole seconds. */
+function isoTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,314 @@
+import { Cluster } from "ioredis";
+import type { ChangeFeed } from "../../domain/change-feed.ts";
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { UnavailableError } from "../../domain/errors.ts";
+import { isJobId } from "../../domain/ids.ts";
+import type { IncomingMessages } from "../../domain/incoming-messages.ts";
+import { CHANNELS, type JobRecord, type SuppressionReason } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type {
+  AcceptResult,
+  AllowanceCall,
+  Fenced,
+  Idempotency,
+  IdempotencyKeys,
+  JobAddress,
+  Lease,
+  LeaseRole,
+  LeaseState,
+  NewJob,
+  Observation,
+  ObserveResult,
+  ProviderReferences,
+  PullRequest,
+  PullResult,
+  Queue,
+  QueuedUnder,
+  RateState,
+  RecordAnswer,
+  RecordTurn,
+  Settlement,
+} from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { ReadinessProbe } from "../../domain/report.ts";
+import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+import { Acceptor } from "./accept.ts";
+import { allow } from "./allow.ts";
+import { decodeRecord, encodeBox } from "./codec.ts";
+import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
+import { RedisLeases } from "./lease.ts";
+import { Observer } from "./observe.ts";
+import { Puller } from "./pull.ts";
+import { Quarantine } from "./quarantine.ts";
+import { RecordCalls } from "./record.ts";
+import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
+import { probeRedis } from "./redis-probe.ts";
+import { isNamed, References } from "./references.ts";
+import { Replicas } from "./replicas.ts";
+import { SettleCalls } from "./settle.ts";
+import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
+
+export interface RedisQueueOptions {
+  readonly address: RedisAddress;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** How many replicas must have a job before it counts as accepted. */
+  readonly replicasAcked?: number;
+}
+
+/**
+ * The queue on Redis. What must not stand behind something else has a connection of its own: what requests wait for
+ * (`front`), leases, what is large (`bulk`: pulls and batches of the outbox), and all that is small (`owner`). Also carries the `changed` messages of the registry, since the subscription is here already.
+ */
+export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
+  readonly probe: ReadinessProbe = {
+    name: "redis",
+    check: () => probeRedis(this.front, this.options.clock),
+  };
+
+  /** Messages that people wrote to the numbers that are sent from. */
+  readonly incomingMessages: IncomingMessages;
+
+  readonly shardsPerRecord: "all" | "one";
+
+  private readonly front: RedisConnection;
+  private readonly leaseLine: RedisConnection;
+  private readonly bulk: RedisConnection;
+  private readonly owner: RedisConnection;
+  private readonly subscriber: RedisConnection;
+  private readonly acceptor: Acceptor;
+  private readonly observer: Observer;
+  private readonly references: References;
+  private readonly puller: Puller;
+  private readonly settler: SettleCalls;
+  private readonly recording: RecordCalls;
+  private readonly leaseCalls: RedisLeases;
+  private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
+  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly changeListeners = new Set<(tenantId: string | null) => void>();
+
+  constructor(private readonly options: RedisQueueOptions) {
+    const { address, clock, random, telemetry } = options;
+    const connector = new RedisConnector(address, clock, telemetry);
+    this.front = connector.connect();
+    this.leaseLine = connector.connect();
+    this.bulk = connector.connect();
+    this.owner = connector.connect();
+    this.subscriber = connector.connect();
+    const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
+    this.shardsPerRecord = shardsPerCall;
+    this.acceptor = new Acceptor(
+      this.front,
+      clock,
+      shardsPerCall,
+      new Replicas(this.front, options.replicasAcked ?? 0),
+    );
+    this.observer = new Observer(this.owner, clock, shardsPerCall);
+    this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.references = new References(this.owner, this.front, clock, telemetry);
+    this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
+    const quarantine = new Quarantine(this.owner, telemetry);
+    this.puller = new Puller(this.bulk, quarantine, clock, shardsPerCall);
+    this.settler = new SettleCalls(this.owner, quarantine, clock, shardsPerCall);
+    this.recording = new RecordCalls(this.bulk, quarantine);
+    this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
+  }
+
+  /** Resolves when Redis answers and hints are heard. Rejects with `UnavailableError`. */
+  async start(): Promise<void> {
+    const { clock } = this.options;
+    const giveUpAtMs = clock.monotonicMs() + limits.queueStartMs;
+    for (const connection of this.connections()) {
+      while (connection.status !== "ready") {
+        if (clock.monotonicMs() > giveUpAtMs)
+          throw new UnavailableError("no Redis answers at the address in REDIS_URL");
+        await sleep(clock, 20);
+      }
+    }
+    await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
+  }
+
+  private connections(): readonly RedisConnection[] {
+    return [this.front, this.leaseLine, this.bulk, this.owner, this.subscriber];
+  }
+
+  /**
+   * Ends every lease. Only for a caller who knows that all former owners are dead, because it alone holds the lock on the
+   * folder that this Redis writes to; otherwise their jobs would wait until the leases have been watched for their term.
+   */
+  async forgetOwners(shards: number): Promise<void> {
+    const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
+    for (const role of roles) {
+      await this.owner.del(beatsKey(role));
+      for (let shard = 0; shard < shards; shard += 1) await this.owner.del(`${shardPrefix(shard)}:lease:${role}`);
+    }
+  }
+
+  /**
+   * Ends the leases of an owner who is dead for certain, so that others take its shards over at once. Only for a caller who
+   * has seen its process end.
+   */
+  async forgetOwner(owner: string, shards: number): Promise<void> {
+    const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
+    for (const role of roles) await this.leaseCalls.releaseAllOf(role, owner, shards);
+  }
+
+  stop(): Promise<void> {
+    for (const connection of this.connections()) connection.disconnect();
+    return Promise.resolve();
+  }
+
+  async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job: null });
+    return { limited: answer.kind === "limited", rate: answer.rate };
+  }
+
+  async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
+    const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job });
+    if (answer.kind === "admitted") throw new Error("a job was counted but not queued");
+    return answer;
+  }
+
+  async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    if (!isJobId(jobId)) return null;
+    const prefix = shardPrefix(tenant.shard);
+    const boxes = CHANNELS.map((channel) => encodeBox({ tenantId: tenant.tenantId, channel }));
+    // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
+    const replies = await this.front
+      .pipeline()
+      .hmget(`${prefix}:cursor`, ...boxes)
+      .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId))
+      .exec()
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    const [cursors, text] = (replies ?? []).map(([error, value]) => {
+      if (error) throw redisFailure(error);
+      return value;
+    });
+    if (typeof text !== "string" || !Array.isArray(cursors)) return null;
+    const job = decodeRecord(jobId, text, (channel) => String(cursors[CHANNELS.indexOf(channel)] ?? ""));
+    return job.tenantId === tenant.tenantId ? job : null;
+  }
+
+  async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
+    const known = await this.front
+      .get(`${shardPrefix(shard)}:idem:${tenantId}:${key}`)
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    // "<job id> <fingerprint>", as accept.lua writes it.
+    return known === null ? null : { jobId: known.slice(0, 36), isSame: known.slice(37) === fingerprint };
+  }
+
+  jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+    return this.references.jobsOf(references);
+  }
+
+  observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    return this.observer.submit({ tenant, observation });
+  }
+
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
+    return this.leaseCalls.leases(role, shards);
+  }
+  acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
+    return this.leaseCalls.acquire(shard, role, owner, seen);
+  }
+  renew(lease: Lease): Promise<boolean> {
+    return this.leaseCalls.renew(lease);
+  }
+  release(lease: Lease): Promise<void> {
+    return this.leaseCalls.release(lease);
+  }
+  heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.leaseCalls.heartbeat(role, owner);
+  }
+  resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    return this.leaseCalls.resign(role, owner, beats);
+  }
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    this.releaseListeners.add(listener);
+    return () => this.releaseListeners.delete(listener);
+  }
+
+  pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    return this.puller.pull(lease, request);
+  }
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null = null,
+  ): Promise<"settled" | Fenced> {
+    return this.settleAll(settlements, (some) => this.settler.settle(lease, some, shardTimeMs));
+  }
+  async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
+    await this.settleAll(settlements, (some) => this.settler.settleLent(lease, some, shardTimeMs));
+  }
+
+  /**
+   * Those that name a message wait until that is known: a report can come at once. In a cluster, where it can take another
+   * node than the shard's, the others do not wait with them.
+   */
+  private async settleAll<T>(settlements: readonly Settlement[], settle: (some: readonly Settlement[]) => Promise<T>) {
+    const named = settlements.filter(isNamed);
+    if (named.length === 0) return settle(settlements);
+    // Who has lost the lease has handed them over all the same.
+    const remembered = this.references.remember(named);
+    remembered.catch(() => {});
+    const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
+    if (!isTogether) await settle(settlements.filter((settlement) => !isNamed(settlement)));
+    await remembered;
+    return settle(isTogether ? settlements : named);
+  }
+  allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
+    return allow(this.owner, lease, call);
+  }
+  record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    return this.recording.record(turns);
+  }
+
+  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {
+    return putSuppression(this.front, tenant, address, reason);
+  }
+  removeSuppression(tenant: TenantRef, address: string): Promise<void> {
+    return removeSuppression(this.front, tenant, address);
+  }
+  loadSuppressions(
+    lease: Lease,
+    entries: readonly Suppression[],
+    isLast: boolean,
+  ): Promise<"loading" | "loaded" | Fenced> {
+    return loadSuppressions(this.owner, lease, entries, isLast);
+  }
+
+  onJobs(listener: (shard: number) => void): () => void {
+    this.mailListeners.add(listener);
+    return () => this.mailListeners.delete(listener);
+  }
+
+  announce(tenantId: string | null): void {
+    this.front.publish(CHANGED_CHANNEL, tenantId ?? "").catch((error: unknown) => {
+      this.options.telemetry.log("warn", "a change was not announced; other processes see it within a second", {
+        error: error instanceof Error ? error.message : String(error),
+      });
+    });
+  }
+
+  onChange(listener: (tenantId: string | null) => void): () => void {
+    this.changeListeners.add(listener);
+    return () => this.changeListeners.delete(listener);
+  }
+
+  private hear(channel: string, text: string): void {
+    if (channel === MAIL_CHANNEL) for (const listener of this.mailListeners) listener(Number(text));
+    else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
+    else for (const listener of this.changeListeners) listener(text === "" ? null : text);
+  }
+
+  private hearRelease(text: string): void {
+    const [role, shard] = text.split(" ");
+    if (role !== "dispatcher" && role !== "recorder") return;
+    for (const listener of this.releaseListeners) listener(role, Number(shard));
+  }
+}

@@ -1,0 +1,199 @@
+import { assert, UnavailableError } from "../domain/errors.ts";
+import type { EventExport, ExportFormat, ExportQuery } from "../domain/event-export.ts";
+import { limits } from "../domain/limits.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import type { ParquetFiles, ParquetStatement } from "./parquet-files.ts";
+import { selectSettings } from "./statement-settings.ts";
+import type { EventStoreTarget } from "./table.ts";
+
+/**
+ * Writes events to files.
+ *
+ * Lines come in pieces, each a range of the primary key that begins where the last one ended. A tenant's events become
+ * visible in the order of their ids, so nothing is ever written behind the place that has been read to: every event that
+ * was there at the beginning is read once, whatever is written meanwhile. One piece is in memory at a time.
+ *
+ * Parquet is written by ClickHouse itself, in one statement, which sees the table as it was when it began.
+ *
+ * Values stand in the text, after they were checked to be plain: the in-process engine runs statements whose values are
+ * bound one at a time, and pages would wait for a file of minutes.
+ */
+export class ClickHouseEventExport implements EventExport {
+  private readonly pieceSettings: string;
+
+  constructor(
+    private readonly clickhouse: ClickHouse,
+    private readonly target: EventStoreTarget,
+    /** Null: the server's own answer is passed on. The in-process engine cannot stream Parquet, and writes files. */
+    private readonly files: ParquetFiles | null,
+  ) {
+    this.pieceSettings = selectSettings(target, limits.eventStoreReadTimeoutMs);
+  }
+
+  async open(query: ExportQuery, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array, void>> {
+    assert(query.tenantId === null || TENANT_ID.test(query.tenantId), "an export is of a tenant, or of all");
+    if (query.format !== "parquet") return begun(this.pieces(query, LINES[query.format], signal));
+    const statement = { select: this.parquetSelect(query), settings: this.parquetSettings() };
+    return begun(this.files === null ? this.passedOn(statement, signal) : this.files.chunks(statement, signal));
+  }
+
+  private async *pieces(query: ExportQuery, { header, line }: Lines, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    if (header !== "") yield Buffer.from(header);
+    let rowsMax: number = limits.exportPieceRowsMax;
+    for (let after: Key | null = null; !signal.aborted; ) {
+      const bytes = await this.clickhouse.bytes(this.pieceSql(query, { after, line, rowsMax }));
+      if (bytes.length === 0) return;
+      after = lastKeyOf(bytes, query.format);
+      yield bytes;
+      // Nothing more was there. To look again for what came since would never end with a tenant that is always busy.
+      if (countLines(bytes) < rowsMax) return;
+      // Results can be long: pieces are kept to the bytes rather than to the rows.
+      rowsMax = Math.ceil(Math.min(limits.exportPieceRowsMax, (rowsMax * limits.exportPieceBytesMax) / bytes.length));
+    }
+    throw new UnavailableError("the export was given up");
+  }
+
+  private pieceSql(query: ExportQuery, { after, line, rowsMax }: Piece): string {
+    const { tenantId } = query;
+    const beyond = after === null ? "" : ` AND ${tenantId === null ? beyondKey(after) : `event_id > ${after.eventId}`}`;
+    return `SELECT ${line}
+FROM ${this.target.database}.events
+WHERE ${rangeOf(query)}${beyond}
+ORDER BY tenant_id, event_id
+LIMIT ${rowsMax}
+SETTINGS ${this.pieceSettings}
+FORMAT TSVRaw`;
+  }
+
+  /** Words as text, which readers of Parquet expect, rather than as the numbers that stand for them in the table. */
+  private parquetSelect(query: ExportQuery): string {
+    return `SELECT toString(tenant_id) AS tenant_id, event_id, created_at, toString(job_id) AS job_id,
+  toString(channel) AS channel, toString(event_type) AS event_type, result
+FROM ${this.target.database}.events
+WHERE ${rangeOf(query)}
+ORDER BY tenant_id, event_id`;
+  }
+
+  private parquetSettings(): string {
+    return [
+      selectSettings(this.target, limits.exportFileMsMax),
+      // The range is one of the columns, not of the text that is made of them.
+      "prefer_column_name_to_alias = 1",
+      "output_format_parquet_string_as_string = 1",
+      // A group of rows is in memory until it is written: a million of them, as is usual, would be a gigabyte.
+      "output_format_parquet_row_group_size = 100000",
+      `output_format_parquet_row_group_size_bytes = ${16 * 1024 * 1024}`,
+      "output_format_parquet_parallel_encoding = 0",
+      `max_memory_usage = ${512 * 1024 * 1024}`,
+    ].join(", ");
+  }
+
+  private async *passedOn({ select, settings }: ParquetStatement, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    let last: Uint8Array = new Uint8Array(0);
+    for await (const chunk of this.clickhouse.stream(`${select}\nSETTINGS ${settings}\nFORMAT Parquet`, signal)) {
+      if (chunk.length === 0) continue;
+      last = chunk.length >= PARQUET_MAGIC.length ? chunk : Buffer.concat([last, chunk]);
+      yield chunk;
+    }
+    // A server that fails midway writes what went wrong behind what it has sent, under a status that says 200.
+    if (signal.aborted || !Buffer.from(last).subarray(-PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
+      throw new UnavailableError("clickhouse did not end a Parquet file");
+    }
+  }
+}
+
+/** What a Parquet file begins and ends with. */
+const PARQUET_MAGIC = Buffer.from("PAR1");
+
+interface Key {
+  readonly tenantId: string;
+  readonly eventId: string;
+}
+
+interface Piece {
+  readonly after: Key | null;
+  readonly line: string;
+  readonly rowsMax: number;
+}
+
+interface Lines {
+  readonly header: string;
+  /** SQL for the text of a row, without its line break. */
+  readonly line: string;
+}
+
+/** `2026-11-01T08:00:00.123Z`. */
+const CREATED_AT = "replaceOne(toString(created_at), ' ', 'T'), 'Z'";
+/** A result that somebody damaged by hand costs its own content, and a line stays one line. */
+const RESULT =
+  "if(result = '{}', result, if(isValidJSON(result), replaceRegexpAll(result, '[\\\\r\\\\n]', ' '), '{}'))";
+
+/**
+ * ClickHouse writes the lines itself: then they are off the event loop, and cost it no parsing. Tenants' ids, job ids and
+ * words need no escaping in either form.
+ */
+const LINES: Readonly<Record<Exclude<ExportFormat, "parquet">, Lines>> = {
+  ndjson: {
+    header: "",
+    line: `concat('{"tenant_id":"', tenant_id, '","event_id":', toString(event_id), ',"created_at":"', ${CREATED_AT},
+  '","job_id":"', toString(job_id), '","channel":"', toString(channel), '","event_type":"', toString(event_type),
+  '","result":', ${RESULT}, '}')`,
+  },
+  csv: {
+    header: "tenant_id,event_id,created_at,job_id,channel,event_type,result\n",
+    line: `concat(tenant_id, ',', toString(event_id), ',', ${CREATED_AT}, ',', toString(job_id), ',', toString(channel), ',',
+  toString(event_type), ',"', replaceAll(${RESULT}, '"', '""'), '"')`,
+  },
+};
+
+/** The key that a line begins with, where the line is whole. */
+const LINE: Readonly<Record<Exclude<ExportFormat, "parquet">, RegExp>> = {
+  ndjson: /^\{"tenant_id":"([a-z0-9-]+)","event_id":(\d+),"created_at":".*\}$/,
+  csv: /^([a-z0-9-]+),(\d+),.*"$/,
+};
+
+/** Throws `UnavailableError` where the answer does not end with a whole line: an error's text stands there instead. */
+function lastKeyOf(bytes: Buffer, format: ExportFormat): Key {
+  assert(format !== "parquet", "Parquet has no lines");
+  const end = bytes.length - 1;
+  const line = bytes.toString("utf8", bytes.lastIndexOf("\n", end - 1) + 1, end);
+  const [, tenantId, eventId] = LINE[format].exec(line) ?? [];
+  if (bytes[end] !== NEWLINE || tenantId === undefined || eventId === undefined) {
+    throw new UnavailableError("clickhouse broke off an answer");
+  }
+  return { tenantId, eventId };
+}
+
+const NEWLINE = 10;
+
+function countLines(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) lines += 1;
+  return lines;
+}
+
+function rangeOf({ tenantId, fromEventId, toEventId }: ExportQuery): string {
+  for (const id of [fromEventId, toEventId]) assert(Number.isSafeInteger(id) && id >= 0, "a range of events has ends");
+  const range = `event_id >= ${fromEventId} AND event_id < ${toEventId}`;
+  return tenantId === null ? range : `tenant_id = '${tenantId}' AND ${range}`;
+}
+
+/** Spelt out: a comparison of tuples is not one that the primary key is searched by. */
+function beyondKey({ tenantId, eventId }: Key): string {
+  return `(tenant_id > '${tenantId}' OR (tenant_id = '${tenantId}' AND event_id > ${eventId}))`;
+}
+
+/** The same chunks, of which the first is there: what fails at once fails here. */
+async function begun(chunks: AsyncGenerator<Uint8Array>): Promise<AsyncGenerator<Uint8Array, void>> {
+  const first = await chunks.next();
+  return (async function* () {
+    try {
+      if (first.done) return;
+      yield first.value;
+      yield* chunks;
+    } finally {
+      await chunks.return(undefined);
+    }
+  })();
+}

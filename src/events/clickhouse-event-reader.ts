@@ -1,0 +1,197 @@
+import type { Clock } from "../domain/clock.ts";
+import { assert } from "../domain/errors.ts";
+import { type DeliveryEvent, EVENT_TYPES, type EventType, firstEventIdAt } from "../domain/event.ts";
+import type { EventPage, EventQuery, EventReader, TenantEvent } from "../domain/event-store.ts";
+import { isJobId } from "../domain/ids.ts";
+import { CHANNELS, type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import { limits } from "../domain/limits.ts";
+import type { ReadinessProbe } from "../domain/report.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { PageSpans } from "./page-spans.ts";
+import { SPARSE_TYPES } from "./rollups.ts";
+import { selectSettings } from "./statement-settings.ts";
+import type { EventStoreTarget } from "./table.ts";
+
+/** How far the clock of this process may be behind the one that makes event ids. */
+const CLOCK_SKEW_MS = 600_000;
+
+/**
+ * Reads pages and jobs. Each query is a range of a primary key, read in its order: what it costs depends neither on how
+ * deep the page lies nor on how much there is. Values are bound, never part of the text.
+ */
+export class ClickHouseEventReader implements EventReader, ReadinessProbe {
+  readonly name = "clickhouse";
+  private readonly settings: string;
+  private readonly spans = new PageSpans();
+
+  constructor(
+    private readonly clickhouse: ClickHouse,
+    private readonly target: EventStoreTarget,
+    private readonly clock: Clock,
+  ) {
+    this.settings = selectSettings(target, limits.eventStoreReadTimeoutMs);
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async page(query: EventQuery): Promise<EventPage> {
+    const { tenantId, limit } = query;
+    assert(TENANT_ID.test(tenantId), "a page belongs to a tenant");
+    assert(Number.isInteger(limit) && limit >= 1 && limit <= limits.eventPageMax, "a page has a size");
+    const from = eventIdBound(query.fromEventId);
+    const to = eventIdBound(query.toEventId);
+    if (from >= to) return { events: [], hasMore: false };
+    // Nothing is above this, so that no span is spent on days that have not begun.
+    const top = Math.min(to, firstEventIdAt(this.clock.nowMs() + CLOCK_SKEW_MS));
+    const rows: (readonly unknown[])[] = [];
+    let [span, high] = [this.spans.of(query), to];
+    for (let step = 0; high > from && rows.length <= limit; step += 1) {
+      const low = step < NEAR_STEPS ? Math.max(from, Math.floor(top - span)) : from;
+      rows.push(...(await this.range(query, { from: low, to: high, rows: limit + 1 - rows.length })));
+      span *= widening(rows.length, limit + 1);
+      high = low;
+    }
+    const last = rows[limit];
+    // A range that was too short for a page says how long one would have been.
+    const reached =
+      last === undefined ? (top - from) * ((limit + 1) / Math.max(1, rows.length)) : top - readInteger(last[0]);
+    this.spans.learn(query, reached);
+    return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
+  }
+
+  /** Newest first, at most so many. */
+  private range(
+    { tenantId, channel, type }: EventQuery,
+    { from, to, rows }: { readonly from: number; readonly to: number; readonly rows: number },
+  ): Promise<readonly (readonly unknown[])[]> {
+    const { table, order } = orderFor(type);
+    return this.clickhouse.rows(
+      `SELECT event_id, event_type, result, job_id, channel
+FROM ${this.target.database}.${table}
+WHERE tenant_id = {tenant:String} AND event_id >= {from:UInt64} AND event_id < {to:UInt64}
+  AND ${channel === null ? "channel IN ('email', 'whatsapp')" : "channel = {channel:String}"}
+  ${type === null ? "" : "AND event_type = {type:String}"}
+ORDER BY ${order}
+LIMIT {rows:UInt32}
+SETTINGS ${this.settings}`,
+      {
+        tenant: tenantId,
+        from,
+        to,
+        rows,
+        ...(channel === null ? {} : { channel }),
+        ...(type === null ? {} : { type }),
+      },
+    );
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async job(tenantId: string, jobId: string): Promise<JobRecord | null> {
+    if (!TENANT_ID.test(tenantId) || !isJobId(jobId)) return null;
+    const { database } = this.target;
+    const which = "tenant_id = {tenant:String} AND job_id = {job:UUID}";
+    const params = { tenant: tenantId, job: jobId };
+    const [found] = await this.clickhouse.rows(
+      `SELECT channel, status, attempts, result
+FROM ${database}.jobs
+WHERE ${which}
+ORDER BY version DESC
+LIMIT 1
+SETTINGS ${this.settings}`,
+      params,
+    );
+    if (found === undefined) return null;
+    const [channel, status, attempts, result] = found;
+    // Not from the time in the job's id on: it is that of the machine that made the id, whose clock may be years away from
+    // the one that made the events' ids. The filter on job ids finds the few places there are without it.
+    const events = await this.clickhouse.rows(
+      `SELECT event_id, event_type, result
+FROM ${database}.events
+WHERE ${which}
+ORDER BY tenant_id, event_id
+LIMIT ${limits.jobEventsMax}
+SETTINGS ${this.settings}`,
+      params,
+    );
+    return {
+      jobId,
+      tenantId,
+      channel: readChannel(channel),
+      status: readStatus(status),
+      attempts: readInteger(attempts),
+      result: readResult(result),
+      events: distinct(events.map(readEvent)),
+    };
+  }
+
+  /** Rejects with `UnavailableError` while the event store cannot be read. */
+  async check(): Promise<void> {
+    await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
+  }
+}
+
+/** Slices that are tried before all that is left is read at once. */
+const NEAR_STEPS = 2;
+
+/** By how much a span is too short that held some of the rows that were wanted. */
+function widening(found: number, wanted: number): number {
+  return found === 0 ? 8 : Math.max(2, (2 * wanted) / found);
+}
+
+/** The table whose order makes a page of this type a range, and that order. */
+function orderFor(type: EventType | null): { readonly table: string; readonly order: string } {
+  return type !== null && SPARSE_TYPES.includes(type)
+    ? { table: "events_by_type", order: "tenant_id DESC, event_type DESC, event_id DESC" }
+    : { table: "events", order: "tenant_id DESC, event_id DESC" };
+}
+
+/** Dates far away lead to numbers that are no event ids; the nearest one stands for them. */
+function eventIdBound(bound: number): number {
+  assert(!Number.isNaN(bound), "a range of events has ends");
+  return Math.ceil(Math.min(Math.max(0, bound), Number.MAX_SAFE_INTEGER));
+}
+
+/** Should an event ever be stored twice, its copies are neighbours. */
+function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
+  return events.filter(({ eventId }, at) => events[at - 1]?.eventId !== eventId);
+}
+
+function readTenantEvent(row: readonly unknown[]): TenantEvent {
+  const [, , , jobId, channel] = row;
+  assert(typeof jobId === "string", "a job id is text");
+  return { ...readEvent(row), jobId, channel: readChannel(channel) };
+}
+
+function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
+  const known = EVENT_TYPES.find((word) => word === type);
+  assert(known !== undefined, "a stored event has a type of ours");
+  return { eventId: readInteger(eventId), type: known, result: readResult(result) };
+}
+
+function readChannel(value: unknown): ChannelName {
+  const known = CHANNELS.find((word) => word === value);
+  assert(known !== undefined, "a stored row has a channel of ours");
+  return known;
+}
+
+function readStatus(value: unknown): FinalStatus {
+  const known = JOB_STATUSES.find((word) => word === value);
+  assert(known !== undefined && isFinal(known), "a stored job has a final status");
+  return known;
+}
+
+function readInteger(value: unknown): number {
+  assert(typeof value === "number" && Number.isSafeInteger(value), "a stored number is whole and exact");
+  return value;
+}
+
+/** A result that somebody has damaged by hand costs its own content, not the page it stands on. */
+function readResult(value: unknown): JsonObject {
+  try {
+    const parsed: unknown = typeof value === "string" ? JSON.parse(value) : null;
+    return isJsonObject(parsed) ? parsed : {};
+  } catch {
+    return {};
+  }
+}

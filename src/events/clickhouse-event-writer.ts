@@ -1,0 +1,275 @@
+import type { Clock } from "../domain/clock.ts";
+import { TransportError } from "../domain/errors.ts";
+import { eventTimeMs } from "../domain/event.ts";
+import {
+  type EventWriter,
+  RowsRefusedError,
+  type StoredEventRow,
+  type WriteAttempt,
+  type WriteOutcome,
+} from "../domain/event-store.ts";
+import { isJobId } from "../domain/ids.ts";
+import { limits } from "../domain/limits.ts";
+import { remember } from "../domain/remember.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { derivedGaps, insertGaps } from "./derived-gaps.ts";
+import { insertSettings } from "./statement-settings.ts";
+import { type StoredRows, storedRows } from "./stored-rows.ts";
+import type { EventStoreTarget } from "./table.ts";
+
+const EVENT_COLUMNS = ["tenant_id", "event_id", "job_id", "channel", "event_type", "result"] as const;
+const JOB_COLUMNS = ["tenant_id", "job_id", "channel", "status", "attempts", "result", "version", "template"] as const;
+
+/**
+ * Since a batch's newest event. Its first insert is younger than that event, and tables remember their last 10,000 inserts,
+ * which are more than all recorders together make in this time: a token that is this young is surely remembered.
+ */
+const TOKEN_SURE_MS = 30_000;
+/**
+ * How long a batch of which only a part is stored must look the same before the rest is added: by then no insert that was
+ * given up by its caller is still at work on it.
+ */
+const SETTLED_MS = 30_000;
+/** Batches whose parts are looked at: one a shard at most. */
+const UNSETTLED_MAX = 1_000;
+/** More refused rows in a batch than this are no rows at fault: their table does not fit. */
+const SET_ASIDE_MAX = 10;
+
+interface Unsettled {
+  readonly looks: string;
+  readonly sinceMs: number;
+}
+
+/**
+ * Writes batches into `events` and `jobs`.
+ *
+ * Each insert has a token made of the batch's token, its table and its stretch of the batch. The tables remember their
+ * last 10,000 tokens, so repeating a batch that was stored, wholly or in part, adds only what is missing. A token that
+ * comes again with other rows would drop them in silence; that the stretch is part of it keeps this true even when the
+ * size of an insert changes between two versions of the program.
+ *
+ * A batch that may have been tried before is looked up first, because its token may be forgotten (`again`):
+ * - Nothing of it is there: it is inserted under its tokens, and looked up once more.
+ * - All of it is there, derived rows too: nothing is done.
+ * - A part is there, and the batch is younger than `TOKEN_SURE_MS`: it is inserted under its tokens, which completes it.
+ * - A part is there, and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then
+ *   what is missing in the tables derived from them. Where only states of jobs are missing, they are inserted at once.
+ */
+export class ClickHouseEventWriter implements EventWriter {
+  private readonly unsettled = new Map<string, Unsettled>();
+
+  constructor(
+    private readonly clickhouse: ClickHouse,
+    private readonly target: EventStoreTarget,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Rejects with `TransportError` where it is unknown how much is stored, with `UnavailableError` where it cannot be looked
+   * up, and with `RowsRefusedError`; the same call again is safe.
+   */
+  async write(token: string, rows: readonly StoredEventRow[], attempt: WriteAttempt = "new"): Promise<WriteOutcome> {
+    if (attempt === "apart") return this.writeApart(token, rows);
+    for (const row of rows) {
+      const fault = faultOf(row);
+      if (fault !== null) throw new RowsRefusedError(fault);
+    }
+    if (attempt === "again") return this.complete(token, rows);
+    await this.insertAll(token, rows);
+    return { wereThere: false, setAside: 0 };
+  }
+
+  private async insertAll(token: string, rows: readonly StoredEventRow[]): Promise<void> {
+    // Events first: a job that can be found then has its events.
+    await this.insert(token, "events", rows.map(eventLine));
+    await this.insert(token, "jobs", rows.flatMap(jobLine));
+  }
+
+  /** Writes what is missing of a batch. */
+  private async complete(token: string, rows: readonly StoredEventRow[]): Promise<WriteOutcome> {
+    const before = await this.look(rows);
+    const wereThere = before.hasEvents;
+    const outcome = { wereThere, setAside: 0 };
+    if (wereThere && (await this.isWhole(rows, before))) return outcome;
+    const ageMs = this.clock.nowMs() - eventTimeMs(Math.max(...rows.map(({ eventId }) => eventId)));
+    if (!wereThere || ageMs < TOKEN_SURE_MS) {
+      await this.insertAll(token, rows);
+      if (await this.isWhole(rows, await this.look(rows))) return outcome;
+    }
+    await this.addMissing(token, rows);
+    return outcome;
+  }
+
+  private async addMissing(token: string, rows: readonly StoredEventRow[]): Promise<void> {
+    const stored = await this.look(rows);
+    const events = rows.filter((row) => !stored.hasEvent(row));
+    const jobs = rows.filter((row) => !stored.hasJob(row));
+    const gaps = await derivedGaps(this.clickhouse, this.target, rows);
+    // A job's state that is stored twice replaces itself: nothing has to be waited for.
+    if (events.length > 0 || gaps.length > 0) this.waitUntilSettled(token, JSON.stringify([events.length, gaps]));
+    // Other rows than the token stood for before: the token says which.
+    await this.insert(`${token}:rest-${events[0]?.eventId ?? 0}-${events.length}`, "events", events.map(eventLine));
+    await this.insert(`${token}:rest-${jobs[0]?.eventId ?? 0}-${jobs.length}`, "jobs", jobs.flatMap(jobLine));
+    // What was added to the events has reached the tables derived from them by itself.
+    const left = events.length === 0 ? gaps : await derivedGaps(this.clickhouse, this.target, rows);
+    await insertGaps(this.clickhouse, this.target, { token, gaps: left });
+    if (!(await this.isWhole(rows, await this.look(rows)))) {
+      throw new TransportError("clickhouse does not show all of a batch that was completed");
+    }
+    this.unsettled.delete(token);
+  }
+
+  /** Throws `TransportError` until nothing has changed for long enough. */
+  private waitUntilSettled(token: string, looks: string): void {
+    const nowMs = this.clock.monotonicMs();
+    const known = this.unsettled.get(token);
+    if (known?.looks === looks && nowMs - known.sinceMs >= SETTLED_MS) return;
+    if (known?.looks !== looks) {
+      remember(this.unsettled, { key: token, value: { looks, sinceMs: nowMs }, max: UNSETTLED_MAX });
+    }
+    throw new TransportError("a batch is stored in part, and may still be under way: it is completed when it is not");
+  }
+
+  private async isWhole(rows: readonly StoredEventRow[], stored: StoredRows): Promise<boolean> {
+    const isStored = rows.every((row) => stored.hasEvent(row) && stored.hasJob(row));
+    return isStored && (await derivedGaps(this.clickhouse, this.target, rows)).length === 0;
+  }
+
+  private look(rows: readonly StoredEventRow[]): Promise<StoredRows> {
+    return storedRows(this.clickhouse, this.target, rows);
+  }
+
+  /** Writes all rows but those that are refused one by one, which are set aside. */
+  private async writeApart(token: string, rows: readonly StoredEventRow[]): Promise<WriteOutcome> {
+    const refused = new Refused();
+    for (const row of rows) {
+      const fault = faultOf(row);
+      if (fault !== null) refused.add(row, fault);
+    }
+    const writable = rows.filter((row) => !refused.has(row));
+    const stored = await this.look(writable);
+    const events = writable.filter((row) => !stored.hasEvent(row));
+    await this.insertApart(token, { table: "events", rows: events, refused });
+    const jobs = writable.filter((row) => !refused.has(row) && !stored.hasJob(row));
+    await this.insertApart(token, { table: "jobs", rows: jobs, refused });
+    await this.setAside(token, refused);
+    return { wereThere: stored.hasEvents, setAside: refused.size };
+  }
+
+  private async insertApart(token: string, { table, rows, refused }: Piece): Promise<void> {
+    const [first] = rows;
+    if (first === undefined) return;
+    try {
+      const lines = table === "events" ? rows.map(eventLine) : rows.flatMap(jobLine);
+      await this.insert(`${token}:apart-${first.eventId}-${rows.length}`, table, lines);
+    } catch (error) {
+      if (!(error instanceof RowsRefusedError)) throw error;
+      if (rows.length === 1) return refused.add(first, error.message);
+      const middle = rows.length >> 1;
+      await this.insertApart(token, { table, rows: rows.slice(0, middle), refused });
+      await this.insertApart(token, { table, rows: rows.slice(middle), refused });
+    }
+  }
+
+  /** Keeps the rows where an operator finds them, with the reason. */
+  private async setAside(token: string, refused: Refused): Promise<void> {
+    for (const { row, fault } of refused.all()) {
+      const settings = insertSettings(this.target, `${token}:aside-${row.eventId}`);
+      await this.clickhouse.insert(
+        `INSERT INTO ${this.target.database}.refused_rows (at, tenant_id, token, fault, row) SETTINGS ${settings} FORMAT JSONCompactEachRow`,
+        refusedLine(row, { atMs: this.clock.nowMs(), token, fault }),
+      );
+    }
+  }
+
+  private async insert(token: string, table: "events" | "jobs", lines: readonly string[]): Promise<void> {
+    const columns = table === "events" ? EVENT_COLUMNS : JOB_COLUMNS;
+    for (const { from, to } of stretches(lines)) {
+      const settings = insertSettings(this.target, `${token}:${table}:${from}-${to}`);
+      await this.clickhouse.insert(
+        `INSERT INTO ${this.target.database}.${table} (${columns.join(", ")}) SETTINGS ${settings} FORMAT JSONCompactEachRow`,
+        lines.slice(from, to).join(""),
+      );
+    }
+  }
+}
+
+interface Piece {
+  readonly table: "events" | "jobs";
+  readonly rows: readonly StoredEventRow[];
+  readonly refused: Refused;
+}
+
+/** The rows of a batch that no table takes. */
+class Refused {
+  private readonly faults = new Map<StoredEventRow, string>();
+
+  get size(): number {
+    return this.faults.size;
+  }
+
+  has(row: StoredEventRow): boolean {
+    return this.faults.has(row);
+  }
+
+  /** Throws where there are too many. */
+  add(row: StoredEventRow, fault: string): void {
+    this.faults.set(row, fault);
+    if (this.faults.size > SET_ASIDE_MAX) {
+      throw new RowsRefusedError(`more than ${SET_ASIDE_MAX} rows of a batch were refused, the last one: ${fault}`);
+    }
+  }
+
+  all(): readonly { readonly row: StoredEventRow; readonly fault: string }[] {
+    return Array.from(this.faults, ([row, fault]) => ({ row, fault }));
+  }
+}
+
+/** Why a row must not reach a statement, or null. */
+function faultOf({ tenantId, jobId, eventId }: StoredEventRow): string | null {
+  if (!TENANT_ID.test(tenantId)) return "a event store row names no tenant";
+  if (!isJobId(jobId)) return "a event store row names no job";
+  if (!Number.isSafeInteger(eventId) || eventId < 0) return "an event id is no whole number below 2^53";
+  return null;
+}
+
+function eventLine(row: StoredEventRow): string {
+  const { tenantId, eventId, jobId, channel, type, result } = row;
+  return `${JSON.stringify([tenantId, eventId, jobId, channel, type, JSON.stringify(result)])}\n`;
+}
+
+function jobLine({ tenantId, jobId, channel, finished, eventId }: StoredEventRow): string[] {
+  if (finished === null) return [];
+  const { status, attempts, result, template = "" } = finished;
+  return [
+    `${JSON.stringify([tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template])}\n`,
+  ];
+}
+
+interface Refusal {
+  readonly atMs: number;
+  readonly token: string;
+  readonly fault: string;
+}
+
+/** Text in all columns, which the table takes whatever it is. */
+function refusedLine(row: StoredEventRow, { atMs, token, fault }: Refusal): string {
+  const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row)].map((one) => one.toWellFormed());
+  return `${JSON.stringify([Math.floor(atMs / 1000), ...text])}\n`;
+}
+
+/** Cuts the lines into stretches [from, to) of bounded size; a line longer than the bound has one of its own. */
+function* stretches(lines: readonly string[]): Generator<{ readonly from: number; readonly to: number }> {
+  let from = 0;
+  let chars = 0;
+  for (const [at, line] of lines.entries()) {
+    if (at > from && chars + line.length > limits.eventStoreInsertCharsMax) {
+      yield { from, to: at };
+      from = at;
+      chars = 0;
+    }
+    chars += line.length;
+  }
+  if (from < lines.length) yield { from, to: lines.length };
+}

@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createPublicKey } from "node:crypto";
+import { join } from "node:path";
+import type { OpenRegistry } from "../../../../src/app/open-registry.ts";
+import { DomainService } from "../../../../src/channels/email/domains/domain-service.ts";
+import { StubResolver } from "../../../../src/channels/email/domains/stub-resolver.ts";
+import { SmtpProbe } from "../../../../src/channels/email/smtp-probe.ts";
+import type { DomainView } from "../../../../src/domain/domain.ts";
+import { NetworkGuard } from "../../../../src/runtime/network-guard.ts";
+import { systemClock } from "../../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../../src/runtime/system-random.ts";
+import type { OpenDatabase } from "../../../../src/storage/database.ts";
+import { migrate } from "../../../../src/storage/migrate.ts";
+import { openPglite } from "../../../../src/storage/pglite.ts";
+import { DnsServer } from "../../../support/dns-server.ts";
+import { temporaryHome } from "../../../support/waybill.ts";
+import { openTestRegistry } from "../../../tenants/open-test-registry.ts";
+
+const MAIL_HOST = "mx.platform.test";
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let database: OpenDatabase;
+let registry: OpenRegistry;
+let dns: DnsServer;
+let service: DomainService;
+let nth = 0;
+/** The domain of the running test, registered for the tenant `acme`. */
+let domain: string;
+let view: DomainView;
+
+beforeAll(async () => {
+  home = await temporaryHome();
+  database = await openPglite(join(home.path, "postgres"));
+  await migrate(database.db);
+  registry = await openTestRegistry(database);
+  dns = await DnsServer.start();
+  service = new DomainService({
+    store: registry.domains,
+    directory: registry.directory,
+    dns: new StubResolver({ servers: [dns.address], clock: systemClock, random: systemRandom, timeoutMs: 100 }),
+    relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false }) }),
+    mailHost: MAIL_HOST,
+    clock: systemClock,
+    random: systemRandom,
+  });
+  for (const id of ["acme", "globex"]) await registry.registry.createTenant({ id, name: id });
+}, 60_000);
+
+afterAll(async () => {
+  await dns?.stop();
+  await registry?.stop();
+  await database?.close();
+  await home?.remove();
+});
+
+beforeEach(async () => {
+  domain = `mail${(nth += 1)}.acme.test`;
+  dns.zone.clear();
+  dns.misbehaviours.clear();
+  view = await service.register("acme", { domain, relayEnabled: true, smtpEnabled: false });
+});
+
+const records = () => view.record.DNSRecords.relay;
+const nameOf = (nth: 0 | 1 | 2 | 3) => records()[nth]?.name ?? "";
+
+/** The status after a verification, and what it found beside what passed. */
+async function verified() {
+  const { record, details } = await service.verify("acme", domain);
+  const checks = details["checks"];
+  if (!Array.isArray(checks)) throw new Error("there are no checks");
+  return { status: record.RelayStatus, problems: checks.filter(({ result }) => result !== "passed") };
+}
+
+describe("registration", () => {
+  test("gives the four records to publish, complete, with a 2048-bit key", () => {
+    const [mx, spf, dkim, dmarc] = records();
+    expect(view.record).toMatchObject({ Domain: domain, RelayStatus: "pending", SMTPStatus: "pending" });
+    expect(mx).toEqual({ type: "MX", name: `bounce.${domain}`, value: MAIL_HOST, priority: 10 });
+    expect(spf).toEqual({ type: "TXT", name: `bounce.${domain}`, value: `v=spf1 include:spf.${MAIL_HOST} ~all` });
+    expect(dkim?.name).toMatch(new RegExp(`^wb[0-9a-f]{8}\\._domainkey\\.${RegExp.escape(domain)}$`));
+    const key = /^v=DKIM1; k=rsa; p=([A-Za-z0-9+/]+=*)$/.exec(dkim?.value ?? "")?.[1] ?? "";
+    // 2048 bits of modulus, the exponent, and what says that it is an RSA key.
+    expect(Buffer.from(key, "base64")).toHaveLength(294);
+    expect(dmarc).toEqual({ type: "TXT", name: `_dmarc.${domain}`, value: "v=DMARC1; p=none" });
+  });
+
+  test("keeps a domain for one tenant, whatever its case", async () => {
+    const again = (tenantId: string) => () =>
+      service.register(tenantId, { domain: domain.toUpperCase(), relayEnabled: true, smtpEnabled: false });
+    await expect(again("acme")()).rejects.toMatchObject({ status: 409 });
+    await expect(again("globex")()).rejects.toMatchObject({ status: 409 });
+  });
+
+  test.each([
+    "",
+    "localhost",
+    "127.0.0.1",
+    "-a.test",
+    "a_b.test",
+    "a..test",
+    "münchen.test",
+    "a.test.",
+    "a b.test",
+    `${"x".repeat(64)}.test`,
+    `${"x.".repeat(120)}test`,
+    "a.test\n",
+  ])("refuses %j, which is no domain", async (text) => {
+    const registering = service.register("acme", { domain: text, relayEnabled: true, smtpEnabled: false });
+    await expect(registering).rejects.toMatchObject({ status: 400 });
+  });
+
+  test("of a domain that was deleted makes another key, and begins anew", async () => {
+    dns.publish(records());
+    expect((await verified()).status).toBe("verified");
+    await service.delete("acme", domain);
+    await expect(service.one("acme", domain)).rejects.toMatchObject({ status: 404 });
+    const again = await service.register("globex", { domain, relayEnabled: true, smtpEnabled: false });
+    expect(again.record.RelayStatus).toBe("pending");
+    expect(again.record.DNSRecords.relay[2]?.name).not.toBe(nameOf(2));
+    expect(again.record.DNSRecords.relay[2]?.value).not.toBe(records()[2]?.value);
+  });
+
+  test("of the same tenant's hundred-and-first domain is refused", async () => {
+    await registry.registry.createTenant({ id: "hoarder", name: "h" });
+    const fields = { tenantId: "hoarder", relayEnabled: true, smtpEnabled: false, selector: "s", publicKey: "k" };
+    for (let index = 0; index < 100; index += 1) {
+      const name = `d${index}.hoarder.test`;
+      await registry.domains.create({
+        ...fields,
+        domain: name,
+        returnPathHost: `b.${name}`,
+        privateKeyPem: "x".repeat(40),
+      });
+    }
+    const one = service.register("hoarder", { domain: "one-more.test", relayEnabled: true, smtpEnabled: false });
+    await expect(one).rejects.toMatchObject({ status: 409 });
+  }, 30_000);
+});
+
+describe("verification", () => {
+  test("finds everything right where the records are published as they were given", async () => {
+    dns.publish(records());
+    expect(await verified()).toEqual({ status: "verified", problems: [] });
+  });
+
+  test("takes records that say the same in other words", async () => {
+    const key = records()[2]?.value.split("p=")[1] ?? "";
+    dns.zone.set(nameOf(0), [
+      { type: "MX", value: "backup.test", priority: 20 },
+      { type: "MX", value: "MX.Platform.TEST", priority: 5 },
+      { type: "TXT", value: "unrelated" },
+      { type: "TXT", value: `v=spf1 a include:other.test include:spf.${MAIL_HOST} -all` },
+    ]);
+    dns.zone.set(nameOf(2), [{ type: "CNAME", value: "keys.hoster.test" }]);
+    dns.zone.set("keys.hoster.test", [{ type: "TXT", value: `p=${key}; k=rsa` }]);
+    dns.zone.set("_dmarc.acme.test", [{ type: "TXT", value: "v=DMARC1; p=reject; rua=mailto:d@acme.test" }]);
+    expect(await verified()).toEqual({ status: "verified", problems: [] });
+  });
+
+  test.each<[string, 0 | 1 | 2 | 3, string, string]>([
+    ["return_path", 0, "has no MX record", "MX"],
+    ["dkim", 2, "has no TXT record", "TXT"],
+    ["dmarc", 3, "no parent domain has", "TXT"],
+  ])("fails for want of the %s record, and says so", async (check, index, why) => {
+    dns.publish(records().filter((record) => record.name !== nameOf(index)));
+    const { status, problems } = await verified();
+    expect(status).toBe("failed");
+    expect(problems).toContainEqual({ check, result: "failed", why: expect.stringContaining(why) });
+    expect(problems.find(({ check: name }) => name === check)).toMatchObject({
+      why: expect.stringContaining(nameOf(index)),
+    });
+  });
+
+  test("fails for wrong records, and tells of each what is wrong", async () => {
+    dns.zone.set(nameOf(0), [
+      { type: "MX", value: "mx.elsewhere.test", priority: 1 },
+      { type: "TXT", value: "v=spf1 -all" },
+    ]);
+    dns.zone.set(nameOf(2), [{ type: "TXT", value: "v=DKIM1; k=rsa; p=MIIother" }]);
+    dns.zone.set(nameOf(3), [{ type: "TXT", value: "v=DMARC1; p=perhaps" }]);
+    expect(await verified()).toEqual({
+      status: "failed",
+      problems: [
+        { check: "return_path", result: "failed", why: expect.stringContaining("found: mx.elsewhere.test") },
+        { check: "spf", result: "failed", why: expect.stringContaining("found: v=spf1 -all") },
+        { check: "dkim", result: "failed", why: expect.stringContaining("another key") },
+        { check: "dmarc", result: "failed", why: expect.stringContaining("found: v=DMARC1; p=perhaps") },
+      ],
+    });
+  });
+
+  test.each(["silent", "servfail", "refused", "garbage"] as const)(
+    "leaves a verified domain verified while a name server is %s, and says why to the operator",
+    async (misbehaviour) => {
+      dns.publish(records());
+      await verified();
+      for (const { name } of records()) dns.misbehaviours.set(name, misbehaviour);
+      const { status, problems } = await verified();
+      expect(status).toBe("verified");
+      expect(problems).toHaveLength(4);
+      expect(problems).toContainEqual({ check: "dkim", result: "unanswered", why: expect.stringContaining(nameOf(2)) });
+    },
+  );
+
+  test("leaves what was pending or failed as it was while nobody answers", async () => {
+    for (const { name } of records()) dns.misbehaviours.set(name, "silent");
+    expect((await verified()).status).toBe("pending");
+    dns.misbehaviours.clear();
+    expect((await verified()).status).toBe("failed");
+    for (const { name } of records()) dns.misbehaviours.set(name, "servfail");
+    expect((await verified()).status).toBe("failed");
+  });
+
+  test("fails a verified domain whose record is gone, and takes it back once it is there again", async () => {
+    dns.publish(records());
+    await verified();
+    const key = dns.zone.get(nameOf(2)) ?? [];
+    dns.zone.delete(nameOf(2));
+    // One record that nobody answers for does not excuse another that is wrong.
+    dns.misbehaviours.set(nameOf(3), "servfail");
+    expect((await verified()).status).toBe("failed");
+    dns.zone.set(nameOf(2), key);
+    dns.misbehaviours.clear();
+    expect((await verified()).status).toBe("verified");
+  });
+
+  test("can write down what it found, whatever bytes are published", async () => {
+    dns.zone.set(nameOf(0), [
+      { type: "MX", value: "m\0\u001b.test", priority: 1 },
+      { type: "TXT", value: "v=spf1 \0 -all" },
+    ]);
+    dns.zone.set(nameOf(2), [{ type: "TXT", value: "\0" }]);
+    dns.zone.set(nameOf(3), [{ type: "TXT", value: "v=DMARC1; p=\0" }]);
+    const { status, problems } = await verified();
+    expect(status).toBe("failed");
+    expect(problems).toHaveLength(4);
+  });
+
+  test("is under way once, however many ask for it together", async () => {
+    dns.publish(records());
+    dns.asked.length = 0;
+    const answers = await Promise.all(Array.from({ length: 20 }, verified));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["verified"]));
+    // A question whose answer is late is asked once more.
+    expect(dns.asked.filter((name) => name === nameOf(2)).length).toBeLessThan(3);
+  });
+
+  test("of a domain that is deleted meanwhile brings nothing back", async () => {
+    for (const { name } of records()) dns.misbehaviours.set(name, "silent");
+    const verifying = service.verify("acme", domain);
+    await service.delete("acme", domain);
+    await expect(verifying).rejects.toMatchObject({ status: 404 });
+    expect((await service.all("acme")).map(({ record }) => record.Domain)).not.toContain(domain);
+  });
+
+  test("looks at no record where the platform's relay is not used", async () => {
+    const name = `smtp-only${nth}.test`;
+    await service.register("acme", { domain: name, relayEnabled: false, smtpEnabled: true });
+    dns.asked.length = 0;
+    const { record, details } = await service.verify("acme", name);
+    expect(record).toMatchObject({ RelayStatus: "pending", SMTPStatus: "failed" });
+    expect(details["checks"]).toEqual([
+      { check: "smtp", result: "failed", why: expect.stringContaining("no smtp_url is stored") },
+    ]);
+    expect(dns.asked).toEqual([]);
+  });
+});
+
+describe("the directory", () => {
+  test("shows a verified domain with the key whose public half was published, and none that is not", async () => {
+    const shown = async () => (await registry.directory.byId("acme"))?.domains.get(domain);
+    expect(await shown()).toBeUndefined();
+    dns.publish(records());
+    await verified();
+    const signing = (await shown())?.relay;
+    expect(signing?.returnPathHost).toBe(nameOf(0));
+    expect(signing?.selector).toBe(nameOf(2).split(".")[0]);
+    const half = createPublicKey(signing?.privateKeyPem ?? "").export({ type: "spki", format: "der" });
+    expect(records()[2]?.value).toEndWith(`p=${half.toString("base64")}`);
+    dns.zone.delete(nameOf(3));
+    await verified();
+    expect(await shown()).toBeUndefined();
+  });
+
+  test("has the private key sealed at rest", async () => {
+    const rows = JSON.stringify(await database.db.execute("select * from domains"));
+    expect(rows).toContain(domain);
+    expect(rows).not.toContain("PRIVATE KEY");
+  });
+});

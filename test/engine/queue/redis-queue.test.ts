@@ -1,0 +1,213 @@
+import { describe, expect, test } from "bun:test";
+import type { QueuedJob } from "../../../src/domain/job.ts";
+import { FENCED } from "../../../src/domain/queue.ts";
+import { PULL, ROOM } from "./queue-pulls.ts";
+import {
+  ACME_MAIL,
+  accept,
+  acquire,
+  first,
+  newJob,
+  PER_MINUTE,
+  pullOne,
+  queue,
+  redis,
+  sent,
+  world,
+} from "./queue-world.ts";
+
+describe("accept", () => {
+  test("queues a job that is pending, and names its tenant as ready", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    expect(await queue.job(tenant, jobId)).toEqual({
+      jobId,
+      tenantId: "acme",
+      channel: "email",
+      status: "pending",
+      attempts: 0,
+      result: null,
+      events: [],
+    });
+    expect(await queue.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL] });
+  });
+
+  test("never lets more than the plan's number through, and says when there is room again", async () => {
+    const { tenant } = await world();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => queue.accept(tenant, 5, newJob())));
+    expect(answers.filter((answer) => answer.kind === "accepted")).toHaveLength(5);
+    const limited = answers.filter((answer) => answer.kind === "limited");
+    expect(limited).toHaveLength(3);
+    expect(limited[0]?.rate).toMatchObject({ limit: 5, remaining: 0 });
+    expect(limited[0]?.rate.resetSeconds).toBeGreaterThanOrEqual(60);
+    expect(limited[0]?.rate.resetSeconds).toBeLessThanOrEqual(61);
+    expect((await queue.admit(tenant, 5)).limited).toBe(true);
+  });
+
+  test("what has left the window of sixty seconds counts no more, what is in it does", async () => {
+    const { tenant, prefix } = await world();
+    const slice = async () => Math.floor(Number((await redis.client.time())[0]));
+    const remaining = async () => (await queue.admit(tenant, 100)).rate.remaining;
+    await redis.client.hset(`${prefix}:rate:acme`, (await slice()) - 200, 25);
+    await redis.client.hset(`${prefix}:tenants`, "acme", `0 0 ${(await slice()) - 200} 30 ${(await slice()) - 100} 5`);
+    expect(await remaining()).toBe(99);
+    expect(await redis.client.exists(`${prefix}:rate:acme`)).toBe(0);
+    // Two slices apart from the edges: the clock goes on while the test runs.
+    const now = await slice();
+    await redis.client.hset(`${prefix}:rate:acme`, now - 70, 3, now - 63, 4, now - 50, 2);
+    await redis.client.hset(`${prefix}:tenants`, "acme", `0 0 ${now - 70} 10 ${now - 20} 1`);
+    expect(await remaining()).toBe(100 - 2 - 1 - 1);
+    // A clock that was set back a little goes on counting, one that was set back far begins anew.
+    await redis.client.hset(`${prefix}:tenants`, "acme", `0 0 ${now + 3} 7 ${now + 10} 7`);
+    expect(await remaining()).toBe(92);
+    await redis.client.hset(`${prefix}:tenants`, "acme", `0 0 ${now + 3000} 7 ${now + 3000} 7`);
+    expect(await remaining()).toBe(99);
+  });
+
+  test("what a window has forgotten does not count for ever", async () => {
+    const { tenant, prefix } = await world();
+    const now = Math.floor(Number((await redis.client.time())[0]));
+    await redis.client.hset(`${prefix}:tenants`, "acme", `0 0 ${now - 30} 5 ${now - 10} 2`);
+    expect((await queue.admit(tenant, 5)).rate.remaining).toBe(5 - 2 - 1);
+    expect(await redis.client.hgetall(`${prefix}:rate:acme`)).toEqual({ [String(now - 10)]: "2" });
+  });
+
+  test("answers a repeated idempotency key with the first job, and another body with a conflict", async () => {
+    const { tenant } = await world();
+    const idempotency = { key: "order 7", fingerprint: "aa" };
+    const jobId = await accept(tenant, { idempotency });
+    const again = await queue.accept(tenant, PER_MINUTE, newJob({ idempotency }));
+    expect(again).toMatchObject({ kind: "replayed", jobId });
+    expect(await queue.queuedUnder(tenant, idempotency)).toEqual({ jobId, isSame: true });
+    const altered = { key: "order 7", fingerprint: "bb" };
+    expect(await queue.queuedUnder(tenant, altered)).toEqual({ jobId, isSame: false });
+    expect(await queue.queuedUnder(tenant, { key: "order 8", fingerprint: "aa" })).toBeNull();
+    const other = newJob({ idempotency: { key: "order 7", fingerprint: "bb" } });
+    expect(await queue.accept(tenant, PER_MINUTE, other)).toMatchObject({ kind: "conflict" });
+    expect(await redis.client.xlen(`wb:{s${String(tenant.shard).padStart(2, "0")}}:box:acme/e`)).toBe(1);
+  });
+
+  test("keeps the tenants of one shard apart", async () => {
+    const { tenant } = await world();
+    const neighbour = { ...tenant, tenantId: "other" };
+    const idempotency = { key: "k", fingerprint: "f" };
+    const jobId = await accept(tenant, { idempotency });
+    expect(await accept(neighbour, { idempotency })).not.toBe(jobId);
+    expect(await queue.job(neighbour, jobId)).toBeNull();
+  });
+
+  test("is refused whole when redis is full, while work can still leave", async () => {
+    const { tenant, lease } = await world();
+    await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    await redis.client.config("SET", "maxmemory", "1mb");
+    try {
+      expect(queue.accept(tenant, PER_MINUTE, newJob())).rejects.toThrow("refuses writes");
+      expect(await queue.settle(lease, [sent(job)])).toBe("settled");
+      expect(await queue.renew(lease)).toBe(true);
+    } finally {
+      await redis.client.config("SET", "maxmemory", "0");
+    }
+  });
+});
+
+describe("pull", () => {
+  test("hands out jobs in order, once, and makes them running", async () => {
+    const { tenant, lease } = await world();
+    const ids = [await accept(tenant), await accept(tenant), await accept(tenant)];
+    const jobs = await pullOne(lease, "acme");
+    expect(jobs.map((job) => job.jobId)).toEqual(ids);
+    expect(first(jobs)).toMatchObject({
+      recipient: "ann@example.com",
+      attempts: 0,
+      payload: '{"to":"ann@example.com"}',
+    });
+    expect((await queue.job(tenant, first(ids)))?.status).toBe("running");
+    expect(await pullOne(lease, "acme", jobs[2]?.entryId ?? null)).toEqual([]);
+    const later = await accept(tenant);
+    expect((await queue.job(tenant, later))?.status).toBe("pending");
+  });
+
+  test("says which recipients are suppressed, and such a job never was running", async () => {
+    const { tenant, lease, prefix } = await world();
+    const jobId = await accept(tenant);
+    await redis.client.hset(`${prefix}:suppressed:acme`, "ann@example.com", "bounced");
+    expect(first(await pullOne(lease, "acme")).suppressed).toBe("bounced");
+    expect((await queue.job(tenant, jobId))?.status).toBe("pending");
+  });
+
+  test("a new owner finds what the last one had pulled and not settled", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    await queue.pull(lease, PULL);
+    await pullOne(lease, "acme");
+    await queue.release(lease);
+    const next = await acquire(tenant.shard, "dispatcher");
+    expect(await queue.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [ACME_MAIL] });
+    expect(first(await pullOne(next, "acme")).jobId).toBe(jobId);
+  });
+
+  test("what was running does not look pending again when a new owner begins at the start", async () => {
+    const { tenant, lease } = await world();
+    const ids = [await accept(tenant), await accept(tenant)];
+    await pullOne(lease, "acme");
+    await queue.release(lease);
+    const next = await acquire(tenant.shard, "dispatcher");
+    await queue.pull(next, {
+      ...PULL,
+      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 1, bytesMax: ROOM }],
+      survey: true,
+    });
+    for (const jobId of ids) expect((await queue.job(tenant, jobId))?.status).toBe("running");
+  });
+
+  test("what was running does not look pending again when its recipient has been suppressed since", async () => {
+    const { tenant, lease, prefix } = await world();
+    const jobId = await accept(tenant);
+    await pullOne(lease, "acme");
+    await redis.client.hset(`${prefix}:suppressed:acme`, "ann@example.com", "bounced");
+    await queue.release(lease);
+    const next = await acquire(tenant.shard, "dispatcher");
+    expect(first(await pullOne(next, "acme")).suppressed).toBe("bounced");
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
+  });
+
+  test("a tenant's channels have boxes of their own", async () => {
+    const { tenant, lease } = await world();
+    await accept(tenant);
+    const chat = await accept(tenant, { channel: "whatsapp", recipient: "34600000000" });
+    const box = { tenantId: "acme", channel: "whatsapp" } as const;
+    const result = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    if (result === FENCED) throw new Error("fenced");
+    expect(result.boxes[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
+    expect(result.ready).toHaveLength(2);
+  });
+});
+
+describe("when redis dies", () => {
+  test("what was answered is there after the restart, and callers hear of the rest", async () => {
+    const { tenant, lease } = await world("durable");
+    const accepted: string[] = [];
+    const load = Array.from({ length: 200 }, async () => {
+      accepted.push(await accept(tenant));
+    });
+    await Promise.race(load);
+    await redis.kill();
+    await redis.restart();
+    await Promise.allSettled(load);
+    expect(accepted.length).toBeGreaterThan(0);
+    for (const jobId of accepted) expect((await queue.job(tenant, jobId))?.status).toBe("pending");
+    // A repeated accept has queued nothing twice.
+    const queued = new Set<string>();
+    for (let after: string | null = null; ; ) {
+      const jobs: readonly QueuedJob[] = await pullOne(lease, "durable", after);
+      if (jobs.length === 0) break;
+      for (const job of jobs) {
+        expect(queued.has(job.jobId)).toBe(false);
+        queued.add(job.jobId);
+        after = job.entryId;
+      }
+    }
+    for (const jobId of accepted) expect(queued.has(jobId)).toBe(true);
+  });
+});

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { ConfigurationError } from "../../../src/domain/errors.ts";
+import { eventStoreIdentity, migrateEventStore } from "../../../src/events/migrate-event-store.ts";
+import { startChdb } from "../../support/chdb-event-store.ts";
+
+let chdb: Awaited<ReturnType<typeof startChdb>>;
+
+beforeAll(async () => {
+  chdb = await startChdb();
+}, 60_000);
+
+afterAll(() => chdb.stop());
+
+test("an event store has an identity of its own, which stays", async () => {
+  const [one, two] = [await chdb.eventStore("one", "http"), await chdb.eventStore("two", "process")];
+  const id = await eventStoreIdentity(one.reading, one.target);
+  expect(id).toMatch(/^[0-9a-f-]{36}$/);
+  await migrateEventStore(one.writing, one.target);
+  expect(await eventStoreIdentity(one.reading, one.target)).toBe(id);
+  expect(await eventStoreIdentity(two.reading, two.target)).not.toBe(id);
+}, 60_000);
+
+test("a schema that is not the current one is refused", async () => {
+  const { target, reading, writing } = await chdb.eventStore("old", "http");
+  const refusal = new ConfigurationError(
+    "The ClickHouse database old has no current schema: run `waybill migrate` (npm run migrate).",
+  );
+  await writing.command("ALTER TABLE old.migrations DELETE WHERE version = 2 SETTINGS mutations_sync = 2");
+  expect(eventStoreIdentity(reading, target)).rejects.toEqual(refusal);
+  const none = { database: "none", cluster: null };
+  const expected = expect.objectContaining({ message: expect.stringContaining("database none has no current schema") });
+  expect(eventStoreIdentity(reading, none)).rejects.toEqual(expected);
+}, 60_000);

@@ -1,0 +1,28 @@
+import { firstEventIdAt } from "../../../src/domain/event.ts";
+import type { StoredEventRow } from "../../../src/domain/event-store.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+
+/** Recent, so that nothing is old enough to be dropped, and in the middle of nowhere. */
+export const NOON_MS = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 43_200_000;
+
+const ids = new JobIds({ ...systemClock, nowMs: () => NOON_MS }, systemRandom);
+
+export const newJobId = () => ids.next();
+
+/** The n-th event id after noon, one a millisecond. */
+export const eventIdAt = (n: number) => firstEventIdAt(NOON_MS + n);
+
+export function storedEventRow(eventId: number, changes: Partial<StoredEventRow> = {}): StoredEventRow {
+  return {
+    tenantId: "acme",
+    jobId: newJobId(),
+    channel: "email",
+    eventId,
+    type: "sent",
+    result: {},
+    finished: null,
+    ...changes,
+  };
+}

@@ -1,0 +1,28 @@
+import type { EventPage, EventQuery, EventReader, TenantEvent } from "../../../src/domain/event-store.ts";
+import type { JobRecord } from "../../../src/domain/job.ts";
+
+/** A event store in memory, with the real one's ranges and order. */
+export class FakeEventStore implements EventReader {
+  readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
+  readonly jobs: JobRecord[] = [];
+  /** Rejects every call, as a event store that is away does. */
+  failure: Error | null = null;
+  readonly queries: EventQuery[] = [];
+
+  async page(query: EventQuery): Promise<EventPage> {
+    if (this.failure !== null) throw this.failure;
+    this.queries.push(query);
+    const matching = this.events
+      .filter(({ tenantId }) => tenantId === query.tenantId)
+      .filter(({ eventId }) => eventId >= query.fromEventId && eventId < query.toEventId)
+      .filter(({ channel }) => (query.channel === null ? channel !== "wallet" : channel === query.channel))
+      .filter(({ type }) => query.type === null || type === query.type)
+      .sort((one, other) => other.eventId - one.eventId);
+    return { events: matching.slice(0, query.limit), hasMore: matching.length > query.limit };
+  }
+
+  async job(tenantId: string, jobId: string): Promise<JobRecord | null> {
+    if (this.failure !== null) throw this.failure;
+    return this.jobs.find((job) => job.tenantId === tenantId && job.jobId === jobId) ?? null;
+  }
+}

@@ -1,0 +1,139 @@
+import { TransportError } from "../../../src/domain/errors.ts";
+import type { JobRecord } from "../../../src/domain/job.ts";
+import type {
+  AcceptResult,
+  FrontQueue,
+  Idempotency,
+  IdempotencyKeys,
+  NewJob,
+  ObserveResult,
+  QueuedUnder,
+  RateState,
+} from "../../../src/domain/queue.ts";
+import type { SuppressionIndex } from "../../../src/domain/suppressions.ts";
+import type { TenantRef } from "../../../src/domain/tenant.ts";
+
+/** Of a request that was counted before its job. */
+const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 60 };
+
+/**
+ * A queue in memory: the rate window, shares of the queue, idempotency and tenancy of the real one, and failures on
+ * order. Its windows are emptied, and its jobs end, when the test says so.
+ */
+export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex {
+  readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
+  readonly jobs = new Map<string, JobRecord>();
+  /** "<tenant> <address>" of each recipient that the index holds. */
+  readonly suppressed = new Set<string>();
+  /** Rejects the next calls, as a store that is away does. */
+  failure: Error | null = null;
+  counted = 0;
+  /** Calls that count requests, whatever came of them. */
+  asked = 0;
+  private readonly used = new Map<string, number>();
+  private readonly keys = new Map<string, { readonly fingerprint: string; readonly jobId: string }>();
+
+  async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    this.asked += 1;
+    await this.answer();
+    return this.count(tenant, requestsPerMinute);
+  }
+
+  async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
+    this.asked += 1;
+    await this.answer();
+    const { limited, rate } =
+      requestsPerMinute === null ? { limited: false, rate: COUNTED } : this.count(tenant, requestsPerMinute);
+    if (limited) return { kind: "limited", rate };
+    const { idempotency } = job;
+    const slot = `${tenant.tenantId} ${idempotency?.key}`;
+    const first = idempotency === null ? undefined : this.keys.get(slot);
+    if (first !== undefined && first.fingerprint !== idempotency?.fingerprint) return { kind: "conflict", rate };
+    if (first !== undefined) return { kind: "replayed", jobId: first.jobId, rate };
+    const what = this.fullShare(tenant, job);
+    if (what !== null) return { kind: "queue_full", what, rate };
+    if (idempotency !== null) this.keys.set(slot, { fingerprint: idempotency.fingerprint, jobId: job.jobId });
+    this.queued.push({ tenantId: tenant.tenantId, job });
+    this.jobs.set(job.jobId, {
+      jobId: job.jobId,
+      tenantId: tenant.tenantId,
+      channel: job.channel,
+      status: "pending",
+      attempts: 0,
+      result: null,
+      events: [],
+    });
+    return { kind: "accepted", jobId: job.jobId, rate };
+  }
+
+  /** All windows have room again. */
+  emptyWindows(): void {
+    this.used.clear();
+  }
+
+  /** The jobs of the tenant have ended. */
+  endJobs(tenantId: string): void {
+    for (const { job } of this.queued.filter((entry) => entry.tenantId === tenantId)) {
+      const record = this.jobs.get(job.jobId);
+      if (record !== undefined) this.jobs.set(job.jobId, { ...record, status: "success", result: {} });
+    }
+  }
+
+  private fullShare({ tenantId }: TenantRef, { quota, payload, stored }: NewJob): "jobs" | "bytes" | null {
+    if (quota === undefined) return null;
+    const bytesOf = (job: Pick<NewJob, "payload" | "stored">) => job.stored?.bytes ?? Buffer.byteLength(job.payload);
+    const unfinished = this.queued.filter(
+      (entry) => entry.tenantId === tenantId && this.jobs.get(entry.job.jobId)?.status === "pending",
+    );
+    if (unfinished.length >= quota.jobs) return "jobs";
+    const bytes = unfinished.reduce(
+      (sum, { job }) => sum + bytesOf(job),
+      bytesOf({ payload, ...(stored && { stored }) }),
+    );
+    return bytes > quota.bytes ? "bytes" : null;
+  }
+
+  async queuedUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
+    await this.answer();
+    const first = this.keys.get(`${tenant.tenantId} ${key}`);
+    return first === undefined ? null : { jobId: first.jobId, isSame: first.fingerprint === fingerprint };
+  }
+
+  async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    await this.answer();
+    const job = this.jobs.get(jobId);
+    return job?.tenantId === tenant.tenantId ? job : null;
+  }
+
+  async observe(): Promise<ObserveResult> {
+    throw new TransportError("nothing is observed through the front door's tests");
+  }
+
+  async putSuppression({ tenantId }: TenantRef, address: string): Promise<void> {
+    await this.answer();
+    this.suppressed.add(`${tenantId} ${address}`);
+  }
+
+  async removeSuppression({ tenantId }: TenantRef, address: string): Promise<void> {
+    await this.answer();
+    this.suppressed.delete(`${tenantId} ${address}`);
+  }
+
+  async loadSuppressions(): Promise<"loaded"> {
+    return "loaded";
+  }
+
+  private async answer(): Promise<void> {
+    // A turn of the event loop, as the network takes.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.failure !== null) throw this.failure;
+  }
+
+  private count(tenant: TenantRef, limit: number): { limited: boolean; rate: RateState } {
+    this.counted += 1;
+    const used = this.used.get(tenant.tenantId) ?? 0;
+    if (used >= limit) return { limited: true, rate: { limit, remaining: 0, resetSeconds: 17 } };
+    this.used.set(tenant.tenantId, used + 1);
+    return { limited: false, rate: { limit, remaining: limit - used - 1, resetSeconds: 60 } };
+  }
+}

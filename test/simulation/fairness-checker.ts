@@ -1,0 +1,115 @@
+import { limits } from "../../src/domain/limits.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Watch } from "./promises.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+/** Twice what the scheduler lets a tenant spend in one turn. */
+const SHARE = 8;
+
+interface Standing {
+  waiting: number;
+  underWay: number;
+  /** Hand-overs of each other tenant since this one began to wait with nothing under way. */
+  readonly passedBy: Map<string, number>;
+}
+
+/** What each tenant has under way and waiting in each process, and who was served meanwhile. */
+export class FairnessChecker {
+  private readonly standings = new Map<SimProcess, Map<string, Standing>>();
+  private readonly windows = new Map<string, number>();
+  /** What a step's answer brings waits for its turn from the next step on. */
+  private arriving: (() => void)[] = [];
+  /** Those who have begun a delivery in this step, with nothing under way before it. */
+  private readonly begun = new Set<Standing>();
+
+  constructor(
+    private readonly watch: Watch,
+    private readonly slots: number,
+    /** Whether deliveries to relays that are not prompt have slots of their own, beside these. */
+    private readonly hasRelays: boolean,
+    /** Whether nothing but the scheduler can make a tenant wait in this run. */
+    private readonly isComparable: boolean,
+  ) {}
+
+  /** A step is over: what could start has started. */
+  stepped(): void {
+    this.begun.clear();
+    if (this.arriving.length > 0) for (const arrive of this.arriving.splice(0)) arrive();
+    if (!this.isComparable || this.hasRelays) return;
+    for (const all of this.standings.values()) {
+      if (this.slotsUsed(all) >= this.slots) continue;
+      for (const [tenantId, { waiting, underWay }] of all) {
+        const isServed = waiting <= 0 || underWay > 0;
+        this.watch.demand(isServed, "freeSlot", () => `${tenantId} waits while a slot is free`);
+      }
+    }
+  }
+
+  pulled(process: SimProcess, tenantId: string, jobs: number): void {
+    if (jobs > 0) this.arriving.push(() => (this.standing(process, tenantId).waiting += jobs));
+  }
+
+  started(process: SimProcess, tenant: Tenant, token: string): void {
+    const { watch } = this;
+    const all = this.ofProcess(process);
+    const own = this.standing(process, tenant.tenantId);
+    own.waiting -= 1;
+    own.underWay += 1;
+    own.passedBy.clear();
+    const window = this.changeWindow(tenant, token, 1);
+    watch.demand(window <= limits.tenantWindowMax, "memory", () => `${window} deliveries of ${tenant.tenantId}`);
+    if (this.hasRelays) return;
+    const used = this.slotsUsed(all);
+    watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);
+    if (own.underWay === 1) this.begun.add(own);
+    // Content is looked at between a slot and its delivery: who took the last slots may begin first.
+    let later = 0;
+    for (const other of all.values()) if (other !== own && other.underWay === 1 && this.begun.has(other)) later += 1;
+    // What it has lent from a former term counts for the slots, and not for its next actor.
+    const isModest = window === 1 || used - later <= this.slots - Math.floor(this.slots / 4);
+    watch.demand(isModest, "reserve", () => `${tenant.tenantId} took the ${used}th of ${this.slots} slots`);
+    if (this.isComparable) this.countPassed(all, tenant.tenantId);
+  }
+
+  ended(process: SimProcess, tenant: Tenant, token: string): void {
+    this.standing(process, tenant.tenantId).underWay -= 1;
+    this.changeWindow(tenant, token, -1);
+  }
+
+  /** Deliveries of a tenant that a lease term has begun: what it has lent goes on beside those of the next. */
+  private changeWindow({ tenantId }: Tenant, token: string, by: 1 | -1): number {
+    const key = `${token} ${tenantId}`;
+    const window = (this.windows.get(key) ?? 0) + by;
+    if (window === 0) this.windows.delete(key);
+    else this.windows.set(key, window);
+    return window;
+  }
+
+  private countPassed(all: ReadonlyMap<string, Standing>, tenantId: string): void {
+    for (const [other, standing] of all) {
+      if (other === tenantId || standing.waiting <= 0 || standing.underWay > 0) continue;
+      const count = (standing.passedBy.get(tenantId) ?? 0) + 1;
+      standing.passedBy.set(tenantId, count);
+      this.watch.demand(count <= SHARE, "fairShare", () => `${tenantId} passed ${other} ${count} times`);
+    }
+  }
+
+  private slotsUsed(all: ReadonlyMap<string, Standing>): number {
+    let used = 0;
+    for (const { underWay } of all.values()) used += underWay;
+    return used;
+  }
+
+  private standing(process: SimProcess, tenantId: string): Standing {
+    const all = this.ofProcess(process);
+    const known = all.get(tenantId) ?? { waiting: 0, underWay: 0, passedBy: new Map() };
+    all.set(tenantId, known);
+    return known;
+  }
+
+  private ofProcess(process: SimProcess): Map<string, Standing> {
+    const all = this.standings.get(process) ?? new Map<string, Standing>();
+    this.standings.set(process, all);
+    return all;
+  }
+}

@@ -1,0 +1,256 @@
+import type { EventType } from "../../src/domain/event.ts";
+import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
+import type { NewJob } from "../../src/domain/queue.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
+import type { TermTruth } from "./lease-checker.ts";
+import type { Watch } from "./promises.ts";
+import { ShareChecker } from "./share-checker.ts";
+import type { SimClock } from "./sim-clock.ts";
+
+/** What is true of a job, whoever knows it. */
+export interface JobTruth {
+  readonly jobId: string;
+  readonly tenant: Tenant;
+  readonly recipient: string;
+  /** Its place among all that were accepted. */
+  readonly place: number;
+  status: JobStatus;
+  events: number;
+  readonly types: Set<EventType>;
+  /** Types of the reports that the queue has taken from a provider which then needs not repeat them. */
+  readonly told: Set<EventType>;
+  /** Of its payload. */
+  readonly bytes: number;
+  /** When it was accepted, and how far the queue's clock had been set until then while nobody owned its shard. */
+  readonly acceptedMs: number;
+  readonly stepsMs: number;
+  /** The term in which its process heard that the provider has it. */
+  answeredIn: TermTruth | null;
+  /** Its owner gave it up for a successor although its delivery went on, which must be over by then. */
+  lent: { readonly token: string; readonly untilMs: number } | null;
+  handOvers: number;
+  /** Deliveries that were started, but for those that turned out to be mere waits, or to reach nobody. */
+  tries: number;
+  /** A process heard that the provider wants it no more. */
+  isRefused: boolean;
+  /** What the last answer that was heard said of its relay; null: nothing was heard yet. */
+  lastHeard: "away" | "answered" | null;
+  /** The queue forgot something of it: it may be missing, and what was known may happen again. */
+  isExcused: boolean;
+  /** The queue forgot that it was accepted. */
+  isForgotten: boolean;
+}
+
+/** For the time that passes as it should. */
+const LEAVE_SLACK_MS = 60_000;
+
+const ENDING: Readonly<Record<string, EventType | undefined>> = {
+  success: "sent",
+  failed: "failed",
+  suppressed: "suppressed",
+};
+const ENDING_TYPES: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
+
+export interface JobBooksOptions {
+  readonly read: (tenant: Tenant, jobId: string) => JobRecord | null;
+  /** The queue never both forgets and goes back in time: then its event ids and batch tokens could repeat themselves. */
+  readonly isClockSound: boolean;
+  /** Every process knows how late it is, so how old a job is. */
+  readonly isAgeKnown: boolean;
+  /** How far the queue's clock has been set while nobody owned the shard. */
+  unnoticedStepsMs(shard: number): number;
+  /** A job is in the queue. */
+  landed(truth: JobTruth): void;
+  ended(truth: JobTruth): void;
+}
+
+/** The truth about jobs and their events, kept beside the queue and compared with it wherever a job is touched. */
+export class JobChecker {
+  readonly jobs = new Map<string, JobTruth>();
+  /** Every event that the queue ever held, with the job that it belongs to. */
+  readonly events = new Map<string, { readonly jobId: string; readonly index: number }>();
+  /** Those of them that it forgot. */
+  readonly forgottenEvents = new Set<string>();
+  /** What each tenant has of the queue. */
+  readonly shares: ShareChecker;
+  private readonly lastEventIds = new Map<string, number>();
+  private readonly suppressed = new Set<string>();
+
+  constructor(
+    private readonly clock: SimClock,
+    private readonly watch: Watch,
+    private readonly options: JobBooksOptions,
+  ) {
+    this.shares = new ShareChecker(watch);
+  }
+
+  get isClockSound(): boolean {
+    return this.options.isClockSound;
+  }
+
+  landed(tenant: Tenant, job: NewJob): void {
+    const known = this.jobs.get(job.jobId);
+    const isNew = known === undefined || known.isForgotten;
+    const hasLeftEarly = !isNew && this.hasLeftEarly(known);
+    this.watch.demand(isNew || hasLeftEarly, "repeats", () => `${job.jobId} was accepted twice`);
+    const truth: JobTruth = {
+      jobId: job.jobId,
+      tenant,
+      recipient: job.recipient,
+      place: this.jobs.size,
+      status: "pending",
+      events: 0,
+      types: new Set(),
+      told: new Set(),
+      bytes: job.stored?.bytes ?? Buffer.byteLength(job.payload),
+      acceptedMs: this.clock.nowMs,
+      stepsMs: this.options.unnoticedStepsMs(tenant.shard),
+      answeredIn: hasLeftEarly ? null : (known?.answeredIn ?? null),
+      lent: null,
+      handOvers: known?.handOvers ?? 0,
+      tries: known?.tries ?? 0,
+      isRefused: known?.isRefused ?? false,
+      lastHeard: known?.lastHeard ?? null,
+      isExcused: hasLeftEarly || (known?.isExcused ?? false),
+      isForgotten: false,
+    };
+    this.jobs.set(job.jobId, truth);
+    this.shares.begun(truth, job.quota);
+    this.options.landed(truth);
+    this.touch(job.jobId);
+  }
+
+  suppress(tenantId: string, recipient: string): void {
+    this.suppressed.add(`${tenantId} ${recipient}`);
+  }
+
+  isSuppressed({ tenant, recipient }: JobTruth): boolean {
+    return this.suppressed.has(`${tenant.tenantId} ${recipient}`);
+  }
+
+  hasEvent({ tenantId, eventId }: { readonly tenantId: string; readonly eventId: number }): boolean {
+    return this.events.has(`${tenantId}#${eventId}`);
+  }
+
+  /** Compares what the queue says of a job with what it said before. */
+  touch(jobId: string): void {
+    const truth = this.jobs.get(jobId);
+    if (truth === undefined) return;
+    const record = this.options.read(truth.tenant, jobId);
+    if (record === null) {
+      // A final job leaves the queue once the event store has it; the audit looks for its events there.
+      const isKept = isFinal(truth.status) || truth.isForgotten;
+      this.watch.demand(isKept, "nothingLost", () => `${jobId} was ${truth.status} and is gone`);
+      return;
+    }
+    // A process that had it in hand has written it down again.
+    const { isForgotten } = truth;
+    truth.isForgotten = false;
+    const wasFinal = isFinal(truth.status);
+    this.checkStatus(truth, record);
+    if (!wasFinal && isFinal(truth.status)) this.ended(truth, record, isForgotten);
+    this.checkEnding(truth, record);
+    this.takeEvents(truth, record);
+    this.checkReports(truth);
+  }
+
+  /** The queue went back in time: what it says now is the truth, and what differs is excused. */
+  rewind(suppressed: Iterable<readonly [tenantId: string, recipient: string]>): void {
+    this.suppressed.clear();
+    for (const [tenantId, recipient] of suppressed) this.suppress(tenantId, recipient);
+    for (const truth of this.jobs.values()) this.rewindJob(truth);
+    this.shares.recount([...this.jobs.values()].filter(({ status, isForgotten }) => !isFinal(status) && !isForgotten));
+    for (const [key, { jobId, index }] of this.events) {
+      if (index >= (this.jobs.get(jobId)?.events ?? 0)) this.forgottenEvents.add(key);
+    }
+  }
+
+  /** A step of the queue's clock while nobody owned the shard can let what has ended leave before its time. */
+  private hasLeftEarly({ status, stepsMs, tenant }: JobTruth): boolean {
+    const steppedMs = this.options.unnoticedStepsMs(tenant.shard) - stepsMs;
+    return isFinal(status) && steppedMs >= limits.jobKeptMs - LEAVE_SLACK_MS;
+  }
+
+  /** What the queue does not remember, it does not count either. */
+  private ended(truth: JobTruth, { result, attempts }: JobRecord, wasForgotten: boolean): void {
+    this.options.ended(truth);
+    if (!wasForgotten) this.shares.ended(truth);
+    const { tenant, status, acceptedMs, isRefused, told } = truth;
+    if (status !== "failed" || isRefused || told.has("failed")) return;
+    // Nobody has refused the message: it has had its attempts, or its relay was away for as long as it is held.
+    // A hold is counted from the job's id, which is made before the queue is asked to take it.
+    const heldSinceMs = acceptedMs - limits.acceptRetryMs;
+    const isHoldOver = this.clock.nowMs >= heldSinceMs + tenant.plan.holdMs || !this.options.isAgeKnown;
+    const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused;
+    this.watch.demand(isRight, "held", () => `${truth.jobId} failed early: ${JSON.stringify(result)}`);
+  }
+
+  private rewindJob(truth: JobTruth): void {
+    const record = this.options.read(truth.tenant, truth.jobId);
+    const isChanged = record?.status !== truth.status || record.events.length !== truth.events;
+    // A message that was under way may have been handed over in the time that is forgotten.
+    if (isChanged || !isFinal(truth.status)) truth.isExcused = true;
+    truth.isForgotten = record === null;
+    truth.status = record?.status ?? "pending";
+    truth.events = record?.events.length ?? 0;
+  }
+
+  private checkStatus(truth: JobTruth, record: JobRecord): void {
+    // The table's keys are its type's.
+    const steps = Object.keys(TRANSITIONS[truth.status]) as JobStep[];
+    const mayBecome = steps.some((step) => TRANSITIONS[truth.status][step].includes(record.status));
+    this.watch.demand(
+      record.status === truth.status || mayBecome,
+      "transitions",
+      () => `${truth.jobId} went from ${truth.status} to ${record.status}`,
+    );
+    truth.status = record.status;
+  }
+
+  private checkEnding(
+    { told, tries, isExcused }: JobTruth,
+    { jobId, status, events, result, attempts }: JobRecord,
+  ): void {
+    const [ending, ...others] = events.filter(({ type }) => ENDING_TYPES.has(type)).map(({ type }) => type);
+    // A provider may say of a message that we could not hand over that it was sent, and of one that we did that it failed.
+    const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
+    this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
+    // What ends without a try (its recipient is suppressed, its hold is over) counts as one.
+    const isUntried = status === "suppressed" || status === "failed";
+    const isCounted = attempts <= tries + (isUntried ? 1 : 0) || isExcused;
+    this.watch.demand(isCounted, "attempts", () => `${jobId} counts ${attempts} attempts after ${tries} tries`);
+    const isComplete = isFinal(status) ? result !== null && attempts > 0 : result === null;
+    this.watch.demand(isComplete, "eventAndStatus", () => `${jobId} is ${status} after ${attempts} attempts`);
+  }
+
+  /** What waited for the job's end is told with it. */
+  private checkReports({ jobId, status, told, types, isExcused }: JobTruth): void {
+    if (!isFinal(status) || isExcused) return;
+    const missing = [...told].filter((type) => !types.has(type));
+    this.watch.demand(missing.length === 0, "reportKept", () => `${jobId} is ${status} without ${missing.join(", ")}`);
+  }
+
+  private takeEvents(truth: JobTruth, { events, jobId }: JobRecord): void {
+    const { watch } = this;
+    const { tenantId } = truth.tenant;
+    watch.demand(events.length >= truth.events, "nothingLost", () => `${jobId} lost an event`);
+    const types = events.map(({ type, result }) => (type === "clicked" ? JSON.stringify(result) : type));
+    const isOnce = new Set(types).size === types.length;
+    watch.demand(isOnce, "oneEventAType", () => `${jobId} has [${types.join(", ")}]`);
+    for (const [index, { eventId, type }] of events.entries()) {
+      if (index < truth.events) continue;
+      truth.types.add(type);
+      const newest = this.lastEventIds.get(tenantId) ?? 0;
+      watch.demand(
+        eventId > newest || truth.isExcused || !this.isClockSound,
+        "eventOrder",
+        () => `event ${eventId} of ${jobId} after ${newest}`,
+      );
+      this.lastEventIds.set(tenantId, Math.max(newest, eventId));
+      this.events.set(`${tenantId}#${eventId}`, { jobId, index });
+      this.forgottenEvents.delete(`${tenantId}#${eventId}`);
+    }
+    truth.events = events.length;
+  }
+}

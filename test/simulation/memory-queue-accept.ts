@@ -1,0 +1,130 @@
+import { limits } from "../../src/domain/limits.ts";
+import type { AcceptResult, NewJob, RateState } from "../../src/domain/queue.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
+import { alive, boxOf, count, enqueue, payloadBytes, type RateWindow, type ShardState } from "./memory-queue-shard.ts";
+
+const SLICES = limits.rateWindowMs / limits.rateSliceMs;
+
+export interface Request {
+  readonly tenant: TenantRef;
+  /** Null: the request was counted before. */
+  readonly requestsPerMinute: number | null;
+  readonly nowMs: number;
+}
+
+export interface Accepting extends Request {
+  readonly job: NewJob;
+}
+
+const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
+
+/** Counts the request, or says when there is room again. */
+export function admit(shard: ShardState, request: Request): { limited: boolean; rate: RateState } {
+  const { requestsPerMinute: limit, nowMs } = request;
+  if (limit === null) return { limited: false, rate: UNCOUNTED };
+  const window = openWindow(shard, request);
+  const total = totalOf(window);
+  if (total >= limit) {
+    const rate = { limit, remaining: 0, resetSeconds: secondsUntilRoom(window, nowMs) };
+    return { limited: true, rate };
+  }
+  window.counts.set(window.slice, (window.counts.get(window.slice) ?? 0) + 1);
+  return { limited: false, rate: { limit, remaining: limit - total - 1, resetSeconds: limits.rateWindowMs / 1000 } };
+}
+
+/** `hint` is called when a box became ready that was not. */
+export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
+  const { tenant, nowMs, job } = request;
+  // A try that was answered for already, by its own repeat or before an answer that got lost.
+  if (shard.jobs.has(job.jobId)) return { kind: "accepted", jobId: job.jobId, rate: rateOf(shard, request) };
+  const { limited, rate } = admit(shard, request);
+  if (limited) return { kind: "limited", rate };
+  const idempotencyKey = `${tenant.tenantId}:${job.idempotency?.key}`;
+  if (job.idempotency !== null) {
+    const { fingerprint } = job.idempotency;
+    const earlier = alive(shard.idempotency.get(idempotencyKey), nowMs)?.value;
+    if (earlier?.fingerprint === fingerprint) return { kind: "replayed", jobId: earlier.jobId, rate };
+    if (earlier !== undefined) return { kind: "conflict", rate };
+  }
+  const what = fullOf(shard, request);
+  if (what !== null) return { kind: "queue_full", what, rate };
+  if (job.idempotency !== null) {
+    const value = { jobId: job.jobId, fingerprint: job.idempotency.fingerprint };
+    shard.idempotency.set(idempotencyKey, { value, expiresMs: nowMs + limits.idempotencyKeptMs });
+  }
+  queue(shard, request, hint);
+  return { kind: "accepted", jobId: job.jobId, rate };
+}
+
+/** What the tenant's share of the queue has no room for. */
+function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes" | null {
+  const { jobs, bytes } = shard.load.get(tenant.tenantId) ?? { jobs: 0, bytes: 0 };
+  if (job.quota === undefined) return null;
+  if (jobs + 1 > job.quota.jobs) return "jobs";
+  return bytes + payloadBytes(job) > job.quota.bytes ? "bytes" : null;
+}
+
+function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
+  const { jobId, channel, recipient, payload, needsScreening, template, stored } = job;
+  const box = boxOf({ tenantId: tenant.tenantId, channel });
+  const entry = {
+    jobId,
+    channel,
+    attempts: 0,
+    recipient,
+    payload,
+    ...(needsScreening && { needsScreening }),
+    ...(template !== undefined && { template }),
+    ...(stored !== undefined && { stored }),
+  };
+  const entryId = enqueue(shard, box, entry, nowMs);
+  count(shard, tenant.tenantId, 1, payloadBytes(job));
+  shard.jobs.set(jobId, {
+    tenantId: tenant.tenantId,
+    channel,
+    status: "pending",
+    isHeldPending: needsScreening === true,
+    attempts: 0,
+    waits: 0,
+    entryId,
+    events: [],
+    kept: [],
+    result: null,
+  });
+  if (!shard.ready.has(box)) {
+    shard.ready.add(box);
+    hint();
+  }
+}
+
+/** What the window says while nothing is counted. */
+function rateOf(shard: ShardState, request: Request): RateState {
+  const { requestsPerMinute: limit } = request;
+  if (limit === null) return UNCOUNTED;
+  const remaining = Math.max(0, limit - totalOf(openWindow(shard, request)));
+  return { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 };
+}
+
+/** The tenant's window as of now: what has left it is dropped, in whole slices. */
+function openWindow(shard: ShardState, { tenant, nowMs }: Request): RateWindow {
+  const now = Math.floor(nowMs / limits.rateSliceMs);
+  const window = shard.windows.get(tenant.tenantId) ?? { slice: now, counts: new Map<number, number>() };
+  shard.windows.set(tenant.tenantId, window);
+  const wasSetFarBack = now < window.slice - SLICES;
+  if (wasSetFarBack) window.counts.clear();
+  // A clock that was set back a little goes on counting where it was.
+  if (wasSetFarBack || now > window.slice) window.slice = now;
+  for (const slice of window.counts.keys()) if (slice < window.slice - SLICES) window.counts.delete(slice);
+  return window;
+}
+
+function totalOf(window: RateWindow): number {
+  let total = 0;
+  for (const count of window.counts.values()) total += count;
+  return total;
+}
+
+function secondsUntilRoom(window: RateWindow, nowMs: number): number {
+  const oldest = Math.min(window.slice, ...window.counts.keys());
+  return Math.max(1, Math.ceil(((oldest + SLICES + 1) * limits.rateSliceMs - nowMs) / 1000));
+}

@@ -1,0 +1,14 @@
+import { limits } from "../../src/domain/limits.ts";
+import type { AllowanceCall } from "../../src/domain/queue.ts";
+import { alive, boxOf, type ShardState } from "./memory-queue-shard.ts";
+
+/** What allow.lua does. */
+export function allow(shard: ShardState, call: AllowanceCall, nowMs: number): number {
+  const { box, day, allowance, known, wanted } = call;
+  const key = `${boxOf(box)}:${day}`;
+  const stored = alive(shard.allowances.get(key), nowMs)?.value ?? 0;
+  if (stored > known) return stored;
+  const taken = Math.max(known, Math.min(known + wanted, allowance));
+  if (taken > stored) shard.allowances.set(key, { value: taken, expiresMs: nowMs + limits.allowanceKeptMs });
+  return taken;
+}

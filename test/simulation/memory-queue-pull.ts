@@ -1,0 +1,143 @@
+import { limits } from "../../src/domain/limits.ts";
+import type { PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
+import {
+  type BoxEntry,
+  boxOf,
+  enqueue,
+  entryText,
+  isBeyond,
+  mailboxOf,
+  type ShardState,
+  shardTimeMs,
+  storedJob,
+} from "./memory-queue-shard.ts";
+
+/** Hands the owner its next jobs. The caller has checked the lease. */
+export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
+  const timeMs = agree(shard, request.shardTimeMs, nowMs);
+  if (request.shardTimeMs === null) renewLoans(shard, timeMs);
+  if (request.survey) for (const box of shard.held) shard.ready.add(box);
+  const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
+  const ready = [...shard.ready].slice(0, limits.pullReadyMax);
+  for (const box of ready) {
+    shard.ready.delete(box);
+    shard.held.add(box);
+  }
+  const call = { bytes: 0, bytesMax: request.bytesMax, entries: 0 };
+  const boxes = request.boxes.map((asked) => readBox(shard, asked, call));
+  const next = dueJobs(shard)[0];
+  return {
+    boxes,
+    ready: ready.map(mailboxOf),
+    more: more || moved === limits.pullDueMax || ready.length === limits.pullReadyMax,
+    nextDueMs: next === undefined ? null : Math.max(0, next[1] - timeMs),
+    shardTimeMs: timeMs,
+  };
+}
+
+/** The shard's time, which follows the owner's reckoning where the two differ by more than calls take. */
+function agree(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
+  const timeMs = shardTimeMs(shard, nowMs);
+  // Who reckons with nothing yet goes on from the last pull at the earliest.
+  const reckoned = reckonedMs === null ? Math.max(timeMs, shard.agreedMs ?? timeMs) : Math.round(reckonedMs);
+  // A call that comes late reckons with a time that has passed, and agrees on nothing.
+  if (shard.agreedMs !== null && reckoned < shard.agreedMs - limits.shardTimeSlackMs) return shard.agreedMs;
+  const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs;
+  const agreedMs = isNear ? timeMs : reckoned;
+  shard.skewMs = agreedMs - nowMs;
+  shard.agreedMs = agreedMs;
+  return agreedMs;
+}
+
+/** Earliest first. */
+function dueJobs({ later }: ShardState): [string, number][] {
+  return [...later].sort(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1));
+}
+
+interface Moving {
+  readonly timeMs: number;
+  readonly nowMs: number;
+  readonly bytesMax: number;
+}
+
+/** To a new owner a loan begins anew: how much of it is left is not known. */
+function renewLoans(shard: ShardState, timeMs: number): void {
+  for (const [jobId, { lentForMs }] of shard.parked) {
+    const dueMs = shard.later.get(jobId);
+    if (lentForMs === undefined || dueMs === undefined) continue;
+    shard.later.set(jobId, Math.max(dueMs, timeMs + lentForMs));
+  }
+}
+
+/** Brings due jobs back into their boxes, until they have the bytes of a call. */
+function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { moved: number; more: boolean } {
+  const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= timeMs);
+  let moved = 0;
+  let bytes = 0;
+  for (const [jobId] of due.slice(0, limits.pullDueMax)) {
+    if (bytes >= bytesMax) return { moved, more: true };
+    const parked = shard.parked.get(jobId);
+    shard.parked.delete(jobId);
+    shard.later.delete(jobId);
+    moved += 1;
+    if (parked === undefined) continue;
+    enqueue(shard, parked.box, parked.entry, nowMs);
+    shard.ready.add(parked.box);
+    bytes += bytesOf(parked.entry);
+  }
+  return { moved, more: false };
+}
+
+/** What a call has read. */
+interface Call {
+  bytes: number;
+  readonly bytesMax: number;
+  entries: number;
+}
+
+function readBox(shard: ShardState, { box: mailbox, after, entriesMax, bytesMax }: TenantQueuePull, call: Call) {
+  const box = boxOf(mailbox);
+  const behind = [...(shard.boxes.get(box)?.entries ?? [])].filter(([id]) => after === null || isBeyond(id, after));
+  const read = entriesWithin(behind.slice(0, entriesMax), bytesMax, call);
+  if (behind.length === 0 && after === null && call.bytes < call.bytesMax) shard.held.delete(box);
+  const cursor = shard.cursors.get(box) ?? null;
+  const jobs = read.map(([entryId, entry]) => {
+    const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;
+    const isFirstPull = cursor === null || isBeyond(entryId, cursor);
+    const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
+    const place = { tenantId: mailbox.tenantId, entryId };
+    const isReported = wasOut && (storedJob(shard, entry.jobId)?.kept.length ?? 0) > 0;
+    if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
+    if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
+    return { ...entry, ...place, suppressed };
+  });
+  const last = read.at(-1)?.[0];
+  if (last !== undefined && (cursor === null || isBeyond(last, cursor))) shard.cursors.set(box, last);
+  const more = behind.length > read.length || (read.length === 0 && call.bytes >= call.bytesMax);
+  return { box: mailbox, jobs, more };
+}
+
+function entriesWithin(entries: readonly [string, BoxEntry][], bytesMax: number, call: Call) {
+  const read: [string, BoxEntry][] = [];
+  let boxBytes = 0;
+  for (const [id, entry] of entries) {
+    const bytes = bytesOf(entry);
+    if (call.entries > 0 && call.bytes + bytes > call.bytesMax) break;
+    if (read.length > 0 && boxBytes + bytes > bytesMax) break;
+    read.push([id, entry]);
+    boxBytes += bytes;
+    call.bytes += bytes;
+    call.entries += 1;
+  }
+  return read;
+}
+
+function bytesOf(entry: BoxEntry): number {
+  return Buffer.byteLength(entryText(entry, "x"));
+}
+
+/** What is suppressed at its first pull was never running. */
+function holdPending(shard: ShardState, jobId: string): void {
+  const job = storedJob(shard, jobId);
+  if (job?.status === "pending") shard.jobs.set(jobId, { ...job, isHeldPending: true });
+}

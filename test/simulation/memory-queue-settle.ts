@@ -1,0 +1,227 @@
+import type { StoredEventRow } from "../../src/domain/event-store.ts";
+import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import type { Lease, Settlement } from "../../src/domain/queue.ts";
+import {
+  type BoxEntry,
+  boxOf,
+  count,
+  hasEvent,
+  newEvent,
+  payloadBytes,
+  publish,
+  type ShardState,
+  type StoredJob,
+  shardTimeMs,
+  storedJob,
+} from "./memory-queue-shard.ts";
+
+/** What is written down under which lease, and what the shard's time is by its owner's reckoning. */
+export interface SettleCall {
+  readonly lease: Lease;
+  readonly settlements: readonly Settlement[];
+  readonly shardTimeMs: number | null;
+}
+
+/** Writes down what became of the jobs. The caller has checked the lease. */
+export function settle(shard: ShardState, call: SettleCall, nowMs: number): void {
+  const { settlements } = call;
+  const { token } = call.lease;
+  const timeMs = timeOf(shard, call, nowMs);
+  const rows: StoredEventRow[] = [];
+  for (const settlement of settlements) {
+    const stored = unsettled(shard, settlement);
+    if (stored === null) continue;
+    if (settlement.kind === "start") {
+      start(shard, settlement.job, { ...stored, status: "running", isHeldPending: false });
+      continue;
+    }
+    const found = shard.boxes.get(boxOf(settlement.job))?.entries.get(settlement.job.entryId) ?? null;
+    if (settlement.kind === "lend") {
+      rows.push(...lend(shard, { settlement, stored, found, nowMs, timeMs }, { forMs: settlement.forMs, token }));
+    } else rows.push(...settleOne(shard, { settlement, stored, found, nowMs, timeMs }));
+  }
+  publish(shard, rows, nowMs);
+  for (const { kind, job } of settlements) {
+    if (kind === "start") continue;
+    const entries = shard.boxes.get(boxOf(job))?.entries;
+    // Where the last writes were forgotten, an id can have been used again: only a job's own entry goes.
+    if (entries?.get(job.entryId)?.jobId === job.jobId) entries.delete(job.entryId);
+  }
+  for (const { job } of settlements) {
+    const box = boxOf(job);
+    if ((shard.boxes.get(box)?.entries.size ?? 0) > 0) continue;
+    shard.boxes.delete(box);
+    shard.cursors.delete(box);
+    shard.held.delete(box);
+  }
+}
+
+/** Writes down what became of jobs that were lent under the token and wait as that still. */
+export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): void {
+  const { token } = call.lease;
+  const timeMs = timeOf(shard, call, nowMs);
+  const rows: StoredEventRow[] = [];
+  for (const settlement of call.settlements) {
+    if (settlement.kind === "start" || settlement.kind === "lend") continue;
+    const { jobId } = settlement.job;
+    const parked = shard.parked.get(jobId);
+    const stored = unsettled(shard, settlement);
+    if (parked === undefined || parked.lentUnder !== token || stored === null) continue;
+    shard.parked.delete(jobId);
+    shard.later.delete(jobId);
+    rows.push(...settleOne(shard, { settlement, stored, found: parked.entry, nowMs, timeMs }));
+  }
+  publish(shard, rows, nowMs);
+}
+
+/** What is put aside is due by this. A late call reckons with a time that has passed, and so may an owner from before. */
+function timeOf(shard: ShardState, { shardTimeMs: reckonedMs }: SettleCall, nowMs: number): number {
+  const timeMs = shardTimeMs(shard, nowMs);
+  return reckonedMs === null ? timeMs : Math.max(Math.round(reckonedMs), shard.agreedMs ?? timeMs);
+}
+
+/** The settlement's job as it is stored; null where its record counts this settlement already. */
+function unsettled(shard: ShardState, settlement: Settlement): StoredJob | null {
+  const stored = storedJob(shard, settlement.job.jobId) ?? unknownJob(settlement);
+  return isFinal(stored.status) || numberOf(stored) > numberOf(settlement.job) ? null : stored;
+}
+
+/** A screened job is running from now on. */
+function start(shard: ShardState, { jobId }: QueuedJob, running: StoredJob): void {
+  if (storedJob(shard, jobId)?.isHeldPending) shard.jobs.set(jobId, running);
+}
+
+interface Loan {
+  readonly forMs: number;
+  readonly token: string;
+}
+
+/** The job waits, its attempts as they are, for what becomes of the one that is in flight. */
+function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): StoredEventRow[] {
+  const { settlement, stored, found } = lending;
+  if (found === null) return [];
+  const { jobId, attempts, waits = 0 } = settlement.job;
+  if (stored.kept.length > 0) return end(shard, lending, SENT);
+  // It is seen to have been out, also before anything of it counts.
+  const entry = { ...entryAt(found, { attempts, waits }), waits };
+  const as = stored.isHeldPending ? "pending" : "running";
+  park(shard, lending, { delayMs: forMs, entry, as });
+  shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token, lentForMs: Math.ceil(forMs) });
+  return [];
+}
+
+function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
+  return {
+    tenantId,
+    channel,
+    status: "pending",
+    isHeldPending: false,
+    attempts: 0,
+    waits: 0,
+    entryId: null,
+    events: [],
+    kept: [],
+    result: null,
+  };
+}
+
+interface Settling {
+  readonly settlement: Exclude<Settlement, { kind: "start" }>;
+  readonly stored: StoredJob;
+  /** Its entry, where it is. */
+  readonly found: BoxEntry | null;
+  readonly nowMs: number;
+  /** The shard's. */
+  readonly timeMs: number;
+}
+
+/** By which a settlement's repeats are known. */
+function numberOf({ attempts, waits = 0 }: { readonly attempts: number; readonly waits?: number }): number {
+  return attempts + waits;
+}
+
+/** The rows of the job's end, and of the reports that waited for it; none when it is to be tried again. */
+function settleOne(shard: ShardState, settling: Settling): StoredEventRow[] {
+  const { settlement, stored, found } = settling;
+  const entry = found === null ? null : entryAt(found, countOf(settlement));
+  // A provider that has reported on a message has it: it is not tried again, nor given up.
+  const isReported = stored.kept.length > 0;
+  if (settlement.kind === "retry") {
+    // After a loss of the last writes its entry may be gone: the job then waits elsewhere, as before this attempt.
+    if (entry === null) return [];
+    if (isReported) return end(shard, settling, SENT);
+    park(shard, settling, { delayMs: settlement.delayMs, entry, as: settlement.status });
+    return [];
+  }
+  if (settlement.kind !== "final") return [];
+  return end(shard, settling, isReported && settlement.isGivenUp ? SENT : settlement);
+}
+
+type Ending = Pick<Extract<Settlement, { kind: "final" }>, "status" | "event" | "result">;
+
+const SENT: Ending = { status: "success", event: { type: "sent", result: {} }, result: {} };
+
+interface Count {
+  readonly attempts: number;
+  readonly waits: number;
+}
+
+/** Attempts and waits when the settlement has landed. What is lent may come to nothing. */
+function countOf(settlement: Settling["settlement"]): Count {
+  const { attempts, waits = 0 } = settlement.job;
+  if (settlement.kind === "lend") return { attempts, waits };
+  const isWait = settlement.kind === "retry" && settlement.isUncounted === true;
+  return isWait ? { attempts, waits: waits + 1 } : { attempts: attempts + 1, waits };
+}
+
+function entryAt({ waits: _before, ...entry }: BoxEntry, { attempts, waits }: Count): BoxEntry {
+  return { ...entry, attempts, ...(waits > 0 && { waits }) };
+}
+
+interface Parking {
+  readonly delayMs: number;
+  readonly entry: BoxEntry;
+  readonly as: "running" | "pending";
+}
+
+function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { delayMs, entry, as }: Parking): void {
+  const { tenantId, channel, jobId } = settlement.job;
+  const isHeldPending = as === "pending" && stored.status !== "running";
+  const status = isHeldPending ? "pending" : "running";
+  const { attempts, waits = 0 } = entry;
+  const record = {
+    ...stored,
+    tenantId,
+    channel,
+    attempts,
+    waits,
+    status,
+    isHeldPending,
+    entryId: null,
+  } as const;
+  shard.jobs.set(jobId, record);
+  shard.parked.set(jobId, { box: boxOf(settlement.job), entry });
+  shard.later.set(jobId, timeMs + Math.ceil(delayMs));
+}
+
+function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): StoredEventRow[] {
+  const { tenantId, channel, jobId, template } = settlement.job;
+  const { status, result } = ending;
+  const { attempts: counted, waits } = countOf(settlement);
+  const attempts = Math.max(1, counted);
+  const written = newEvent(shard, ending.event, nowMs);
+  const opening = { ...stored, tenantId, channel, attempts, waits, isHeldPending: false, entryId: null, kept: [] };
+  let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
+  const finished = { status, attempts, result, ...(template !== undefined && { template }) };
+  const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];
+  for (const report of stored.kept) {
+    if (hasEvent(record, report)) continue;
+    const event = newEvent(shard, report, nowMs);
+    record = { ...record, events: [...record.events, event] };
+    rows.push({ tenantId, jobId, channel, ...event, finished: null });
+  }
+  // What nobody remembers was not counted.
+  if (shard.jobs.has(jobId)) count(shard, tenantId, -1, payloadBytes(settlement.job));
+  shard.jobs.set(jobId, record);
+  return rows;
+}

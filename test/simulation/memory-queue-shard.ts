@@ -1,0 +1,282 @@
+import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
+import type { StoredEventRow } from "../../src/domain/event-store.ts";
+import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
+import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
+
+/** A job's place in its box, in the form that a parked job keeps, too. */
+export interface BoxEntry {
+  readonly jobId: string;
+  readonly channel: ChannelName;
+  readonly attempts: number;
+  /** Waits that cost no attempt; absent: none. */
+  readonly waits?: number;
+  readonly recipient: string;
+  readonly needsScreening?: true;
+  readonly template?: string;
+  readonly payload: string;
+  readonly stored?: StoredPayload;
+}
+
+/** Entries by id, oldest first. */
+export interface Box {
+  readonly entries: Map<string, BoxEntry>;
+}
+
+/** A job that waits for another try or, where it is lent, for what became of the try that is in flight elsewhere. */
+export interface Parked {
+  readonly box: string;
+  readonly entry: BoxEntry;
+  /** The token of the lease that it was lent under. */
+  readonly lentUnder?: string;
+  /** For how long. */
+  readonly lentForMs?: number;
+}
+
+/** A stretch of a shard's outbox, by its first and last entry. */
+export interface MarkedPiece {
+  readonly shard: number;
+  readonly first: string;
+  readonly last: string;
+}
+
+export interface OutboxEntry {
+  readonly rows: readonly StoredEventRow[];
+  /** Bytes that the queue's text of the rows has. */
+  readonly bytes: number;
+}
+
+/** Entries by id, oldest first, like a Redis stream: ids rise for as long as the stream exists. */
+export interface Stream<T> {
+  lastMs: number;
+  lastSequence: number;
+  readonly entries: Map<string, T>;
+}
+
+export interface StoredJob {
+  readonly tenantId: string;
+  readonly channel: ChannelName;
+  /** As it was written down: a job is also running when it is pending and its box's cursor has passed its entry. */
+  readonly status: JobStatus;
+  /** Pending although its entry was pulled. */
+  readonly isHeldPending: boolean;
+  readonly attempts: number;
+  readonly waits: number;
+  /** The box entry that it was accepted with; null once a settlement, or the event store, has written the job. */
+  readonly entryId: string | null;
+  readonly events: readonly DeliveryEvent[];
+  /** Reports that wait for its end, one a type. */
+  readonly kept: readonly Report[];
+  readonly result: JsonObject | null;
+}
+
+/** What somebody says about a job. */
+export interface Report {
+  readonly type: EventType;
+  readonly result: JsonObject;
+}
+
+/** Finished jobs that were recorded together, and when (shard time). */
+export interface Leaving {
+  readonly sinceMs: number;
+  readonly jobs: readonly string[];
+}
+
+/** Requests by the slice that they came in. */
+export interface RateWindow {
+  slice: number;
+  readonly counts: Map<number, number>;
+}
+
+export interface Expiring<T> {
+  readonly value: T;
+  readonly expiresMs: number;
+}
+
+/** All that the queue knows of a shard. Plain data, so that it can be copied whole. */
+export interface ShardState {
+  readonly boxes: Map<string, Box>;
+  /** The number of the last entry, of all boxes. */
+  lastEntry: number;
+  readonly ready: Set<string>;
+  readonly held: Set<string>;
+  readonly cursors: Map<string, string>;
+  /** When each parked job is due (shard time). */
+  readonly later: Map<string, number>;
+  readonly parked: Map<string, Parked>;
+  /** What the shard's time is ahead of the clock. */
+  skewMs: number;
+  /** The shard's time at the last pull. */
+  agreedMs: number | null;
+  readonly jobs: Map<string, StoredJob>;
+  /** What each tenant has unfinished. */
+  readonly load: Map<string, QueueQuota>;
+  readonly outbox: Stream<OutboxEntry>;
+  /** The piece of the outbox that is being recorded; with the group that it is written in, unless it is alone. */
+  mark: { readonly first: string; readonly last: string; readonly group: readonly MarkedPiece[] | null } | null;
+  lastEventId: number;
+  readonly leases: Map<LeaseRole, LeaseState>;
+  epoch: number;
+  /** By tenant, then recipient. */
+  readonly suppressed: Map<string, Map<string, SuppressionReason>>;
+  /** By `<box>:<day>`: what is taken of the day's allowance. */
+  readonly allowances: Map<string, Expiring<number>>;
+  readonly windows: Map<string, RateWindow>;
+  /** The last event that is in the event store. */
+  lastRecorded: number;
+  leaving: Leaving[];
+  /** By `<tenant>:<key>`. */
+  readonly idempotency: Map<string, Expiring<{ readonly jobId: string; readonly fingerprint: string }>>;
+}
+
+export function emptyShard(): ShardState {
+  return {
+    boxes: new Map(),
+    lastEntry: 0,
+    ready: new Set(),
+    held: new Set(),
+    cursors: new Map(),
+    later: new Map(),
+    parked: new Map(),
+    skewMs: 0,
+    agreedMs: null,
+    jobs: new Map(),
+    load: new Map(),
+    outbox: emptyStream(),
+    mark: null,
+    lastEventId: 0,
+    leases: new Map(),
+    epoch: 0,
+    suppressed: new Map(),
+    allowances: new Map(),
+    windows: new Map(),
+    lastRecorded: 0,
+    leaving: [],
+    idempotency: new Map(),
+  };
+}
+
+export function emptyStream<T>(): Stream<T> {
+  return { lastMs: 0, lastSequence: 0, entries: new Map() };
+}
+
+/** Appends at `nowMs`, or right behind the last entry where the clock was set back, and answers the entry's id. */
+export function append<T>(stream: Stream<T>, nowMs: number, value: T): string {
+  if (nowMs > stream.lastMs) {
+    stream.lastMs = nowMs;
+    stream.lastSequence = 0;
+  } else stream.lastSequence += 1;
+  const id = `${stream.lastMs}-${stream.lastSequence}`;
+  stream.entries.set(id, value);
+  return id;
+}
+
+/** Adds a job to its box, behind all entries that there ever were, and answers the entry's id. */
+export function enqueue(shard: ShardState, box: string, entry: BoxEntry, nowMs: number): string {
+  shard.lastEntry = Math.max(shard.lastEntry + 1, (nowMs - EVENT_EPOCH_MS) * ENTRIES_PER_MS);
+  const entryId = `${shard.lastEntry}-0`;
+  const known = shard.boxes.get(box);
+  if (known === undefined) shard.boxes.set(box, { entries: new Map([[entryId, entry]]) });
+  else known.entries.set(entryId, entry);
+  return entryId;
+}
+
+const ENTRIES_PER_MS = 256;
+
+/** The time that retries are due by. */
+export function shardTimeMs({ skewMs }: ShardState, nowMs: number): number {
+  return nowMs + skewMs;
+}
+
+/** What finished jobs leave by: a step of the clock since the last pull has not moved it. */
+export function agreedTimeMs(shard: ShardState, nowMs: number): number {
+  return shard.agreedMs ?? shardTimeMs(shard, nowMs);
+}
+
+/** Counts a job in, or one that has ended out. */
+export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: number): void {
+  const { jobs: jobsBefore, bytes: bytesBefore } = shard.load.get(tenantId) ?? { jobs: 0, bytes: 0 };
+  const load = { jobs: Math.max(0, jobsBefore + jobs), bytes: Math.max(0, bytesBefore + bytes * jobs) };
+  if (load.jobs === 0) shard.load.delete(tenantId);
+  else shard.load.set(tenantId, load);
+}
+
+/** What a job counts for. */
+export function payloadBytes({ payload, stored }: Pick<BoxEntry, "payload" | "stored">): number {
+  return stored?.bytes ?? Buffer.byteLength(payload);
+}
+
+export function isBeyond(entryId: string, other: string): boolean {
+  const [ms = 0, sequence = 0] = entryId.split("-").map(Number);
+  const [otherMs = 0, otherSequence = 0] = other.split("-").map(Number);
+  return ms > otherMs || (ms === otherMs && sequence > otherSequence);
+}
+
+/** Redis keeps a key through the very millisecond that it expires in. */
+export function alive<T extends { readonly expiresMs: number | null }>(item: T | undefined, nowMs: number): T | null {
+  return item !== undefined && (item.expiresMs === null || nowMs <= item.expiresMs) ? item : null;
+}
+
+/** A box's name. */
+export function boxOf({ tenantId, channel }: TenantQueue): string {
+  return `${tenantId}/${channel}`;
+}
+
+export function mailboxOf(box: string): TenantQueue {
+  const slash = box.indexOf("/");
+  // Made by `boxOf`.
+  return { tenantId: box.slice(0, slash), channel: box.slice(slash + 1) as ChannelName };
+}
+
+export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
+  return shard.jobs.get(jobId) ?? null;
+}
+
+export function hasEvent({ events }: StoredJob, report: Report): boolean {
+  return hasReport(events, report);
+}
+
+/** Clicks count once a link, all else once a job. */
+export function hasReport(known: readonly Report[], { type, result }: Report): boolean {
+  return known.some(
+    (one) => one.type === type && (type !== "clicked" || JSON.stringify(one.result) === JSON.stringify(result)),
+  );
+}
+
+/** Gives what happened its id. */
+export function newEvent(shard: ShardState, { type, result }: Report, nowMs: number): DeliveryEvent {
+  shard.lastEventId = nextEventId(shard.lastEventId, nowMs);
+  return { eventId: shard.lastEventId, type, result };
+}
+
+/** Attempts and waits as the queue writes them. */
+export function countText({ attempts, waits }: { readonly attempts: number; readonly waits?: number }): string {
+  return waits === undefined ? `${attempts}` : `${attempts}+${waits}`;
+}
+
+/** What ends the text of a finished job's row. */
+export function templateOf({ template }: { readonly template?: string }): readonly string[] {
+  return template === undefined ? [] : [template];
+}
+
+/** A box entry as the queue writes it, `channel` being one letter. */
+export function entryText(entry: BoxEntry, channel: string): string {
+  const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
+  const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
+  const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}`;
+  return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}${elsewhere}\n${payload}`;
+}
+
+/** Writes the rows as one entry of the outbox. */
+export function publish(shard: ShardState, rows: readonly StoredEventRow[], nowMs: number): void {
+  if (rows.length === 0) return;
+  const bytes = rows.reduce((sum, row) => sum + bytesOf(row), rows.length - 1);
+  append(shard.outbox, nowMs, { rows, bytes });
+}
+
+/** The queue writes a channel, a type and a status as one letter each. */
+function bytesOf({ tenantId, jobId, eventId, result, finished }: StoredEventRow): number {
+  const letter = "x";
+  const ending = finished === null ? [] : [letter, finished.attempts, finished.result, ...templateOf(finished)];
+  return Buffer.byteLength(JSON.stringify([tenantId, jobId, letter, eventId, letter, result, ...ending]));
+}

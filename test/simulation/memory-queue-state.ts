@@ -1,0 +1,220 @@
+import type { Clock } from "../../src/domain/clock.ts";
+import { isJobId } from "../../src/domain/ids.ts";
+import { isFinal, type JobRecord } from "../../src/domain/job.ts";
+import {
+  type AcceptResult,
+  type AllowanceCall,
+  FENCED,
+  type Fenced,
+  type JobAddress,
+  type Lease,
+  type LeaseRole,
+  type LeaseState,
+  type NewJob,
+  type Observation,
+  type ObserveResult,
+  type PullRequest,
+  type PullResult,
+  type RateState,
+  type RecordAnswer,
+  type RecordTurn,
+} from "../../src/domain/queue.ts";
+import type { Random } from "../../src/domain/random.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
+import { accept, admit } from "./memory-queue-accept.ts";
+import { allow } from "./memory-queue-allow.ts";
+import { observe, type Sighting } from "./memory-queue-observe.ts";
+import { pull } from "./memory-queue-pull.ts";
+import { record } from "./memory-queue-record.ts";
+import { jobsOf, type References, remember } from "./memory-queue-references.ts";
+import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
+import { boxOf, type Expiring, emptyShard, isBeyond, type ShardState, storedJob } from "./memory-queue-shard.ts";
+
+/** All that a queue holds at one moment. Plain data; what happens later does not reach it. */
+export interface QueueSnapshot {
+  readonly shards: ReadonlyMap<number, ShardState>;
+  /** By role: the heartbeats of each member. */
+  readonly members: ReadonlyMap<LeaseRole, ReadonlyMap<string, number>>;
+  readonly references: ReadonlyMap<string, Expiring<JobAddress>>;
+}
+
+/**
+ * The queue as a machine without time, chance or network of its own: every call takes effect and answers at once, at
+ * the instant that `clock` names (Redis's own clock; only `nowMs` is read).
+ *
+ * J1. It answers what the scripts on Redis answer, and holds what they write: a model test runs both side by side.
+ * J2. A call changes everything that it has to or, where it answers FENCED, nothing.
+ * J3. `restore` forgets all that came after its snapshot, as a Redis does that lost its last writes. Lease tokens hold
+ *     chance of their own and so never repeat, even then.
+ */
+export class QueueState {
+  private readonly shards = new Map<number, ShardState>();
+  private readonly members = new Map<LeaseRole, Map<string, number>>();
+  private readonly references: References = new Map();
+  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
+
+  constructor(
+    private readonly clock: Pick<Clock, "nowMs">,
+    private readonly random: Random,
+  ) {}
+
+  admitNow(tenant: TenantRef, requestsPerMinute: number): { limited: boolean; rate: RateState } {
+    return admit(this.shard(tenant.shard), { tenant, requestsPerMinute, nowMs: this.clock.nowMs() });
+  }
+
+  acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): AcceptResult {
+    const request = { tenant, requestsPerMinute, job, nowMs: this.clock.nowMs() };
+    return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
+  }
+
+  jobNow(tenant: TenantRef, jobId: string): JobRecord | null {
+    if (!isJobId(jobId)) return null;
+    const shard = this.shard(tenant.shard);
+    const stored = storedJob(shard, jobId);
+    if (stored === null || stored.tenantId !== tenant.tenantId) return null;
+    const { tenantId, channel, attempts, events, result, entryId, isHeldPending } = stored;
+    const cursor = shard.cursors.get(boxOf({ tenantId, channel }));
+    const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
+    const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
+    return { jobId, tenantId, channel, status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
+  }
+
+  observeNow(tenant: TenantRef, observation: Observation): ObserveResult {
+    return this.observeTogetherNow(tenant.shard, [{ tenant, observation }])[0] ?? "unknown";
+  }
+
+  /** What came in one call: its events are one entry of the shard's outbox. */
+  observeTogetherNow(shard: number, sightings: readonly Sighting[]): ObserveResult[] {
+    return observe(this.shard(shard), sightings, this.clock.nowMs());
+  }
+
+  leasesNow(role: LeaseRole, shards: number): readonly (LeaseState | null)[] {
+    return Array.from({ length: shards }, (_, shard) => this.shard(shard).leases.get(role) ?? null);
+  }
+
+  acquireNow(shardNumber: number, role: LeaseRole, _owner: string, seen: LeaseState | null): Lease | null {
+    const shard = this.shard(shardNumber);
+    const bits = Buffer.from(this.random.fill(new Uint8Array(16))).toString("hex");
+    const held = shard.leases.get(role);
+    if (held?.token !== seen?.token || held?.renewals !== seen?.renewals) return null;
+    shard.epoch += 1;
+    const token = `${shard.epoch}-${bits}`;
+    shard.leases.set(role, { token, renewals: 0 });
+    return { shard: shardNumber, role, token };
+  }
+
+  renewNow(lease: Lease): boolean {
+    if (!this.holds(lease, lease.role)) return false;
+    const { leases } = this.shard(lease.shard);
+    leases.set(lease.role, { token: lease.token, renewals: (leases.get(lease.role)?.renewals ?? 0) + 1 });
+    return true;
+  }
+
+  releaseNow(lease: Lease): void {
+    if (!this.holds(lease, lease.role)) return;
+    this.shard(lease.shard).leases.delete(lease.role);
+    for (const listener of this.releaseListeners) listener(lease.role, lease.shard);
+  }
+
+  heartbeatNow(role: LeaseRole, owner: string): ReadonlyMap<string, number> {
+    const beats = this.beats(role);
+    beats.set(owner, (beats.get(owner) ?? 0) + 1);
+    return new Map(beats);
+  }
+
+  resignNow(role: LeaseRole, owner: string, beats?: number): void {
+    if (beats === undefined || this.beats(role).get(owner) === beats) this.beats(role).delete(owner);
+  }
+
+  pullNow(lease: Lease, request: PullRequest): PullResult | Fenced {
+    if (!this.holds(lease, "dispatcher")) return FENCED;
+    return pull(this.shard(lease.shard), request, this.clock.nowMs());
+  }
+
+  settleNow(call: SettleCall): "settled" | Fenced {
+    const { lease, settlements } = call;
+    // Who has lost the lease has handed them over all the same.
+    remember(this.references, settlements, this.clock.nowMs());
+    if (!this.holds(lease, "dispatcher")) return FENCED;
+    settle(this.shard(lease.shard), call, this.clock.nowMs());
+    return "settled";
+  }
+
+  settleLentNow(call: SettleCall): void {
+    remember(this.references, call.settlements, this.clock.nowMs());
+    settleLent(this.shard(call.lease.shard), call, this.clock.nowMs());
+  }
+
+  allowNow(lease: Lease, call: AllowanceCall): number | Fenced {
+    if (!this.holds(lease, "dispatcher")) return FENCED;
+    return allow(this.shard(lease.shard), call, this.clock.nowMs());
+  }
+
+  jobsOfNow(references: readonly string[]): readonly (JobAddress | null)[] {
+    return jobsOf(this.references, references, this.clock.nowMs());
+  }
+
+  recordNow(turns: readonly RecordTurn[]): RecordAnswer {
+    return record({
+      turns,
+      nowMs: this.clock.nowMs(),
+      isHeld: ({ lease }) => this.holds(lease, "recorder"),
+      shardAt: (number) => this.shard(number),
+    });
+  }
+
+  onJobs(listener: (shard: number) => void): () => void {
+    this.mailListeners.add(listener);
+    return () => this.mailListeners.delete(listener);
+  }
+
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    this.releaseListeners.add(listener);
+    return () => this.releaseListeners.delete(listener);
+  }
+
+  snapshot(): QueueSnapshot {
+    return structuredClone({ shards: this.shards, members: this.members, references: this.references });
+  }
+
+  restore(snapshot: QueueSnapshot): void {
+    const { shards, members, references } = structuredClone(snapshot);
+    this.shards.clear();
+    this.members.clear();
+    this.references.clear();
+    for (const [key, job] of references) this.references.set(key, job);
+    for (const [number, shard] of shards) this.shards.set(number, shard);
+    for (const [role, beats] of members) this.members.set(role, new Map(beats));
+  }
+
+  /** What it holds of a shard, to be looked at. */
+  look(shard: number): ShardState {
+    return this.shard(shard);
+  }
+
+  /** The token of the lease that was granted last and not released, or null. */
+  holder(shardNumber: number, role: LeaseRole): string | null {
+    return this.shard(shardNumber).leases.get(role)?.token ?? null;
+  }
+
+  private holds(lease: Lease, role: LeaseRole): boolean {
+    return this.holder(lease.shard, role) === lease.token;
+  }
+
+  private beats(role: LeaseRole): Map<string, number> {
+    const beats = this.members.get(role) ?? new Map<string, number>();
+    this.members.set(role, beats);
+    return beats;
+  }
+
+  private announceMail(shard: number): void {
+    for (const listener of this.mailListeners) listener(shard);
+  }
+
+  private shard(number: number): ShardState {
+    const shard = this.shards.get(number) ?? emptyShard();
+    this.shards.set(number, shard);
+    return shard;
+  }
+}

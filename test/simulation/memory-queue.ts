@@ -1,0 +1,92 @@
+import type { JobRecord } from "../../src/domain/job.ts";
+import type {
+  AcceptResult,
+  AllowanceCall,
+  Fenced,
+  JobAddress,
+  Lease,
+  LeaseRole,
+  LeaseState,
+  NewJob,
+  Observation,
+  ObserveResult,
+  ProviderReferences,
+  PullRequest,
+  PullResult,
+  Queue,
+  RateState,
+  RecordAnswer,
+  RecordTurn,
+  Settlement,
+} from "../../src/domain/queue.ts";
+import type { TenantRef } from "../../src/domain/tenant.ts";
+import type { QueueState } from "./memory-queue-state.ts";
+
+/** The queue in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
+export class MemoryQueue implements Queue, ProviderReferences {
+  readonly shardsPerRecord = "all";
+
+  constructor(readonly state: QueueState) {}
+
+  async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    return this.state.admitNow(tenant, requestsPerMinute);
+  }
+  async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
+    return this.state.acceptNow(tenant, requestsPerMinute, job);
+  }
+  async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    return this.state.jobNow(tenant, jobId);
+  }
+  async observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    return this.state.observeNow(tenant, observation);
+  }
+
+  async leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null)[]> {
+    return this.state.leasesNow(role, shards);
+  }
+  async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
+    return this.state.acquireNow(shard, role, owner, seen);
+  }
+  async renew(lease: Lease): Promise<boolean> {
+    return this.state.renewNow(lease);
+  }
+  async release(lease: Lease): Promise<void> {
+    this.state.releaseNow(lease);
+  }
+  async heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.state.heartbeatNow(role, owner);
+  }
+  async resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    this.state.resignNow(role, owner, beats);
+  }
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    return this.state.onRelease(listener);
+  }
+
+  async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    return this.state.pullNow(lease, request);
+  }
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null,
+  ): Promise<"settled" | Fenced> {
+    return this.state.settleNow({ lease, settlements, shardTimeMs });
+  }
+  async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
+    this.state.settleLentNow({ lease, settlements, shardTimeMs });
+  }
+  async allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
+    return this.state.allowNow(lease, call);
+  }
+  async jobsOf(references: readonly string[]): Promise<readonly (JobAddress | null)[]> {
+    return this.state.jobsOfNow(references);
+  }
+  async record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    return this.state.recordNow(turns);
+  }
+
+  onJobs(listener: (shard: number) => void): () => void {
+    return this.state.onJobs(listener);
+  }
+}

@@ -1,0 +1,269 @@
+import { limits } from "../../src/domain/limits.ts";
+import type { Lease, PullRequest, PullResult, QueueQuota, Settlement } from "../../src/domain/queue.ts";
+import type { JobChecker, JobTruth } from "./job-checker.ts";
+import type { SettleCall } from "./memory-queue-settle.ts";
+import type { QueueState } from "./memory-queue-state.ts";
+import type { Watch } from "./promises.ts";
+import type { SimClock } from "./sim-clock.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+const MIB = 1024 * 1024;
+/** What one pull may bring, and all pulls that a process has under way. */
+const PULL_BYTES_MAX = MIB;
+const PULLS_BYTES_MAX = 8 * MIB;
+/** What a tenant's messages that wait in a process may hold, and what a pull that was allowed may bring on top. */
+const TENANT_BYTES_MAX = 8 * MIB + PULL_BYTES_MAX;
+const PROCESS_BYTES_MAX = 128 * MIB + PULLS_BYTES_MAX;
+/** By which an owner's reckoning may differ from the shard's time before that follows it. */
+const TIME_SLACK_MS = 1_000;
+/** What a queue that forgets may forget: a second of its life, and when that was noted. */
+const FORGOTTEN_MS = 3_000;
+/** How long the reply may take by which an owner begins to reckon. */
+const REPLY_MS_MAX = 5_000;
+const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
+
+export interface QueueBooksParts {
+  readonly clock: SimClock;
+  readonly watch: Watch;
+  readonly jobs: JobChecker;
+  readonly state: QueueState;
+  /** Nothing but a step of the queue's clock can delay a retry by more than this; null: anything can. */
+  readonly lateMs: number | null;
+}
+
+/** What the queue's clock was set by, as a shard's owners see it. */
+interface ShardSteps {
+  /** The lease under which the last pull came. */
+  token: string | null;
+  /** The latest time that its owner reckoned with. */
+  reckonedMs: number;
+  /** Since that pull. */
+  pendingMs: number;
+  unnoticedMs: number;
+  /** Those that an owner noticed last, and when. */
+  noticedMs: number;
+  noticedAtMs: number;
+}
+
+/** A process, the lease under which it acts, and when it sent what became of its messages. */
+interface Owner {
+  readonly process: SimProcess;
+  readonly token: string;
+  readonly sentAtMs: number;
+}
+
+interface Waiting {
+  readonly tenantId: string;
+  readonly bytes: number;
+  readonly token: string;
+}
+
+interface Due {
+  /** What the queue has noted, by the shard's time. */
+  readonly laterMs: number;
+  /** Its wait is over, counted from when the owner sent what became of it, and from when the queue had that. */
+  readonly fromMs: number;
+  readonly atMs: number;
+  /** Steps that no owner of the shard had noticed. */
+  readonly unnoticedMs: number;
+  /** Steps of the queue's clock before it was. */
+  readonly steps: number;
+}
+
+/** Bytes and times of the queue: what is read, what waits in a process, what is lent, what is due. */
+export class QueueChecker {
+  /** How often the queue's clock was set. */
+  private clockSteps = 0;
+  /** How far an owner's reckoning may be behind without the queue's knowing it. */
+  private behindMs = 0;
+  private readonly steps = new Map<number, ShardSteps>();
+  /** Of each process: messages that it has read and not begun to deliver. */
+  private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
+  private readonly pulling = new Map<SimProcess, number>();
+  private readonly due = new Map<string, Due>();
+
+  constructor(private readonly parts: QueueBooksParts) {}
+
+  nowMs(): number {
+    return this.parts.clock.nowMs;
+  }
+
+  /** The queue's clock is set. */
+  clockStepped(byMs: number): void {
+    this.clockSteps += 1;
+    for (const steps of this.steps.values()) steps.pendingMs += Math.abs(byMs);
+  }
+
+  /** Steps of the queue's clock that no owner of the shard could notice, because each had yet to come or was gone. */
+  unnoticedStepsMs(shard: number): number {
+    return this.stepsOf(shard).unnoticedMs;
+  }
+
+  asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
+    const { watch } = this.parts;
+    watch.demand(bytesMax <= PULL_BYTES_MAX, "bytes", () => `a pull of ${bytesMax} bytes`);
+    const isBounded = boxes.every((box) => box.bytesMax <= PULL_BYTES_MAX);
+    watch.demand(isBounded, "bytes", () => "a tenant may bring more than a pull");
+    const all = (this.pulling.get(process) ?? 0) + bytesMax;
+    this.pulling.set(process, all);
+    watch.demand(all <= PULLS_BYTES_MAX, "bytes", () => `${process.name} pulls ${all} bytes at one time`);
+  }
+
+  answered(process: SimProcess, { bytesMax }: PullRequest): void {
+    this.pulling.set(process, (this.pulling.get(process) ?? 0) - bytesMax);
+  }
+
+  /** What the queue hands out. */
+  pulled(lease: Lease, request: PullRequest, result: PullResult): void {
+    this.noticeSteps(lease, request.shardTimeMs);
+    const jobs = result.boxes.flatMap((box) => box.jobs);
+    let bytes = 0;
+    for (const { jobId, payload } of jobs) {
+      bytes += payload.length;
+      this.checkDue(lease, jobId);
+    }
+    const isBounded = bytes <= request.bytesMax || jobs.length === 1;
+    this.parts.watch.demand(isBounded, "bytes", () => `a reply of ${bytes} bytes of payloads`);
+  }
+
+  heardPull(process: SimProcess, lease: Lease, { boxes }: PullResult): void {
+    const waiting = this.waitingIn(process);
+    for (const { tenantId, jobId, payload } of boxes.flatMap(({ jobs }) => jobs)) {
+      waiting.set(jobId, { tenantId, bytes: payload.length, token: lease.token });
+    }
+    this.checkWaiting(process, waiting);
+  }
+
+  /** The message is in the provider's hands, or needs none. */
+  begun(process: SimProcess, jobId: string): void {
+    this.waiting.get(process)?.delete(jobId);
+  }
+
+  /** The relay was away: the message waits in the process again. */
+  waitsAgain(process: SimProcess, { jobId, tenant, bytes }: JobTruth, token: string): void {
+    this.waitingIn(process).set(jobId, { tenantId: tenant.tenantId, bytes, token });
+  }
+
+  /** The queue has taken what became of them. */
+  settled(process: SimProcess, { lease, settlements }: SettleCall, sentAtMs: number): void {
+    for (const settlement of settlements) {
+      const { jobId } = settlement.job;
+      const truth = this.parts.jobs.jobs.get(jobId);
+      if (settlement.kind === "start" || truth === undefined) continue;
+      this.begun(process, jobId);
+      this.noteParked(truth, settlement, { process, token: lease.token, sentAtMs });
+    }
+  }
+
+  /** What tenants have unfinished is what is counted for them. */
+  compareShares(shard: number, tenantIds: Iterable<string>): void {
+    const { load } = this.parts.state.look(shard);
+    for (const tenantId of tenantIds) this.parts.jobs.shares.compare(tenantId, load.get(tenantId) ?? NOTHING);
+  }
+
+  /** Costs more than a step. */
+  audit(): void {
+    const { clock, lateMs, watch, state, jobs } = this.parts;
+    if (lateMs === null) return;
+    for (const [jobId, { atMs }] of this.due) {
+      const shard = jobs.jobs.get(jobId)?.tenant.shard;
+      // Back in its tenant's queue it waits for those before it.
+      const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
+      const isInTime = !isParked || clock.nowMs <= atMs + TIME_SLACK_MS + lateMs;
+      watch.demand(isInTime, "onTime", () => `${jobId} was due ${clock.nowMs - atMs} ms ago`);
+    }
+  }
+
+  /** Also that a step was noticed: until its owner pulls again, or if nobody owns the shard, nobody knows of it. */
+  forget(): void {
+    this.due.clear();
+    this.behindMs = REPLY_MS_MAX;
+    for (const steps of this.steps.values()) {
+      if (this.parts.clock.nowMs - steps.noticedAtMs < FORGOTTEN_MS) steps.unnoticedMs += steps.noticedMs;
+    }
+  }
+
+  /** A step that no owner noticed has moved what is due. */
+  private checkDue({ shard }: Lease, jobId: string): void {
+    const due = this.due.get(jobId);
+    this.due.delete(jobId);
+    if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
+    const earlyMs = due.fromMs - this.parts.clock.nowMs;
+    // What is too small to tell from a slow call goes unnoticed: a step, and by how much the owner's reckoning is behind.
+    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + this.behindMs;
+    this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
+  }
+
+  private checkWaiting(process: SimProcess, waiting: Map<string, Waiting>): void {
+    const { watch, state, jobs } = this.parts;
+    const byTenant = new Map<string, number>();
+    let all = 0;
+    for (const [jobId, { tenantId, bytes, token }] of waiting) {
+      const shard = jobs.jobs.get(jobId)?.tenant.shard;
+      if (shard === undefined || state.holder(shard, "dispatcher") !== token) {
+        waiting.delete(jobId);
+        continue;
+      }
+      all += bytes;
+      byTenant.set(tenantId, (byTenant.get(tenantId) ?? 0) + bytes);
+    }
+    watch.demand(all <= PROCESS_BYTES_MAX, "bytes", () => `${process.name} holds ${all} bytes of payloads`);
+    for (const [tenantId, bytes] of byTenant) {
+      watch.demand(bytes <= TENANT_BYTES_MAX, "bytes", () => `${bytes} bytes of ${tenantId} wait in ${process.name}`);
+    }
+  }
+
+  /** A settlement that was there before parks nothing anew. */
+  private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
+    const { clock, state } = this.parts;
+    const { later, parked } = state.look(truth.tenant.shard);
+    const laterMs = later.get(truth.jobId);
+    if (laterMs === undefined) this.due.delete(truth.jobId);
+    if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
+    if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
+    const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
+    const atMs = clock.nowMs + waitMs;
+    const unnoticedMs = this.unnoticedStepsMs(truth.tenant.shard);
+    this.due.set(truth.jobId, { laterMs, fromMs: sentAtMs + waitMs, atMs, unnoticedMs, steps: this.clockSteps });
+    if (parked.get(truth.jobId)?.lentUnder === token) {
+      const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
+      truth.lent = { token, untilMs: clock.nowMs + forMs };
+    }
+  }
+
+  /** A pull that reckons with a time of its own notices the steps before it; one that comes late does not. */
+  private noticeSteps({ shard, token }: Lease, reckonedMs: number | null): void {
+    const steps = this.stepsOf(shard);
+    const isNew = steps.token !== token || reckonedMs === null;
+    if (!isNew && reckonedMs < steps.reckonedMs) return;
+    if (isNew) steps.unnoticedMs += steps.pendingMs;
+    else if (steps.pendingMs > 0) {
+      const { nowMs } = this.parts.clock;
+      const isRecent = nowMs - steps.noticedAtMs < FORGOTTEN_MS;
+      steps.noticedMs = steps.pendingMs + (isRecent ? steps.noticedMs : 0);
+      steps.noticedAtMs = nowMs;
+    }
+    steps.pendingMs = 0;
+    steps.token = token;
+    steps.reckonedMs = isNew ? 0 : reckonedMs;
+  }
+
+  private stepsOf(shard: number): ShardSteps {
+    const steps = this.steps.get(shard) ?? {
+      token: null,
+      reckonedMs: 0,
+      pendingMs: 0,
+      unnoticedMs: 0,
+      noticedMs: 0,
+      noticedAtMs: 0,
+    };
+    this.steps.set(shard, steps);
+    return steps;
+  }
+
+  private waitingIn(process: SimProcess): Map<string, Waiting> {
+    const waiting = this.waiting.get(process) ?? new Map<string, Waiting>();
+    this.waiting.set(process, waiting);
+    return waiting;
+  }
+}

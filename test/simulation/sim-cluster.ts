@@ -1,0 +1,140 @@
+import { acceptEmail } from "../../src/channels/email/request.ts";
+import { UnavailableError } from "../../src/domain/errors.ts";
+import type { EventReader, EventWriter } from "../../src/domain/event-store.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
+import { observeReport } from "../../src/domain/observe-report.ts";
+import type { AcceptResult, Lease, NewJob, ObserveResult } from "../../src/domain/queue.ts";
+import type { DeliveryReport } from "../../src/domain/report.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
+import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
+import { Recorder } from "../../src/engine/recorder/recorder.ts";
+import { DeliveryReports } from "../../src/engine/reports/delivery-reports.ts";
+import type { Dice } from "./dice.ts";
+import type { Network, Server } from "./network.ts";
+import type { Watch } from "./promises.ts";
+import type { Provider } from "./provider.ts";
+import { SimDirectory } from "./sim-directory.ts";
+import type { SimEventStore } from "./sim-event-store.ts";
+import type { SimProcess } from "./sim-process.ts";
+import { SimQueue } from "./sim-queue.ts";
+import type { WatchedQueue } from "./watched-queue.ts";
+
+/** What all processes share. */
+export interface Context {
+  readonly network: Network;
+  readonly watch: Watch;
+  readonly queue: WatchedQueue;
+  readonly queueServer: Server;
+  readonly eventStore: SimEventStore;
+  readonly eventStoreServer: Server;
+  readonly provider: Provider;
+  readonly tenants: ReadonlyMap<string, Tenant>;
+  readonly shards: number;
+  /** One in a cluster. */
+  readonly shardsPerRecord: "all" | "one";
+}
+
+export interface SendRequest {
+  readonly tenant: Tenant;
+  readonly body: JsonObject;
+  readonly idempotencyKey: string | null;
+}
+
+/** One process with all the roles of the production engine, on simulated ports. */
+export class SimCluster {
+  readonly reports: DeliveryReports;
+  private readonly dispatcher: Dispatcher;
+  private readonly recorder: Recorder;
+  private readonly jobIds: JobIds;
+  private readonly queue: SimQueue;
+  readonly directory: SimDirectory;
+
+  constructor(
+    readonly process: SimProcess,
+    private readonly around: Context,
+    private readonly dice: Dice,
+  ) {
+    const { network, queueServer, tenants, shards, provider } = around;
+    const { clock, name: owner } = process;
+    const queue = new SimQueue(process, network, queueServer, around.queue, tenants, around.shardsPerRecord);
+    const telemetry = this.telemetry();
+    const directory = new SimDirectory(process, network, tenants, dice.fork());
+    const { writer, reader } = this.eventStore();
+    const suppressions = this.suppressions();
+    const common = { queue, clock, random: dice, telemetry, owner, shards, suppressions };
+    this.queue = queue;
+    this.directory = directory;
+    this.jobIds = new JobIds(clock, dice);
+    const channels = [provider.channelOf(process)];
+    this.dispatcher = new Dispatcher({ ...common, directory, channels });
+    this.recorder = new Recorder({ ...common, eventStore: writer });
+    this.reports = new DeliveryReports({ queue, directory, eventStore: reader, clock, telemetry });
+  }
+
+  start(): void {
+    this.dispatcher.start();
+    this.recorder.start();
+  }
+
+  /** As on SIGTERM: the work first, then its history. */
+  async stop(): Promise<void> {
+    await this.dispatcher.stop();
+    await Promise.all([this.recorder.stop(), this.reports.stop()]);
+  }
+
+  /** What the front door does with a report of a provider that calls again until it is answered. */
+  webhook(report: DeliveryReport): Promise<ObserveResult> {
+    const ports = { queue: this.queue, directory: this.directory, eventStore: this.eventStore().reader };
+    return observeReport(ports, report);
+  }
+
+  /** What the front door does with a request; null where it refuses it. */
+  async send({ tenant, body, idempotencyKey }: SendRequest): Promise<AcceptResult | null> {
+    const acceptance = acceptEmail(tenant, body);
+    if (!acceptance.ok) return null;
+    const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: JSON.stringify(body) };
+    const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
+    const quota = jobs === undefined || bytes === undefined ? {} : { quota: { jobs, bytes } };
+    const job: NewJob = { jobId: this.jobIds.next(), channel: "email", ...acceptance.job, ...quota, idempotency };
+    return await this.queue.accept(tenant, tenant.plan.requestsPerMinute, job);
+  }
+
+  /** Says nothing, but takes note of errors that nobody expects. */
+  private telemetry(): Telemetry {
+    return {
+      count: () => {},
+      gauge: () => {},
+      time: () => {},
+      log: (level, message, fields) => {
+        this.around.watch.demand(level !== "error", "noDefect", () => `${message} ${JSON.stringify(fields)}`);
+      },
+    };
+  }
+
+  /** The queue's index of whom not to send to is complete, once the registry can be asked. */
+  private suppressions() {
+    const { network, queue } = this.around;
+    return {
+      fill: (lease: Lease): Promise<boolean> => {
+        const isAway = this.dice.chance(network.weather.registryAway);
+        if (isAway) return Promise.reject(new UnavailableError("no registry"));
+        return Promise.resolve(queue.state.holder(lease.shard, lease.role) === lease.token);
+      },
+    };
+  }
+
+  private eventStore(): { readonly writer: EventWriter; readonly reader: EventReader } {
+    const { network, eventStore, eventStoreServer } = this.around;
+    const call = <T>(name: string, effect: () => T) =>
+      network.call({ from: this.process, to: eventStoreServer, name, effect });
+    return {
+      writer: { write: (token, rows) => call(`insert ${token}`, () => eventStore.insert(token, rows)) },
+      reader: {
+        page: () => Promise.resolve({ events: [], hasMore: false }),
+        job: (tenantId, jobId) => call("event store job", () => eventStore.job(tenantId, jobId)),
+      },
+    };
+  }
+}

@@ -1,0 +1,171 @@
+import { sleep } from "../../src/domain/clock.ts";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import type { JobRecord } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
+import {
+  type AcceptResult,
+  type AllowanceCall,
+  FENCED,
+  type Fenced,
+  type FrontQueue,
+  type Lease,
+  type LeaseRole,
+  type LeaseState,
+  type NewJob,
+  type Observation,
+  type ObserveResult,
+  type OwnerQueue,
+  type PullRequest,
+  type PullResult,
+  type RateState,
+  type RecordAnswer,
+  type RecorderQueue,
+  type RecordTurn,
+  type Settlement,
+} from "../../src/domain/queue.ts";
+import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
+import type { Call, Network, Server } from "./network.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { WatchedQueue } from "./watched-queue.ts";
+
+/** One process's way to the queue, over the wire. */
+export class SimQueue implements FrontQueue, OwnerQueue, RecorderQueue {
+  constructor(
+    private readonly process: SimProcess,
+    private readonly network: Network,
+    private readonly server: Server,
+    private readonly queue: WatchedQueue,
+    private readonly tenants: ReadonlyMap<string, Tenant>,
+    readonly shardsPerRecord: "all" | "one",
+  ) {}
+
+  admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
+    return this.call("admit", () => this.queue.state.admitNow(tenant, requestsPerMinute));
+  }
+
+  /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
+  async accept(ref: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
+    const { clock } = this.process;
+    const tenant = this.tenant(ref);
+    const { timesForgot } = this.queue;
+    const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
+    while (true) {
+      try {
+        const accept = () => this.queue.accept(tenant, requestsPerMinute, job);
+        const result = await this.call("accept", accept, { bytes: job.payload.length });
+        this.queue.heardAccept(tenant, job, result, timesForgot);
+        return result;
+      } catch (error) {
+        const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
+        if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
+      }
+      await sleep(clock, 50);
+    }
+  }
+
+  job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
+    return this.call("job", () => this.queue.state.jobNow(tenant, jobId));
+  }
+
+  observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
+    return this.call("observe", () => this.queue.observe(this.tenant(tenant), observation));
+  }
+
+  leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null)[]> {
+    return this.call(`leases ${role}`, () => this.queue.state.leasesNow(role, shards));
+  }
+
+  async acquire(shard: number, role: LeaseRole, owner: string, seen: LeaseState | null): Promise<Lease | null> {
+    const sentAtMs = this.process.clock.monotonicMs();
+    const lease = await this.call(`acquire ${role} ${shard}`, () =>
+      this.queue.acquire(this.process, { shard, role, owner, seen }),
+    );
+    if (lease !== null) this.queue.leases.confirmed(lease, sentAtMs);
+    return lease;
+  }
+
+  async renew(lease: Lease): Promise<boolean> {
+    const sentAtMs = this.process.clock.monotonicMs();
+    const isHeld = await this.call(`renew ${lease.role} ${lease.shard}`, () => this.queue.renew(lease));
+    if (isHeld) this.queue.leases.confirmed(lease, sentAtMs);
+    return isHeld;
+  }
+
+  release(lease: Lease): Promise<void> {
+    this.queue.leases.givenBack(lease);
+    return this.call(`release ${lease.role} ${lease.shard}`, () => this.queue.release(lease));
+  }
+
+  heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
+    return this.call("heartbeat", () => this.queue.state.heartbeatNow(role, owner));
+  }
+
+  resign(role: LeaseRole, owner: string, beats?: number): Promise<void> {
+    return this.call("resign", () => this.queue.state.resignNow(role, owner, beats));
+  }
+
+  /** Hints go by the wire, too, and may be lost there. */
+  onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
+    return this.queue.state.onRelease((role, shard) => this.network.hint(this.process, () => listener(role, shard)));
+  }
+
+  async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    const { process, queue } = this;
+    queue.asked(process, request);
+    try {
+      const pull = () => queue.pull(lease, request);
+      const result = await this.call(`pull ${lease.shard}`, pull, { replyBytes });
+      queue.heardPull(process, lease, result);
+      return result;
+    } finally {
+      queue.answered(process, request);
+    }
+  }
+
+  async settle(
+    lease: Lease,
+    settlements: readonly Settlement[],
+    shardTimeMs: number | null,
+  ): Promise<"settled" | Fenced> {
+    const sentAtMs = this.queue.nowMs();
+    const settle = () => this.queue.settle(this.process, { lease, settlements, shardTimeMs }, sentAtMs);
+    const answer = await this.call(`settle ${lease.shard}`, settle);
+    this.queue.heardSettle(lease, settlements);
+    return answer;
+  }
+
+  settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
+    const sentAtMs = this.queue.nowMs();
+    const settle = () => this.queue.settleLent(this.process, { lease, settlements, shardTimeMs }, sentAtMs);
+    return this.call(`settleLent ${lease.shard}`, settle);
+  }
+
+  allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
+    return this.call(`allow ${lease.shard}`, () => this.queue.allow(lease, call));
+  }
+
+  record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
+    const shards = turns.map(({ lease }) => lease.shard).join(" ");
+    return this.call(`record ${shards}`, () => this.queue.record(turns));
+  }
+
+  /** Hints go by the wire, too, and may be lost there. */
+  onJobs(listener: (shard: number) => void): () => void {
+    return this.queue.onJobs((shard) => this.network.hint(this.process, () => listener(shard)));
+  }
+
+  private call<T>(name: string, effect: () => T, sizes: Pick<Call<T>, "bytes" | "replyBytes"> = {}): Promise<T> {
+    return this.network.call({ from: this.process, to: this.server, name, effect, ...sizes });
+  }
+
+  private tenant({ tenantId }: TenantRef): Tenant {
+    const tenant = this.tenants.get(tenantId);
+    if (tenant === undefined) throw new Error(`the simulation has no tenant ${tenantId}`);
+    return tenant;
+  }
+}
+
+function replyBytes(result: PullResult | Fenced): number {
+  if (result === FENCED) return 0;
+  return result.boxes.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
+}

@@ -1,0 +1,277 @@
+import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
+import {
+  type AcceptResult,
+  type AllowanceCall,
+  FENCED,
+  type Fenced,
+  type Lease,
+  type LeaseRole,
+  type LeaseState,
+  type NewJob,
+  type Observation,
+  type ObserveResult,
+  type PullRequest,
+  type PullResult,
+  type RecordAnswer,
+  type RecordTurn,
+  type Settlement,
+} from "../../src/domain/queue.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
+import type { FairnessChecker } from "./fairness-checker.ts";
+import type { JobChecker } from "./job-checker.ts";
+import type { LeaseChecker } from "./lease-checker.ts";
+import type { SettleCall } from "./memory-queue-settle.ts";
+import type { QueueState } from "./memory-queue-state.ts";
+import type { Watch } from "./promises.ts";
+import type { QueueChecker } from "./queue-checker.ts";
+import type { SimEventStore } from "./sim-event-store.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+export interface Acquisition {
+  readonly shard: number;
+  readonly role: LeaseRole;
+  readonly owner: string;
+  readonly seen: LeaseState | null;
+}
+
+export interface WatchedQueueParts {
+  readonly state: QueueState;
+  readonly watch: Watch;
+  readonly jobs: JobChecker;
+  readonly leases: LeaseChecker;
+  readonly eventStore: SimEventStore;
+  readonly fairness: FairnessChecker;
+  readonly queueChecker: QueueChecker;
+  readonly counts: ReportCounts;
+}
+
+export interface ReportCounts {
+  /** Reports that waited for the end of their job. */
+  reportsKept: number;
+  /** Jobs that a report ended while they waited for another try, or kept from being handed over again. */
+  endedByReport: number;
+}
+
+/** The queue's state, with the books kept beside it: each effect is checked at the instant at which it takes place. */
+export class WatchedQueue {
+  readonly state: QueueState;
+  readonly leases: LeaseChecker;
+  timesForgot = 0;
+  /** Entries that a term has read and not settled, by token and box. */
+  private readonly open = new Map<string, Set<string>>();
+  private readonly idempotency = new Map<string, string>();
+
+  constructor(private readonly parts: WatchedQueueParts) {
+    this.state = parts.state;
+    this.leases = parts.leases;
+  }
+
+  nowMs(): number {
+    return this.parts.queueChecker.nowMs();
+  }
+
+  onJobs(listener: (shard: number) => void): () => void {
+    return this.state.onJobs(listener);
+  }
+
+  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob): AcceptResult {
+    const before = this.entries(tenant.shard);
+    const result = this.state.acceptNow(tenant, requestsPerMinute, job);
+    if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
+    this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
+    return result;
+  }
+
+  /** An answer from before the queue forgot (`sinceForgot` is of when it was asked) says nothing of what it knows. */
+  heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult, sinceForgot: number): void {
+    if (sinceForgot !== this.timesForgot || job.idempotency === null) return;
+    if (result.kind !== "accepted" && result.kind !== "replayed") return;
+    const key = `${tenant.tenantId} ${job.idempotency.key}`;
+    const known = this.idempotency.get(key) ?? result.jobId;
+    this.idempotency.set(key, known);
+    this.parts.watch.demand(known === result.jobId, "idempotency", () => `${key}: ${known} and ${result.jobId}`);
+  }
+
+  /** The queue forgot: keys that it knew may name other jobs from now on. */
+  forgetKeys(): void {
+    this.timesForgot += 1;
+    this.idempotency.clear();
+  }
+
+  observe(tenant: Tenant, observation: Observation): ObserveResult {
+    const { counts } = this.parts;
+    const wasFinal = isFinal(this.state.jobNow(tenant, observation.jobId)?.status ?? "success");
+    const result = this.state.observeNow(tenant, observation);
+    if (result === "kept") counts.reportsKept += 1;
+    if (result === "recorded" && !wasFinal) counts.endedByReport += 1;
+    const isTaken = result === "recorded" || result === "kept";
+    const truth = this.parts.jobs.jobs.get(observation.jobId);
+    if (isTaken) truth?.told.add(observation.type);
+    this.parts.jobs.touch(observation.jobId);
+    if (isTaken && observation.suppress !== null) {
+      this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);
+    }
+    this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
+    return result;
+  }
+
+  acquire(process: SimProcess, { shard, role, owner, seen }: Acquisition): Lease | null {
+    const lease = this.state.acquireNow(shard, role, owner, seen);
+    if (lease !== null) this.leases.acquired(lease, process);
+    return lease;
+  }
+
+  renew(lease: Lease): boolean {
+    const isHeld = this.state.renewNow(lease);
+    if (isHeld) this.leases.renewed(lease);
+    // Nobody has taken it, perhaps: it was forgotten with the queue's last writes.
+    else this.leases.fenced(lease);
+    return isHeld;
+  }
+
+  release(lease: Lease): void {
+    if (this.state.holder(lease.shard, lease.role) === lease.token) this.leases.released(lease);
+    this.state.releaseNow(lease);
+  }
+
+  pull(lease: Lease, request: PullRequest): PullResult | Fenced {
+    const { watch, jobs } = this.parts;
+    const boxes = request.boxes.length;
+    watch.demand(boxes <= limits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
+    const result = this.state.pullNow(lease, request);
+    this.checkFence(lease, result);
+    if (result === FENCED) return result;
+    this.parts.queueChecker.pulled(lease, request, result);
+    for (const job of result.boxes.flatMap((box) => box.jobs)) {
+      jobs.touch(job.jobId);
+      const truth = jobs.jobs.get(job.jobId);
+      watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
+      if (truth === undefined) continue;
+      if (job.isReported) this.parts.counts.endedByReport += 1;
+      if (truth.isExcused) continue;
+      const isReported = truth.told.size > 0;
+      watch.demand(isReported === (job.isReported === true), "reportedOnce", () => `${job.jobId} was handed out`);
+      const agrees = isReported || jobs.isSuppressed(truth) === (job.suppressed !== null);
+      watch.demand(agrees, "suppressed", () => `${job.jobId} was handed out with ${job.suppressed}`);
+    }
+    return result;
+  }
+
+  heardPull(process: SimProcess, lease: Lease, result: PullResult | Fenced): void {
+    if (result === FENCED) return;
+    this.parts.queueChecker.heardPull(process, lease, result);
+    for (const { box, jobs } of result.boxes) {
+      const open = this.openIn(lease, box.tenantId);
+      for (const { jobId } of jobs) open.add(jobId);
+      const isBounded = open.size <= limits.boxOpenMax;
+      this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${box.tenantId} are open`);
+      const waiting = jobs.filter(({ suppressed, isReported }) => suppressed === null && !isReported).length;
+      this.parts.fairness.pulled(process, box.tenantId, waiting);
+    }
+  }
+
+  settle(process: SimProcess, call: SettleCall, sentAtMs: number): "settled" | Fenced {
+    const { watch, jobs, queueChecker } = this.parts;
+    const { lease, settlements } = call;
+    const isBounded = settlements.length <= limits.settleBatchMax;
+    watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
+    const result = this.state.settleNow(call);
+    this.checkFence(lease, result);
+    if (result === FENCED) return result;
+    // In the order in which events were given their ids: a batch can also say that a job starts, and how it ended.
+    for (const { kind, job } of settlements) if (kind !== "start") jobs.touch(job.jobId);
+    for (const { kind, job } of settlements) if (kind === "start") jobs.touch(job.jobId);
+    queueChecker.settled(process, call, sentAtMs);
+    queueChecker.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
+    return result;
+  }
+
+  /** Only what still waits as lent under this very lease is touched by what comes behind it. */
+  settleLent(process: SimProcess, call: SettleCall, sentAtMs: number): void {
+    const { jobs, queueChecker, watch } = this.parts;
+    const { lease, settlements } = call;
+    const strangers = settlements.filter(({ job }) => !this.isLent(lease, job.jobId));
+    const before = strangers.map(({ job }) => this.textOf(lease.shard, job));
+    this.state.settleLentNow(call);
+    strangers.forEach(({ job }, i) => {
+      const isLeft = this.textOf(lease.shard, job) === before[i];
+      watch.demand(isLeft, "lent", () => `${job.jobId} was settled under ${lease.token}, which does not have it`);
+    });
+    for (const { job } of settlements) {
+      watch.demand(!this.isLent(lease, job.jobId), "lent", () => `${job.jobId} is lent still`);
+      jobs.touch(job.jobId);
+    }
+    queueChecker.settled(process, call, sentAtMs);
+    queueChecker.compareShares(lease.shard, new Set(settlements.map(({ job }) => job.tenantId)));
+  }
+
+  private isLent({ shard, token }: Lease, jobId: string): boolean {
+    return this.state.look(shard).parked.get(jobId)?.lentUnder === token;
+  }
+
+  private textOf(shard: number, job: QueuedJob): string {
+    const { later, parked } = this.state.look(shard);
+    const record = this.state.jobNow({ tenantId: job.tenantId, shard }, job.jobId);
+    return JSON.stringify([record, later.get(job.jobId), parked.get(job.jobId)?.lentUnder]);
+  }
+
+  heardSettle(lease: Lease, settlements: readonly Settlement[]): void {
+    for (const { kind, job } of settlements) {
+      if (kind !== "start") this.openIn(lease, job.tenantId).delete(job.jobId);
+    }
+  }
+
+  allow(lease: Lease, call: AllowanceCall): number | Fenced {
+    const result = this.state.allowNow(lease, call);
+    this.checkFence(lease, result);
+    return result;
+  }
+
+  record(turns: readonly RecordTurn[]): RecordAnswer {
+    const shards = turns.map(({ lease }) => lease.shard);
+    const before = new Map(shards.map((shard) => [shard, this.outboxKeys(shard)]));
+    const result = this.state.recordNow(turns);
+    for (const { lease } of turns) this.checkFence(lease, result.fenced.includes(lease.shard) ? FENCED : result);
+    for (const [shard, keys] of before) {
+      const after = this.outboxKeys(shard);
+      for (const [key, row] of keys) {
+        const isSafe = after.has(key) || this.parts.eventStore.has(row) || !this.parts.jobs.isClockSound;
+        this.parts.watch.demand(isSafe, "recordedFirst", () => `${key} left the outbox of shard ${shard}`);
+      }
+    }
+    return result;
+  }
+
+  private checkFence(lease: Lease, result: unknown): void {
+    const isHeld = this.state.holder(lease.shard, lease.role) === lease.token;
+    if (result === FENCED) this.leases.fenced(lease);
+    else this.parts.watch.demand(isHeld, "fence", () => `shard ${lease.shard}, ${lease.role}`);
+  }
+
+  private openIn(lease: Lease, tenantId: string): Set<string> {
+    const key = `${lease.token} ${tenantId}`;
+    const open = this.open.get(key) ?? new Set<string>();
+    this.open.set(key, open);
+    return open;
+  }
+
+  asked(process: SimProcess, request: PullRequest): void {
+    this.parts.queueChecker.asked(process, request);
+  }
+
+  answered(process: SimProcess, request: PullRequest): void {
+    this.parts.queueChecker.answered(process, request);
+  }
+
+  private entries(shard: number): number {
+    let entries = 0;
+    for (const box of this.state.look(shard).boxes.values()) entries += box.entries.size;
+    return entries;
+  }
+
+  private outboxKeys(shard: number) {
+    const rows = [...this.state.look(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
+    return new Map(rows.map((row) => [`${row.tenantId}#${row.eventId}`, row]));
+  }
+}
