@@ -1,4 +1,5 @@
 import { Queue } from "bullmq";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -65,7 +66,13 @@ async function drain(
 /** Queues so many jobs of the bench's tenants. */
 export async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
   const address = { kind: "url", url: redis.url } as const;
-  const queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
+  const queue = new RedisQueue({
+    channels: CHANNELS,
+    address,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: noTelemetry,
+  });
   await queue.start();
   const tenants = benchTenants(DISPATCH_TENANTS);
   const ids = new JobIds(systemClock, systemRandom);

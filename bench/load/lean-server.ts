@@ -2,6 +2,7 @@
  * The bound on accepting: the same script, driver and group commit behind a bare route of Bun's, without Waybill's
  * validation, headers and metrics. `bun bench/load/lean-server.ts <redis url> <keys>` prints its address.
  */
+import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -12,7 +13,7 @@ const [, , redisUrl = "", keyList = ""] = process.argv;
 const keys = keyList.split(",");
 const tenants = new Map(benchTenants(keys.length).map((tenant, i) => [keys[i] ?? "", tenant]));
 const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-const queue = new RedisQueue({ address: { kind: "url", url: redisUrl }, ...ports });
+const queue = new RedisQueue({ channels: CHANNELS, address: { kind: "url", url: redisUrl }, ...ports });
 await queue.start();
 const ids = new JobIds(systemClock, systemRandom);
 

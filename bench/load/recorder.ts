@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { eventTimeMs } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
@@ -48,7 +49,7 @@ export async function measureRecorder(options: {
   const chdb = openChdb(folder);
   const address = { kind: "url", url: redis.url } as const;
   const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-  const queue = new RedisQueue({ address, ...ports });
+  const queue = new RedisQueue({ channels: CHANNELS, address, ...ports });
   await queue.start();
   const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateEventStore(watched, TARGET);

@@ -3,6 +3,7 @@
  * prints the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
  */
 
+import { CHANNELS } from "../../src/app/channels.ts";
 import type { Settlement } from "../../src/domain/queue.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
@@ -26,6 +27,7 @@ class CountingQueue extends RedisQueue {
 
 const startedMs = performance.now();
 const queue = new CountingQueue({
+  channels: CHANNELS,
   address: { kind: "url", url: redisUrl },
   clock: systemClock,
   random: systemRandom,

@@ -1,3 +1,4 @@
+import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { FENCED, type Lease } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
@@ -50,7 +51,13 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   const home = await temporaryHome();
   const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET });
   const address = { kind: "url", url: redis.url } as const;
-  const queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: noTelemetry });
+  const queue = new RedisQueue({
+    channels: CHANNELS,
+    address,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: noTelemetry,
+  });
   await queue.start();
   const tenants = await tenantsOf(server);
   const leases = new Map<number, Lease>();

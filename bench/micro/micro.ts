@@ -1,11 +1,13 @@
 /** Micro-benchmarks of what every message passes through: `bun bench/micro/micro.ts` prints mitata's table. */
+
 import { bench, do_not_optimize, run, summary } from "mitata";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { checkHtml } from "../../src/channels/email/html-rules.ts";
 import { acceptEmail } from "../../src/channels/email/request.ts";
 import { nextEventId } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { Template } from "../../src/domain/template.ts";
-import { decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
+import { ChannelLetters, decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { benchTenants, SEND_BODY, SEND_PAYLOAD } from "../load/bench-world.ts";
@@ -21,6 +23,8 @@ const jobId = "019b0c5e-7a00-7000-8000-000000000001";
 const entry = `${jobId} e0 ann@example.com\n${SEND_PAYLOAD}`;
 const record = `bench-0 es1 1763700000000-0\ns243948655087616\nd243948655087617`;
 const row = `["bench-0","${jobId}","e",243948655087616,"s",{},"s",1,{}]`;
+const letters = new ChannelLetters(CHANNELS);
+const ours = { letters, tenantId: "bench-0" };
 const ids = new JobIds(systemClock, systemRandom);
 
 summary(() => {
@@ -32,9 +36,9 @@ summary(() => {
   bench("render: compile the template", () => do_not_optimize(Template.parse(source)));
 });
 summary(() => {
-  bench("encode: box entry to job", () => do_not_optimize(decodeEntry("bench-0", "1-0", entry, "")));
-  bench("encode: job record", () => do_not_optimize(decodeRecord(jobId, record, () => "")));
-  bench("encode: outbox row", () => do_not_optimize(decodeRow(row)));
+  bench("encode: box entry to job", () => do_not_optimize(decodeEntry(ours, "1-0", entry, "")));
+  bench("encode: job record", () => do_not_optimize(decodeRecord(letters, jobId, record, () => "")));
+  bench("encode: outbox row", () => do_not_optimize(decodeRow(letters, row)));
 });
 summary(() => {
   bench("event clock: next id", () => do_not_optimize(nextEventId(243948655087616, systemClock.nowMs())));

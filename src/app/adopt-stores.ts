@@ -9,15 +9,16 @@ import { requireSchema } from "../storage/migrate.ts";
 import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { requireMasterKeys } from "../storage/require-master-keys.ts";
 import { Vault } from "../storage/vault.ts";
+import { CHANNELS } from "./channels.ts";
 import { type Belonging, masterKeyIds } from "./start-checks.ts";
 import { openDatabase, openEventStore, openRedis, usesEventStore } from "./stores.ts";
 
 const WITHIN_MS = 10_000;
 
 /**
- * Notes in the queue that it belongs to the stores and the master key of this configuration. Nothing is moved: what is
- * in the former stores stays there. Refuses a master key that does not open the stored credentials. Answers a line for
- * each store that says what changed.
+ * Records in the queue that it belongs to the stores and the master key of this configuration. Nothing is moved: data in the
+ * former stores stays there. Refuses a master key that does not open the stored credentials. Returns one line per store that
+ * says what changed.
  */
 export async function adoptStores(config: Config, telemetry: Telemetry): Promise<readonly string[]> {
   const [keyId = ""] = masterKeyIds(config);
@@ -36,7 +37,7 @@ export async function adoptStores(config: Config, telemetry: Telemetry): Promise
       "CLICKHOUSE_URL is unset and ROLES has no event store: run it with those of the recorder.",
     );
   }
-  const eventStore = await openEventStore(config, systemClock, "leave");
+  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
   let storeId: string;
   try {
     storeId = await eventStore.identity();

@@ -4,18 +4,18 @@ import type { WrongTokens } from "../http/operator-gate.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";
 
-/** What a process can say of itself. */
+/** What a process can report about itself. */
 export interface OwnAnswers {
   metricsText(): Promise<string>;
   metricsParts(): Promise<MetricsParts>;
   readonly readiness: Pick<Readiness, "look">;
-  /** What devices complained of. */
+  /** Complaints from devices. */
   readonly log: Pick<DeviceLog, "latest">;
-  /** What reached the sandboxes in this process; null where real providers are in use. */
+  /** Messages that reached the sandboxes in this process; null if real providers are in use. */
   readonly mailbox: SandboxMailbox | null;
 }
 
-/** What is said of all processes of a start, whichever of them is asked. */
+/** Answers about all processes of a start, the same from whichever process is asked. */
 export interface Answers {
   metricsText(): Promise<string>;
   readonly readiness: Pick<Readiness, "look">;
@@ -25,7 +25,7 @@ export interface Answers {
   readonly wrongTokens: WrongTokens | null;
 }
 
-/** The answers of a process that is alone. */
+/** The answers of a lone process. */
 export function answersAlone(own: OwnAnswers): Answers {
   return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.mailbox, wrongTokens: null };
 }

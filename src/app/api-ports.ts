@@ -15,7 +15,7 @@ import type { Engagement } from "../engine/reports/engagements.ts";
 import type { DoorPorts } from "../http/door-ports.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
-/** All that the endpoints of all rooms need. */
+/** The dependencies of all rooms' endpoints. */
 export interface ApiPorts extends DoorPorts {
   readonly queue: FrontQueue & IdempotencyKeys;
   readonly registry: Registry;
@@ -28,13 +28,13 @@ export interface ApiPorts extends DoorPorts {
   /** Reads the tokens of public links. */
   readonly links: LinkReader;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
-  /** Takes what readers do, and returns at once. */
+  /** Takes readers' opens, clicks and unsubscribes; returns at once. */
   readonly engagements: { note(engagement: Engagement): void };
-  /** Takes mail that came back. */
+  /** Takes bounced mail. */
   readonly mailReports: Pick<MailReports, "take">;
-  /** What the chat provider calls back with. */
+  /** Takes the chat provider's callbacks. */
   readonly whatsapp: WhatsappPorts;
-  /** What devices with passes talk to. */
+  /** Serves devices that hold passes. */
   readonly passKit: PassKitPorts;
   readonly wallet: WalletPorts;
   /** Null: real providers are in use. */

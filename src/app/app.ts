@@ -21,6 +21,7 @@ import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { OwnAnswers } from "./answers.ts";
+import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
 import { freePort, startListener, startReadiness } from "./listener.ts";
@@ -38,40 +39,38 @@ import { Shutdown } from "./shutdown.ts";
 import { openToAnalysts } from "./stores.ts";
 
 export interface AppOptions {
+  readonly channels: readonly AppChannel[];
   /** Of the whole start; in a child, with its own roles. */
   readonly config: Config;
   readonly telemetry: ProcessTelemetry;
   readonly version: string;
-  /** Which process of a start this is; one that is alone where nothing is said. */
+  /** Which process of a start this is; a lone process if absent. */
   readonly place?: Place;
 }
 
 export interface App {
-  /** Where the API listens, or null where this process does not play that role. */
+  /** Address of the API, or null if this process does not play that role. */
   readonly url: string | null;
-  /** Where health, readiness and metrics are: the same as the API, where this process has one. */
+  /** Address of health, readiness and metrics: the API's address if this process serves the API. */
   readonly serviceUrl: string;
-  /** Where metrics are that have an address of their own. */
+  /** Address of the metrics if they have their own. */
   readonly metricsUrl: string | null;
-  /** Where analysts' tools find the event store that is in this process, or null where they do not. */
+  /** Address at which analysts' tools reach the event store in this process, or null if it is not opened to them. */
   readonly clickhouseUrl: string | null;
-  /** The child processes by name, and their process ids. */
+  /** Process ids of the children, by name. */
   readonly children: ReadonlyMap<string, number>;
-  /** The demo tenant's key, on the first start of the embedded default with the sandbox only. */
+  /** The demo tenant's key; only on the first start of the embedded default with the sandbox. */
   readonly demoKey: string | null;
-  /** Rejects when a part is gone for good, and the process should end. */
+  /** Rejects when a part has failed for good and the process should end. */
   readonly broken: Promise<never>;
   /**
-   * Finishes what is under way and stops, within ten seconds. For the first `graceMs` of them requests are still taken
-   * while `/ready` says `stopping`. Safe to repeat.
+   * Finishes the work in flight and stops within ten seconds. For the first `graceMs` of them, requests are still taken while
+   * `/ready` says `stopping`. Safe to call twice.
    */
   stop(graceMs: number): Promise<void>;
 }
 
-/**
- * Builds the house and starts the roles that the configuration names. What has been started is stopped again when a
- * later part does not start.
- */
+/** Builds the app and starts the configured roles. If a later part fails to start, the parts already started are stopped. */
 export async function startApp(options: AppOptions): Promise<App> {
   const shutdown = new Shutdown(options.telemetry);
   try {
@@ -109,29 +108,33 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const { mailbox } = providers;
   const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, mailbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
-  const listener = await startListener({ config: { ...config, port }, place: listens }, shutdown, {
-    queue,
-    payloads: payloads.store,
-    directory,
-    registry: registry.registry,
-    domains: openDomains(config, registry.domains, directory),
-    eventStore: eventStore.reader,
-    exports: eventStore.exports,
-    ...machine,
-    ...answers,
-    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
-    wallet,
-    platform: providers.platform,
-    whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
-    links,
-    suppressions,
-    engagements: new Engagements({ reports, telemetry }),
-    mailReports: new MailReports({ reports, links, ...machine }),
-    processes: peers.api,
-    ...configured(config, whole.version),
-  });
+  const listener = await startListener(
+    { config: { ...config, port }, place: listens, channels: whole.channels },
+    shutdown,
+    {
+      queue,
+      payloads: payloads.store,
+      directory,
+      registry: registry.registry,
+      domains: openDomains(config, registry.domains, directory),
+      eventStore: eventStore.reader,
+      exports: eventStore.exports,
+      ...machine,
+      ...answers,
+      passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
+      wallet,
+      platform: providers.platform,
+      whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
+      links,
+      suppressions,
+      engagements: new Engagements({ reports, telemetry }),
+      mailReports: new MailReports({ reports, links, ...machine }),
+      processes: peers.api,
+      ...configured(config, whole.version),
+    },
+  );
   const url = whole.config.roles.includes("api") ? listener.url : null;
-  // The links in messages lead to the API, so it has to be known where that listens.
+  // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
@@ -141,7 +144,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
 
-/** Opens the stores and starts what works on them alone. */
+/** Opens the stores and starts what depends on them alone. */
 async function openBase(
   options: AppOptions,
   shutdown: Shutdown,
@@ -163,7 +166,7 @@ async function openBase(
   startRecorder(options, shutdown, { queue, eventStore: eventStore.writer, owner });
   const joins = place.kind === "child";
   const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
-  // In a process that can read the event store, which tells a job that is over from one that never was.
+  // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
   const sweeps = !joins && whole.config.roles.includes("api");
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
@@ -177,24 +180,24 @@ function machineOf(telemetry: ProcessTelemetry) {
   return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
 }
 
-/** What the API says as it was told. */
+/** Configured values that the API shows. */
 function configured({ operatorToken, publicUrl }: Config, version: string) {
   return { operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
-/** Without these nothing is done here. Only a process that has an event store needs one. */
+/** The parts that this process cannot work without. Only a process with an event store needs one. */
 function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
   return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.reader])];
 }
 
-/** Answers where analysts' tools find the event store of this process, or null. */
+/** Returns the address at which analysts' tools reach this process's event store, or null. */
 function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): string | null {
   const analysts = openToAnalysts(config, telemetry);
   if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
   return analysts?.url ?? null;
 }
 
-/** What goes on with the time is measured first. */
+/** Updates time-dependent metrics before they are read. */
 function measured(telemetry: ProcessTelemetry, wallet: OpenWallet): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const after = <T>(read: () => T): T => {
     wallet.measure();
@@ -207,13 +210,13 @@ function measured(telemetry: ProcessTelemetry, wallet: OpenWallet): Pick<OwnAnsw
 }
 
 async function startRegistry(
-  { config, telemetry }: AppOptions,
+  { channels, config, telemetry }: AppOptions,
   shutdown: Shutdown,
   { database: { db }, queue }: Pick<Stores, "database" | "queue">,
 ): Promise<OpenRegistry> {
   const vault = new Vault(config.masterKeys, systemRandom);
   const common = { clock: systemClock, random: systemRandom, telemetry };
-  const registry = await openRegistry({ ...common, db, shards: config.shards, vault, feed: queue });
+  const registry = await openRegistry({ ...common, channels, db, shards: config.shards, vault, feed: queue });
   registry.start();
   shutdown.add("clients", "registry", () => registry.stop());
   return registry;
@@ -251,7 +254,7 @@ function startMailLog(
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
   away.addPart("mail log", () => mailLog.health());
-  // Before the reports: those that they give up must not count as taken.
+  // Stopped before the reports: those that they give up must not count as taken.
   shutdown.add("work", "mail log", () => mailLog.stop());
 }
 
@@ -287,7 +290,7 @@ function startDelivering(
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 
-/** For a process that only delivers, without a ClickHouse server to ask. */
+/** For a process that only delivers and has no ClickHouse server to ask. */
 const NO_EVENT_STORE = {
   writer: { write: () => Promise.reject(new UnavailableError("this process has no event store")) },
   reader: {

@@ -14,13 +14,13 @@ import { systemClock } from "../runtime/system-clock.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 const PUBLIC_PUSH_URL = "https://api.push.apple.com";
-/** Root, intermediate, pass certificate and push server of the sandbox, in the data folder. */
+/** The sandbox's root, intermediate, pass certificate and push server, in the data folder. */
 const IDENTITY_FILE = "apple-sandbox.pem";
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
- * The platform's own credentials for Apple's passes; null: there are none. In the sandbox they are made up where nobody
- * configured any. Throws `ConfigurationError` where those that are configured cannot sign.
+ * The platform's own credentials for Apple passes, or null. In the sandbox they are generated unless configured. Throws
+ * `ConfigurationError` if the configured ones cannot sign.
  */
 export async function platformApple(config: Config): Promise<AppleSigner | null> {
   const { appleCertificate, applePrivateKey, applePassTypeId, appleTeamId } = config;
@@ -40,15 +40,15 @@ export async function platformApple(config: Config): Promise<AppleSigner | null>
   throw new ConfigurationError(`APPLE_CERTIFICATE and what is set with it cannot sign passes: ${problem}`);
 }
 
-/** The push service that this process tells of changes. */
+/** The push service that this process notifies of changes. */
 export interface ApplePush {
   readonly connections: ApnsConnections;
-  /** Null: it is not a sandbox. */
+  /** Null unless it is a sandbox. */
   readonly mailbox: SandboxMailbox | null;
   readonly url: string;
 }
 
-/** The configured address, the public one, or a sandbox. */
+/** Uses the configured address, the public one, or a sandbox. */
 export async function startApplePush(config: Config, telemetry: Telemetry, shutdown: Shutdown): Promise<ApplePush> {
   const { apnsUrl, providers } = config;
   const url = apnsUrl ?? (providers === "live" ? PUBLIC_PUSH_URL : null);
@@ -59,7 +59,7 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
     );
   }
   if (url !== null) {
-    // What stands in for Apple on this machine has a certificate that nobody knows; pushes hold nothing secret.
+    // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
     const verifies = !LOOPBACK.test(new URL(url).hostname);
     return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), mailbox: null, url };
   }
@@ -70,7 +70,7 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   return { connections, mailbox: sandbox.mailbox, url: sandbox.url };
 }
 
-/** Made once a data folder: all processes of it sign with the same. */
+/** Created once per data folder, so all processes using it sign with the same identity. */
 async function sandboxIdentity({ home }: Config): Promise<AppleIdentity> {
   const file = join(home, IDENTITY_FILE);
   const made = existsSync(file) ? "" : await makeAppleIdentity(systemClock.nowMs());

@@ -3,7 +3,7 @@ import type { Health } from "../domain/health.ts";
 import type { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { AwayPart } from "../http/readiness.ts";
 
-/** The parts that are away while work goes on, for `/ready`. Each of them logs and measures itself. */
+/** Unavailable parts that do not stop the work, for `/ready`. Each writes its own logs and metrics. */
 export class AwayParts {
   private readonly sources: (() => readonly AwayPart[])[] = [];
 
@@ -20,7 +20,7 @@ export class AwayParts {
     });
   }
 
-  /** Tenants' own relays are counted and not named: strangers can read it. */
+  /** Tenants' own relays are counted but not named, because strangers can read the answer. */
   addRelays(dispatcher: Pick<Dispatcher, "away">): void {
     this.sources.push(() => {
       const away = dispatcher.away();

@@ -1,18 +1,20 @@
-import { emailTemplateKind } from "../channels/email/template-kind.ts";
-import { emailPart } from "../channels/email/tenant-part.ts";
-import { walletTemplateKind } from "../channels/wallet/template-kind.ts";
-import { walletPart } from "../channels/wallet/tenant-part.ts";
-import { whatsappPart } from "../channels/whatsapp/tenant-part.ts";
 import type { ChannelMembers } from "../domain/tenant.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
+import type { AppChannel } from "./app-channel.ts";
 
 /** What all channels together add to a tenant. */
-export const CHANNEL_PARTS: TenantPart<ChannelMembers> = {
-  templates: { ...emailPart.templates, ...whatsappPart.templates, ...walletPart.templates },
-  tables: [...emailPart.tables, ...whatsappPart.tables, ...walletPart.tables],
-  members: (rows) => ({ ...emailPart.members(rows), ...whatsappPart.members(rows), ...walletPart.members(rows) }),
-};
+export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
+  const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
+  return {
+    templates: Object.assign({}, ...parts.map(({ templates }) => templates)),
+    tables: parts.flatMap(({ tables }) => tables),
+    // Each member of the type is one of a listed channel's.
+    members: (rows) => Object.assign({}, ...parts.map((part) => part.members(rows))) as ChannelMembers,
+  };
+}
 
-/** The channels whose messages can come from templates. */
-export const TEMPLATE_KINDS: readonly TemplateKind[] = [emailTemplateKind, walletTemplateKind];
+/** Of the channels whose messages can come from templates. */
+export function templateKindsOf(channels: readonly AppChannel[]): readonly TemplateKind[] {
+  return channels.flatMap(({ templateKind }) => templateKind ?? []);
+}

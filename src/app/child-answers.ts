@@ -13,17 +13,17 @@ import {
   WRONG_TOKEN,
 } from "./process-calls.ts";
 
-/** Tells the main process of this one, and answers what that knows of all. */
+/** Reports on this process to the main process, and passes on the main process's answers about all of them. */
 export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
   main.serve(METRICS, () => own.metricsParts());
   main.serve(READY, () => own.readiness.look());
   main.serve(COMPLAINTS, (limit) => own.log.latest(limit));
   return {
     metricsText: () => main.call(ALL_METRICS, null),
-    // A stranger's requests must not load the other processes.
+    // Coalesced: a stranger's requests must not load the other processes.
     readiness: { look: oneAtATime(() => main.call(ALL_READY, null)) },
     complaints: (limit) => main.call(ALL_COMPLAINTS, limit),
-    // The sandboxes are in the main process.
+    // The sandboxes run in the main process.
     sandbox: own.mailbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },
     wrongTokens: {
       tell: (caller) => void main.call(TELL_WRONG_TOKEN, caller).catch(() => undefined),

@@ -6,8 +6,8 @@ import type { Telemetry } from "../domain/telemetry.ts";
 const DEMO = "demo";
 
 /**
- * The tenant that the first start on the embedded registry makes, so that a first e-mail is one command away. Only beside
- * the sandbox: whoever saw its key on a screen must not send real messages. Null where none is made.
+ * Creates a tenant on the first start of the embedded registry, which puts a first e-mail one command away. Only beside the
+ * sandbox: somebody who saw its key on a screen must not send real messages. Null if no tenant is created.
  */
 export async function openDemoTenant(
   { databaseUrl, providers }: Config,
@@ -28,13 +28,13 @@ async function keysOfDemo(registry: Registry): Promise<number> {
   try {
     return (await registry.keys(DEMO)).length;
   } catch (error) {
-    // There is no such tenant.
+    // The tenant does not exist.
     if (error instanceof ApiError && error.status === 404) return 0;
     throw error;
   }
 }
 
-/** Null where there are tenants. */
+/** Null if there are tenants already. */
 async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } | null> {
   const existing = await registry.tenants(null, 1);
   if (existing.items.length > 0) return null;

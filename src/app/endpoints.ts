@@ -1,7 +1,4 @@
-import { emailEndpoints } from "../channels/email/endpoints.ts";
-import { walletEndpoints } from "../channels/wallet/endpoints.ts";
 import { withPass } from "../channels/wallet/wallet-result.ts";
-import { whatsappEndpoints } from "../channels/whatsapp/endpoints.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
@@ -16,30 +13,30 @@ import { templateEndpoints } from "../tenants/template-endpoints.ts";
 import { tenantEndpoints } from "../tenants/tenant-endpoints.ts";
 import { tokenEndpoints } from "../tenants/token-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { TEMPLATE_KINDS } from "./channel-parts.ts";
+import type { AppChannel } from "./app-channel.ts";
+import { templateKindsOf } from "./channel-parts.ts";
 
 /** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
-export function createApi(ports: ApiPorts): Server {
-  return createServer(ports, endpointsOf(ports));
+export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
+  return createServer(ports, endpointsOf(ports, channels));
 }
 
 /** All endpoints but those that `http` has itself: the documentation, health, readiness and metrics. */
-export function endpointsOf(ports: ApiPorts): readonly Endpoint[] {
+function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly Endpoint[] {
   const { queue, eventStore, wallet } = ports;
+  const names = channels.map(({ name }) => name);
   return [
-    ...emailEndpoints(ports),
-    ...whatsappEndpoints(ports),
-    ...walletEndpoints(ports),
+    ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
-    eventEndpoint(ports),
+    eventEndpoint(ports, names),
     exportEndpoint(ports),
-    ...tenantEndpoints(ports),
+    ...tenantEndpoints(ports, names),
     ...keyEndpoints(ports),
-    ...templateEndpoints(ports, TEMPLATE_KINDS),
+    ...templateEndpoints(ports, templateKindsOf(channels)),
     ...tokenEndpoints(ports),
     ...suppressionEndpoints(ports),
     ...planEndpoints(ports),
-    ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }),
+    ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints,
   ];
 }

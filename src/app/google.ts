@@ -17,11 +17,11 @@ const PUBLIC_API_URL = "https://walletobjects.googleapis.com";
 const API_PATH = "/walletobjects/v1";
 const PUBLIC_TOKEN_URL = "https://oauth2.googleapis.com/token";
 const PUBLIC_SAVE_URL = "https://pay.google.com/gp/v/save";
-/** What the platform signs as where nothing leaves the machine, and nobody configured anything. */
+/** The platform's issuer when nothing leaves the machine and none is configured. */
 const SANDBOX_ISSUER_ID = "3388000000012345678";
 const SANDBOX_EMAIL = "waybill@sandbox.iam.gserviceaccount.com";
 
-/** The platform's own issuer; null: there is none. In the sandbox one is made up, its key once for a folder. */
+/** The platform's own issuer, or null. In the sandbox one is generated, with one key per data folder. */
 export function platformGoogle(config: Config): GoogleIssuer | null {
   const { googleServiceAccount, googleIssuerId: issuerId, providers, home } = config;
   if (googleServiceAccount !== null && issuerId !== null) return { ...googleServiceAccount, issuerId };
@@ -37,9 +37,9 @@ function newPrivateKey(): string {
 
 export interface Google {
   readonly wallet: GoogleWallet;
-  /** Null: it is not a sandbox. */
+  /** Null unless it is a sandbox. */
   readonly mailbox: SandboxMailbox | null;
-  /** Where it is, as other processes of the start are told. */
+  /** The API's address, for the other processes of the start. */
   readonly apiUrl: string;
   readonly tokenUrl: string;
 }
@@ -52,7 +52,7 @@ export interface GoogleContext {
   readonly passes: Pick<PassStore, "holder">;
 }
 
-/** Google's wallet at the configured addresses, the public ones, or in a sandbox. */
+/** Google Wallet at the configured addresses, the public ones, or in a sandbox. */
 export async function startGoogle(
   { config, telemetry, platform, classOwners, passes }: GoogleContext,
   shutdown: Shutdown,
@@ -77,7 +77,7 @@ export async function startGoogle(
   return { wallet, mailbox: sandbox?.mailbox ?? null, apiUrl, tokenUrl };
 }
 
-/** The address of the API; of a bare host, that of the version that is spoken here. */
+/** The API's address. A bare host gets the path of the version that we speak. */
 function withPath(url: string | null): string | null {
   return url === null || new URL(url).pathname !== "/" ? url : `${url}${API_PATH}`;
 }

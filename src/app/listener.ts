@@ -6,30 +6,37 @@ import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";
 import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service-server.ts";
 import type { ApiPorts } from "./api-ports.ts";
+import type { AppChannel } from "./app-channel.ts";
 import { createApi } from "./endpoints.ts";
 import type { PassKit } from "./open-pass-kit.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 export interface Listening {
   readonly url: string;
-  /** Where metrics are that have an address of their own. */
+  /** Address of the metrics if they have their own. */
   readonly metricsUrl: string | null;
 }
 
-/** Serves devices, and has something to finish when it stops. */
+/** Serves devices, and has work to finish when it stops. */
 type Listened = ApiPorts["passKit"] & Pick<PassKit, "stop">;
 
-/** Which of a start's listeners are in this process. */
+/** Which of the start's listeners run in this process. */
 export interface ListenerPlace {
   /** At `HOST:PORT`: this process alone, this one beside others of the start, or only others. */
   readonly main: "alone" | "shared" | "elsewhere";
-  /** Whether the metrics that have an address of their own are here. */
+  /** Whether the metrics' own address is served here. */
   readonly hasMetrics: boolean;
+}
+
+interface ListenerOptions {
+  readonly config: Config;
+  readonly place: ListenerPlace;
+  readonly channels: readonly AppChannel[];
 }
 
 /** Where this process listens: every role has `/health`, `/ready` and `/metrics`, the role `api` all the rest, too. */
 export async function startListener(
-  { config, place }: { readonly config: Config; readonly place: ListenerPlace },
+  { config, place, channels }: ListenerOptions,
   shutdown: Shutdown,
   given: Omit<ApiPorts, "whenDraining" | "metricsReaders"> & { readonly passKit: Listened },
 ): Promise<Listening> {
@@ -37,13 +44,16 @@ export async function startListener(
   const ports = { ...given, metricsReaders: config.metricsPort === null ? readersBeside(config) : NOBODY };
   const elsewhere = httpOrigin(config.host, config.port);
   const isShared = place.main === "shared";
-  const url = place.main === "elsewhere" ? elsewhere : await startMain({ config, isShared }, shutdown, ports);
+  const url = place.main === "elsewhere" ? elsewhere : await startMain({ config, isShared, channels }, shutdown, ports);
   return { url, metricsUrl };
 }
 
-/** The port that `listen` of other processes will share; here nobody listens at it. Throws where it is taken. */
+/**
+ * Reserves the port that other processes will share through `listen`; this process does not listen on it. Throws if the port is
+ * taken.
+ */
 export function freePort({ host, port }: Pick<Config, "host" | "port">): number {
-  // Not shared: what another program has must be refused, and not be taken a part of.
+  // Not shared: a port that another program holds must be refused, not shared with it.
   const server = Bun.serve({
     hostname: host,
     port,
@@ -57,24 +67,24 @@ export function freePort({ host, port }: Pick<Config, "host" | "port">): number 
 
 const NOBODY: MetricsReaders = { kind: "nobody" };
 
-/** Who reads metrics at an address where strangers are, too. */
+/** Who may read metrics at an address that strangers can reach. */
 function readersBeside({ metricsToken: token }: Config): MetricsReaders {
   return token === null ? { kind: "this-machine" } : { kind: "token", token };
 }
 
-/** The listener of metrics alone, where they are to have one. */
+/** The metrics' own listener, if configured. */
 function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceServerPorts): string | null {
   const { metricsPort: port, metricsHost, metricsToken: token } = config;
   if (port === null) return null;
   const metricsReaders: MetricsReaders = token === null ? { kind: "everybody" } : { kind: "token", token };
   const server = serveService({ ...ports, metricsReaders }, { host: metricsHost ?? "127.0.0.1", port });
-  // To the end: what a process does while it stops can be asked for.
+  // Closed last, so what the process does while it stops can still be observed.
   shutdown.add("stores", "metrics", () => server.stop());
   return server.url;
 }
 
 async function startMain(
-  { config, isShared }: { readonly config: Config; readonly isShared: boolean },
+  { config, isShared, channels }: Omit<ListenerOptions, "place"> & { readonly isShared: boolean },
   shutdown: Shutdown,
   ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: Listened },
 ): Promise<string> {
@@ -82,24 +92,27 @@ async function startMain(
   if (!config.roles.includes("api")) {
     const server = startService(config, { ...ports, whenDraining: draining.signal });
     shutdown.add("work", "listener", () => draining.abort());
-    // To the end: what a process does while it stops can be asked for.
+    // Closed last, so what the process does while it stops can still be observed.
     shutdown.add("stores", "listener", () => server.stop());
     return server.url;
   }
-  const server = createApi({ ...ports, whenDraining: draining.signal });
+  const server = createApi({ ...ports, whenDraining: draining.signal }, channels);
   shutdown.add("work", "api", async () => {
     const drainedFromMs = ports.clock.monotonicMs();
     draining.abort();
-    // Load balancers hear of it from `/ready`, and send requests here until they have.
+    // Load balancers learn of the stop from `/ready`, and send requests here until they have.
     await sleep(ports.clock, shutdown.graceMs);
     await server.stop();
-    // Whatever the last requests made due.
+    // Finishes what the last requests started.
     await ports.passKit.stop(drainedFromMs);
   });
   return (await server.listen({ host: config.host, port: config.port, isShared })).url;
 }
 
-/** Beside a process of the role `api` on the same machine the port is often taken. Nothing waits for that. */
+/**
+ * Opens the service listener. The port is often taken by a process of the role `api` on the same machine; the start continues
+ * without it.
+ */
 function startService({ host, port }: Config, ports: ServiceServerPorts): ServiceServer {
   try {
     return serveService(ports, { host, port });
@@ -114,7 +127,7 @@ function startService({ host, port }: Config, ports: ServiceServerPorts): Servic
   }
 }
 
-/** Follows the parts that this process needs, for as long as it works. */
+/** Probes the parts that this process needs, as long as it runs. */
 export function startReadiness(
   shutdown: Shutdown,
   options: ConstructorParameters<typeof Readiness>[0] & { readonly telemetry: Telemetry },

@@ -30,40 +30,41 @@ import type { Shutdown } from "./shutdown.ts";
 export type Role = Config["roles"][number];
 
 export interface MainProcessOptions {
-  /** Of the whole start. */
+  /** The configuration of the whole start. */
   readonly config: Config;
   readonly plan: ProcessPlan<Role>;
   readonly telemetry: ProcessTelemetry;
   readonly version: string;
 }
 
-/** What children need of the main process. */
+/** What children need from the main process. */
 export interface GivenToChildren {
   readonly stores: {
     readonly queue: RedisQueue;
     readonly redis: RedisAddress;
-    /** Lets a child into the stores of the data folder. */
+    /** Gives a child access to the stores in the data folder. */
     serveTo(calls: Calls): void;
   };
-  /** The configuration of a child, but for its roles. */
+  /** The configuration for a child, except for its roles. */
   readonly config: Config;
 }
 
-/** How long the others are waited for, ms. */
+/** How long to wait for the other processes, in ms. */
 const ASK_MS = 2_500;
-/** How often their metrics are kept: what a process that dies has counted since is lost. */
+/** How often their metrics are saved; anything that a dying process counted since is lost. */
 const KEEP_MS = 2_000;
 
 /**
- * The main process's side of its children: what it tells them, and what it knows of all.
+ * The main process's side of its children: what it tells them, and what it knows about all of them.
  *
- * M1. Counts and durations never go back when a child ends: what it said last stays in the sums.
- * M2. The leases of a child that ended are dropped at once: it was seen to end, so nobody has to wait for them.
+ * M1. Counts and durations never decrease when a child ends: its last report stays in the sums.
+ * M2. The leases of a child that ended are dropped at once: the main process saw it end, so no successor has to wait for them
+ *     to expire.
  */
 export class MainProcess {
   private readonly supervisor: Supervisor;
   private readonly children: ReadonlyMap<string, ChildRole>;
-  /** Whose leases a child holds. */
+  /** Lease owner of each child. */
   private readonly owners = new Map<string, string>();
   private readonly lastMetrics = new Map<string, MetricsParts>();
   private departed: MetricsParts = [];
@@ -77,7 +78,7 @@ export class MainProcess {
   ) {
     const { plan, telemetry } = options;
     this.children = childrenOf(plan);
-    // The very program that runs here, with the options of its runtime.
+    // The same program that runs here, with the same runtime options.
     const program = [...wrapper, process.execPath, ...process.execArgv, Bun.main];
     this.supervisor = new Supervisor({
       names: [...this.children.keys()],
@@ -89,12 +90,12 @@ export class MainProcess {
     });
   }
 
-  /** Starts the child processes, which load the program while the stores are opened. */
+  /** Starts the child processes, which load the program while the stores open. */
   static async start(options: MainProcessOptions, shutdown: Shutdown): Promise<MainProcess> {
     const main = new MainProcess(options, await parentDeathSignal());
     main.supervisor.start();
     shutdown.add("work", "processes", () => main.stop(shutdown.graceMs));
-    // Before the stores that they use.
+    // Before the stores that the children use.
     shutdown.add("clients", "processes", () => main.supervisor.end());
     return main;
   }
@@ -108,7 +109,7 @@ export class MainProcess {
     return this.supervisor.pids();
   }
 
-  /** Resolves when all children work. Rejects when one does not. */
+  /** Resolves when all children work. Rejects if one does not. */
   async begin(given: GivenToChildren): Promise<void> {
     this.given = given;
     await this.supervisor.begin();
@@ -153,12 +154,12 @@ export class MainProcess {
       away.set(part, Math.min(sinceMs, away.get(part) ?? sinceMs));
     }
     const failing = new Set(states.flatMap((state) => state.failing));
-    // With one of a role at work, the others' work is taken over; without, nobody does it.
+    // As long as one process of a role works, it takes over the others' work; without one, the role's work stops.
     for (const role of this.roleless(awayChildren.map(({ name }) => name))) failing.add(role);
     return { failing: [...failing], away: Array.from(away, ([part, sinceMs]) => ({ part, sinceMs })) };
   }
 
-  /** Roles that nobody plays at the moment. */
+  /** Roles that no running process plays at the moment. */
   private roleless(away: readonly string[]): readonly string[] {
     const { plan } = this.options;
     return (["api", "dispatcher"] as const).filter(
@@ -196,7 +197,7 @@ export class MainProcess {
     void this.keepDeparted(said ?? []);
     if (owner === undefined) return;
     this.given?.stores.queue.forgetOwner(owner, config.shards).catch((error: unknown) => {
-      // Others take them over once they have seen them unchanged for a lease's term.
+      // Other processes take them over once they have been unchanged for a lease's term.
       telemetry.log("warn", "the leases of a process that ended run out by themselves", { error: String(error) });
     });
   }

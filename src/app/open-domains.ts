@@ -10,7 +10,7 @@ import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { outboundGuard } from "./outbound-guard.ts";
 
-/** Registering and verifying domains, over the name servers that the configuration or else the system names. */
+/** Registers and verifies domains, using the configured name servers or else the system's. */
 export function openDomains(config: Config, store: DomainStore, directory: TenantDirectory): Domains {
   const servers = config.dnsServers ?? getServers().map(withPort);
   return new DomainService({
@@ -24,13 +24,13 @@ export function openDomains(config: Config, store: DomainStore, directory: Tenan
   });
 }
 
-/** What `MAIL_HOST` says; unset, the host that the world calls this service by, where it is a name. */
+/** `MAIL_HOST`; if unset, the host of the public URL, provided it is a name. */
 function mailHostOf({ mailHost, publicUrl, mailFrom }: Config): string {
   const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
   return mailHost ?? publicHost ?? mailFrom.address.slice(mailFrom.address.lastIndexOf("@") + 1).toLowerCase();
 }
 
-/** The system's list leaves the usual port out: `10.0.0.2`, `::1`, but `10.0.0.2:5353` and `[::1]:5353`. */
+/** The system's list omits the default port: `10.0.0.2` and `::1`, but `10.0.0.2:5353` and `[::1]:5353`. */
 function withPort(address: string): string {
   if (/^\[.*\]:\d+$/.test(address) || /^[\d.]+:\d+$/.test(address)) return address;
   return address.includes(":") ? `[${address}]:53` : `${address}:53`;

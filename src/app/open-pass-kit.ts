@@ -12,11 +12,11 @@ import { outboundGuard } from "./outbound-guard.ts";
 
 export interface PassKit extends PassKitPorts {
   readonly log: DeviceLog;
-  /** Tells what is still owed, until `limits.drainMs` have passed since `drainedFromMs` (monotonic). */
+  /** Delivers pending notifications until `limits.drainMs` have passed since `drainedFromMs` (monotonic). */
   stop(drainedFromMs: number): Promise<void>;
 }
 
-/** What devices with passes talk to. Starts nothing. */
+/** The service for devices that hold passes. Starts nothing. */
 export function openPassKit({
   config,
   registry: { passes, devices, directory },
@@ -35,5 +35,5 @@ export function openPassKit({
   return { passes, devices, webhooks, log, stop: (drainedFromMs) => webhooks.stop(drainedFromMs + limits.drainMs) };
 }
 
-/** Complaints that the sandbox shows. */
+/** Most complaints kept for the sandbox view. */
 const COMPLAINTS_KEPT = 1_000;

@@ -13,21 +13,19 @@ import { StoredPayloads } from "./stored-payloads.ts";
 
 export interface Payloads {
   readonly store: PayloadStore;
-  /** The channel, which fetches its jobs' large payloads. */
+  /** Wraps a channel to fetch its jobs' large payloads. */
   over(channel: Channel): Channel;
 }
 
 interface PayloadsPorts extends Pick<PayloadSweepPorts, "queue" | "eventStore"> {
   readonly registry: Pick<OpenRegistry, "payloads" | "directory">;
-  /** Whether this process sweeps them, which one that can read the event store does. */
+  /** Whether this process sweeps payloads; a process that can read the event store does. */
   readonly sweeps: boolean;
-  /** Whether the files are another process's, which has opened them. */
+  /** Whether another process has opened the files. */
   readonly joins: boolean;
 }
 
-/**
- * Large payloads wait beside the registry's rows, or in the data folder where the registry is embedded.
- */
+/** Opens the store of large payloads: rows beside the registry's, or files in the data folder if the registry is embedded. */
 export async function openPayloads(
   { config, telemetry }: { readonly config: Config; readonly telemetry: Telemetry },
   shutdown: Shutdown,

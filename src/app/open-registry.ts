@@ -34,11 +34,13 @@ import { TenantRepository } from "../tenants/tenant-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { TokenRepository } from "../tenants/token-repository.ts";
-import { CHANNEL_PARTS, TEMPLATE_KINDS } from "./channel-parts.ts";
+import type { AppChannel } from "./app-channel.ts";
+import { templateKindsOf, tenantPartOf } from "./channel-parts.ts";
 
 export interface RegistryOptions {
+  readonly channels: readonly AppChannel[];
   readonly db: AnyDb;
-  /** How many virtual shards the tenants are spread over: fixed when the data is first created. */
+  /** How many virtual shards the tenants are spread over; fixed when the data is first created. */
   readonly shards: number;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -56,7 +58,7 @@ export interface OpenRegistry {
   readonly payloads: PayloadStore;
   readonly directory: TenantDirectory;
   readonly probe: ReadinessProbe;
-  /** Begins to follow changes made elsewhere. Without it, what is remembered is usable for a minute only. */
+  /** Starts following changes made elsewhere. Without this, cached data is usable for only a minute. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -67,9 +69,9 @@ const FIRST_PLANS = [
 ];
 
 /**
- * Opens the registry in a database that `migrate` has prepared. Rejects with `ConfigurationError` when it has not, when
- * the data was created with another number of shards, or when stored credentials need a master key that is not given;
- * with `UnavailableError` when the database cannot be reached.
+ * Opens the registry in a database prepared by `migrate`. Rejects with `ConfigurationError` if the database is not prepared,
+ * was created with another number of shards, or holds credentials that need a master key not given; with `UnavailableError` if
+ * it cannot be reached.
  */
 export async function openRegistry(options: RegistryOptions): Promise<OpenRegistry> {
   const { clock, feed, telemetry, vault, shards } = options;
@@ -77,7 +79,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const version = await prepare(database, shards);
   await requireMasterKeys(database, vault);
 
-  const source = new TenantSource({ database, vault, clock, channels: CHANNEL_PARTS });
+  const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
   const changes = new RegistryChanges(database, {
     onTenant: (tenantId) => {
@@ -104,11 +106,12 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
 }
 
 function registryOf(options: RegistryOptions, database: Database, changes: RegistryChanges): Registry {
-  const { vault, clock, random, shards } = options;
-  const tenants = new TenantRepository({ database, changes, shards, clock, random });
+  const { channels, vault, clock, random, shards } = options;
+  const names = channels.map(({ name }) => name);
+  const tenants = new TenantRepository({ database, changes, shards, channels: names, clock, random });
   const keys = new KeyRepository({ database, changes, clock, random });
   const allPlans = new PlanRepository(database, changes);
-  const templates = new TemplateRepository({ database, changes, kinds: TEMPLATE_KINDS });
+  const templates = new TemplateRepository({ database, changes, kinds: templateKindsOf(channels) });
   const aliases = new AliasRepository(database, changes);
   const ownCredentials = new CredentialRepository(vault, changes);
   const tokens = new TokenRepository(database, clock);
@@ -146,7 +149,7 @@ function registryOf(options: RegistryOptions, database: Database, changes: Regis
   };
 }
 
-/** Writes what a new registry holds, checks what an old one does, and answers its version. */
+/** Initializes a new registry or checks an existing one, and returns its version. */
 async function prepare(database: Database, shards: number): Promise<number> {
   try {
     return await database.write(async (transaction) => {

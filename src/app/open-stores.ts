@@ -7,6 +7,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
+import type { AppChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
 import {
@@ -20,23 +21,24 @@ import {
   usesEventStore,
 } from "./stores.ts";
 
-/** The stores as a process has them. */
+/** The stores of one process. */
 export interface Stores {
   readonly queue: RedisQueue;
   readonly redis: RedisAddress;
   readonly database: OpenDatabase;
-  /** Null: this process has none. */
+  /** Null if this process has none. */
   readonly eventStore: OpenEventStore | null;
 }
 
 export interface StoresOptions {
+  readonly channels: readonly AppChannel[];
   readonly config: Config;
   readonly telemetry: ProcessTelemetry;
 }
 
-/** Opens and checks the stores of a start, those too that are in the data folder. */
+/** Opens and checks all stores of a start, including those in the data folder. */
 export async function openStores(
-  { config, telemetry }: StoresOptions,
+  { channels, config, telemetry }: StoresOptions,
   shutdown: Shutdown,
   onBroken: (reason: string) => void,
 ): Promise<Stores & { serveTo(calls: Calls): void }> {
@@ -45,11 +47,12 @@ export async function openStores(
     const lock = FolderLock.acquire(config.home);
     shutdown.add("folder", "data folder", () => lock.release());
   }
-  // Side by side: each takes a good part of a second. All are waited for, so that those that opened are closed again.
+  // In parallel, because each takes a good part of a second. All are awaited, so those that opened can be closed if another
+  // fails.
   const [redis, database, eventStore] = await Promise.allSettled([
     shutdown.keep("redis", openRedis({ config, clock, telemetry }, onBroken)),
     shutdown.keep("database", openDatabase(config, "leave")),
-    usesEventStore(config) ? shutdown.keep("event store", openEventStore(config, clock, "leave")) : null,
+    usesEventStore(config) ? shutdown.keep("event store", openEventStore({ config, channels, clock }, "leave")) : null,
   ]);
   if (redis.status === "rejected") throw redis.reason;
   if (database.status === "rejected") throw database.reason;
@@ -65,7 +68,7 @@ export async function openStores(
     onMismatch: onBroken,
   });
   shutdown.add("work", "start checks", () => checks.stop());
-  const queue = await openQueue({ config, telemetry }, shutdown, redis.value.address);
+  const queue = await openQueue({ channels, config, telemetry }, shutdown, redis.value.address);
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
   if (config.redis === null) await queue.forgetOwners(config.shards);
   return {
@@ -80,23 +83,30 @@ export async function openStores(
   };
 }
 
-/** The stores of a start whose main process has opened and checked them, and serves those in its folder. */
+/** Connects to the stores of a start whose main process has opened and checked them, and serves those in its folder. */
 export async function joinStores(
   options: StoresOptions,
   shutdown: Shutdown,
   main: { readonly calls: Calls; readonly name: string; readonly redis: RedisAddress },
 ): Promise<Stores> {
-  const { config } = options;
+  const { channels, config } = options;
   const database = await shutdown.keep("database", joinDatabase(config, main.calls));
   const hasEventStore = config.clickhouseUrl === null || usesEventStore(config);
-  const eventStore = hasEventStore ? joinEventStore(config, systemClock, main) : null;
+  const eventStore = hasEventStore ? joinEventStore({ config, channels, clock: systemClock }, main) : null;
   if (eventStore !== null) shutdown.add("stores", "event store", () => eventStore.close());
   return { queue: await openQueue(options, shutdown, main.redis), redis: main.redis, database, eventStore };
 }
 
-async function openQueue({ config, telemetry }: StoresOptions, shutdown: Shutdown, address: RedisAddress) {
+async function openQueue({ channels, config, telemetry }: StoresOptions, shutdown: Shutdown, address: RedisAddress) {
   const { redisReplicasAcked: replicasAcked } = config;
-  const queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry, replicasAcked });
+  const queue = new RedisQueue({
+    channels,
+    address,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+    replicasAcked,
+  });
   shutdown.add("clients", "queue", () => queue.stop());
   await queue.start();
   return queue;

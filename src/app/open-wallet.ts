@@ -17,18 +17,18 @@ export interface WalletContext {
   readonly platform: PlatformCredentials;
   readonly google: GoogleWallet;
   readonly telemetry: Telemetry;
-  /** Where devices reach the API; asked when a pass is signed, since a port may be known only by then. */
+  /** The address at which devices reach the API. Read when a pass is signed, since the port may only be known by then. */
   publicUrl(): string;
 }
 
 /** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
 export interface OpenWallet extends WalletPorts {
   readonly bundles: AppleBundles;
-  /** Sets the metrics that go on with the time. */
+  /** Updates time-dependent metrics. */
   measure(): void;
 }
 
-/** Starts nothing but a look at the platform's certificate. */
+/** Starts nothing except a check of the platform's certificate. */
 export function openWallet({ config, registry, platform, google, telemetry, publicUrl }: WalletContext): OpenWallet {
   const { passes, devices } = registry;
   const nowMs = () => systemClock.nowMs();
@@ -44,7 +44,7 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
     },
   });
   const note = (signer: AppleSigner, owner: string) =>
-    // Why it cannot be used is said to whoever uses it.
+    // Callers who use the certificate get the reason why it cannot be used.
     signers.open(signer, owner).then(
       () => undefined,
       () => undefined,

@@ -32,7 +32,7 @@ export function openWhatsappWebhook(surroundings: WebhookContext, shutdown: Shut
     clock: systemClock,
     telemetry,
   });
-  // After the API: nobody hands over another one.
+  // Stopped after the API, which hands over no more statuses by then.
   shutdown.add("history", "early statuses", () => statuses.stop());
   return { webhookSecrets: config.webhookSecrets, statuses, messages: queue.incomingMessages };
 }

@@ -2,13 +2,13 @@ import type { Clock } from "../domain/clock.ts";
 
 const MIB = 1024 * 1024;
 
-/** Large payloads that are being delivered. */
+/** For all large payloads being delivered. */
 export const ROOM_BYTES = 64 * MIB;
-/** Of them, those of one tenant. */
+/** For those of one tenant. */
 export const SHARE_BYTES = 16 * MIB;
-/** Of it, what only tenants that hold nothing may take. */
+/** The part of the room reserved for tenants that hold nothing. */
 const RESERVE_BYTES = 16 * MIB;
-/** How long a delivery waits for room; after that its job does. */
+/** How long a delivery waits for room before its job is rescheduled. */
 export const ROOM_WAIT_MS = 5_000;
 
 interface Waiting {
@@ -20,10 +20,11 @@ interface Waiting {
 /**
  * Room in memory for large payloads.
  *
- * R1. All that have room are together at most `ROOM_BYTES`, those of a tenant at most `SHARE_BYTES`; a payload that is
- *     larger has room when there is no other. R2. Whoever came first is let in first, but one that does not fit keeps nobody
- *     else waiting. R3. A tenant that holds something may hold no more than half of what the others leave outside the
- *     reserve: tenants whose relays are slow leave room for the first payload of one that holds nothing.
+ * R1. All admitted payloads together take at most `ROOM_BYTES`, those of one tenant at most `SHARE_BYTES`; a larger payload is
+ *     admitted when there is no other.
+ * R2. Payloads are admitted in order of arrival, but one that does not fit blocks no other.
+ * R3. A tenant that already holds room may hold at most half of what the others leave outside the reserve: tenants with slow
+ *     relays leave room for another tenant's first payload.
  */
 export class PayloadRoom {
   private taken = 0;
@@ -32,7 +33,7 @@ export class PayloadRoom {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Whether there is room, now or soon. It has to be given back. */
+  /** Whether there is room now or soon. Room taken must be given back. */
   take(tenantId: string, bytes: number, signal: AbortSignal): Promise<boolean> {
     if (this.fits(tenantId, bytes)) {
       this.add(tenantId, bytes);

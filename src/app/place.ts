@@ -10,7 +10,7 @@ import type { ChildOrder, Peers } from "./process-calls.ts";
 import type { ProvidersPorts } from "./providers.ts";
 import type { Shutdown } from "./shutdown.ts";
 
-/** Which process of a start one is. */
+/** Which process of a start this is. */
 export type Place =
   | { readonly kind: "alone" }
   | { readonly kind: "main"; readonly plan: ProcessPlan<Role> }
@@ -18,7 +18,7 @@ export type Place =
 
 export const ALONE: Place = { kind: "alone" };
 
-/** The stores of the start, and how children of this process get into them. */
+/** The stores of the start, and how this process's children access them. */
 export async function storesAt(
   place: Place,
   options: StoresOptions,
@@ -29,13 +29,13 @@ export async function storesAt(
   return { ...(await joinStores(options, shutdown, { ...order, calls })), serveTo: () => undefined };
 }
 
-/** What this process answers of the start. */
+/** What this process answers about the start. */
 export function answersAt(place: Place, main: MainProcess | null, own: OwnAnswers): Answers {
   if (place.kind === "child") return answersOfChild(own, place.calls);
   return main === null ? answersAlone(own) : main.answersFor(own);
 }
 
-/** Which listeners are here. `roles`: this process's own. */
+/** Which listeners run here. `roles`: this process's own. */
 export function listenerAt(place: Place, roles: readonly Role[]): ListenerPlace {
   switch (place.kind) {
     case "child":
@@ -47,13 +47,13 @@ export function listenerAt(place: Place, roles: readonly Role[]): ListenerPlace 
   }
 }
 
-/** How many processes of the start play a role. */
+/** How many processes of the start play each role. */
 export function peersAt(place: Place, main: MainProcess | null): Peers {
   if (place.kind === "child") return place.order.peers;
   return main?.peers ?? { api: 1, dispatcher: 1 };
 }
 
-/** Whether the sandboxes, or the connections to providers, are in this process. `config`: of the whole start. */
+/** Whether the sandboxes and the connections to providers are in this process. `config`: of the whole start. */
 export function deliveryAt(
   place: Place,
   config: Config,

@@ -6,7 +6,7 @@ import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { ReadinessState } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";
 
-/** What a child process works with. */
+/** What a child process needs for its work. */
 export interface ChildOrder {
   /** Like `api-1`. */
   readonly name: string;
@@ -14,32 +14,32 @@ export interface ChildOrder {
   readonly config: Config;
   readonly redis: RedisAddress;
   readonly version: string;
-  /** Whose leases it holds. */
+  /** The owner name of its leases. */
   readonly owner: string;
   readonly peers: Peers;
 }
 
-/** How many processes of the start play a role, this one included: they share what is bounded for all of them. */
+/** How many processes of the start play each role, including this one; they share the bounds that apply to all of them. */
 export interface Peers {
   readonly api: number;
   readonly dispatcher: number;
 }
 
-/** The main process → a child. Answers when it works. */
-export const BEGIN = callName<ChildOrder, void>("house.begin");
-export const METRICS = callName<null, MetricsParts>("house.metrics");
-export const READY = callName<null, ReadinessState>("house.ready");
-export const COMPLAINTS = callName<number, readonly DeviceComplaint[]>("house.complaints");
-/** An address sent a wrong operator token to another process. */
-export const WRONG_TOKEN = callName<string, void>("house.wrong-token");
+/** Main process → child. Answered once the child works. */
+export const BEGIN = callName<ChildOrder, void>("app.begin");
+export const METRICS = callName<null, MetricsParts>("app.metrics");
+export const READY = callName<null, ReadinessState>("app.ready");
+export const COMPLAINTS = callName<number, readonly DeviceComplaint[]>("app.complaints");
+/** Tells another process that an address sent a wrong operator token. */
+export const WRONG_TOKEN = callName<string, void>("app.wrong-token");
 
-/** A child → the main process: of all processes together. */
-export const ALL_METRICS = callName<null, string>("house.all-metrics");
-export const ALL_READY = callName<null, ReadinessState>("house.all-ready");
-export const ALL_COMPLAINTS = callName<number, readonly DeviceComplaint[]>("house.all-complaints");
+/** Child → main process: metrics of all processes together. */
+export const ALL_METRICS = callName<null, string>("app.all-metrics");
+export const ALL_READY = callName<null, ReadinessState>("app.all-ready");
+export const ALL_COMPLAINTS = callName<number, readonly DeviceComplaint[]>("app.all-complaints");
 export const SANDBOX_MESSAGES = callName<
   { readonly to: string | null; readonly limit: number },
   readonly SandboxMessage[]
->("house.sandbox-messages");
-/** For the other processes to hear of. */
-export const TELL_WRONG_TOKEN = callName<string, void>("house.tell-wrong-token");
+>("app.sandbox-messages");
+/** Asks the main process to tell the other processes. */
+export const TELL_WRONG_TOKEN = callName<string, void>("app.tell-wrong-token");

@@ -1,18 +1,18 @@
 import type { RedisFacts } from "../engine/queue/redis-inspection.ts";
 
-/** What a look at the Redis servers found, in sentences. */
+/** The result of inspecting the Redis servers, in sentences. */
 export interface Fitness {
-  /** Why no queue may be kept there. */
+  /** Why they must not hold a queue. */
   readonly problems: readonly string[];
-  /** What costs a promise only together with something else, like a power cut. */
+  /** What breaks a promise only in combination with something else, such as a power cut. */
   readonly warnings: readonly string[];
-  /** What is there, in a few words. */
+  /** What was found, in a few words. */
   readonly summary: string;
 }
 
 const VERSION_MIN = 7;
 
-/** Whether these servers can keep what a 202 promises. `asCluster`: REDIS_URL names several. */
+/** Whether these servers can keep the promise of a 202. `asCluster`: REDIS_URL names several. */
 export function fitnessOf(servers: readonly RedisFacts[], asCluster: boolean): Fitness {
   const versions = new Set(servers.map(({ version }) => version ?? "of an unknown version"));
   const kind = asCluster ? `cluster of ${servers.length} masters` : "one server";

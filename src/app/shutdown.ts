@@ -3,8 +3,8 @@ import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 
 /**
- * In which order the house is taken down, and how long a stage may take (ms); what is of one stage stops at the same
- * time. Nothing is lost with a part that does not stop in time: what counts is on disk.
+ * The order in which the app is shut down, and how long each stage may take (ms). All parts of a stage stop at the same time. A
+ * part that does not stop in time loses nothing that matters: that is on disk.
  */
 const STAGES = { work: limits.drainMs + 200, providers: 200, history: 800, clients: 200, stores: 400, folder: 100 };
 export type Stage = keyof typeof STAGES;
@@ -14,11 +14,11 @@ assert(
   "the whole house stops within the ten seconds that are promised",
 );
 
-/** Remembers how to stop what was started, and does it once, stage by stage. */
+/** Remembers how to stop everything that was started, and does so once, stage by stage. */
 export class Shutdown {
   private readonly steps: { readonly stage: Stage; readonly name: string; readonly stop: () => unknown }[] = [];
   private done: Promise<void> | null = null;
-  /** How long requests are still taken once the process has said that it stops. */
+  /** How long requests are still taken after the stop was announced. */
   graceMs = 0;
 
   constructor(private readonly telemetry: Telemetry) {}
@@ -27,14 +27,14 @@ export class Shutdown {
     this.steps.push({ stage, name, stop });
   }
 
-  /** Waits for a store that is being opened, and remembers to close it. */
+  /** Awaits a store that is being opened, and registers its closing. */
   async keep<T extends { close(): Promise<void> }>(name: string, opening: Promise<T>): Promise<T> {
     const opened = await opening;
     this.add("stores", name, () => opened.close());
     return opened;
   }
 
-  /** Never rejects: a part that does not stop well does not keep the others from it. */
+  /** Never rejects: a part that fails to stop does not keep the others from stopping. */
   run(graceMs: number): Promise<void> {
     if (this.done === null) this.graceMs = graceMs;
     this.done ??= this.stopAll();
@@ -46,7 +46,7 @@ export class Shutdown {
     let dueMs = 0;
     for (const [stage, ms] of Object.entries(STAGES)) {
       dueMs += ms;
-      // An insert into the event store may take seconds: it gets the time that the stages before it have left over.
+      // An insert into the event store may take seconds, so it gets the time left over by the earlier stages.
       const msMax = stage === "history" ? Math.max(ms, startedAtMs + dueMs - performance.now()) : ms;
       const steps = this.steps.filter((step) => step.stage === stage);
       await Promise.all(steps.map((step) => this.stop(step, msMax)));

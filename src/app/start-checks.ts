@@ -10,12 +10,12 @@ import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { masterKeyId } from "../storage/vault.ts";
 import { fitnessOf } from "./redis-fitness.ts";
 
-/** How long a start waits for the first answer of Redis. */
+/** How long a start waits for Redis's first answer. */
 const REDIS_START_MS = 10_000;
-/** How often a start that could not ask the event store tries again. */
+/** How often a start that could not reach the event store tries again. */
 const ASK_AGAIN_MS = 5_000;
 
-/** The fields of the queue's own hash that name what it belongs to. */
+/** Fields of the queue's metadata that name the stores it belongs to. */
 export const BELONGINGS = ["registry", "event_store", "master_key"] as const;
 export type Belonging = (typeof BELONGINGS)[number];
 
@@ -25,19 +25,19 @@ export interface StartChecks {
   readonly telemetry: Telemetry;
   readonly redis: RedisAddress;
   readonly db: AnyDb;
-  /** Null: this process has no event store. */
+  /** Null if this process has no event store. */
   readonly eventStore: { identity(): Promise<string> } | null;
-  /** Ends the process: the event store, which was away at the start, turned out to be another one. */
+  /** Ends the process: the event store was unavailable at the start and turned out to be another one. */
   onMismatch(reason: string): void;
 }
 
 /**
- * Refuses to start on stores that cannot keep the promises, or that do not belong together. Rejects with
- * `ConfigurationError`: a line each, which says what to change. Answers how to stop what may be left to ask.
+ * Refuses to start on stores that cannot keep the promises or that do not belong together. Rejects with `ConfigurationError`,
+ * one line per problem, which says what to change. Returns how to stop the checks that are still pending.
  *
- * In the embedded default one process owns the queue, so that another registry or event store beside it was put there
- * on purpose: the queue then belongs to that. A shared Redis belongs to the stores that its first process had, until
- * `waybill adopt` says otherwise.
+ * In the embedded default one process owns the queue, so another registry or event store beside it was put there on purpose:
+ * the queue then belongs to that one. A shared Redis belongs to the stores of the first process that used it, until `waybill
+ * adopt` changes that.
  */
 export async function checkStart(options: StartChecks): Promise<{ stop(): void }> {
   const { config, telemetry, redis, db, eventStore } = options;
@@ -47,7 +47,7 @@ export async function checkStart(options: StartChecks): Promise<{ stop(): void }
   const inspection = await RedisInspection.open({ ...options, address: redis, withinMs: REDIS_START_MS });
   try {
     if (config.redis !== null) await requireFitness(inspection, config, telemetry);
-    // Other processes may be at work on a shared queue; on our own there is nobody else.
+    // Other processes may be using a shared queue; an embedded one is ours alone.
     await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
     const queue = new QueueBelongings(inspection, config, telemetry);
     await queue.requireMasterKey(masterKey);
@@ -63,14 +63,14 @@ export async function checkStart(options: StartChecks): Promise<{ stop(): void }
   return { stop: () => stopped.abort() };
 }
 
-/** The ids of the given keys; the first one seals. */
+/** The ids of the given keys. The first key seals. */
 export function masterKeyIds({ masterKeys }: Pick<Config, "masterKeys">): readonly string[] {
   return masterKeys.map((key) => masterKeyId(key));
 }
 
 /**
- * What was written last was sealed with the key that is noted, so that one must be given. The first one given is noted
- * from then on, which is how the note follows a rotation. Answers the id of that first one.
+ * Requires the recorded key, which sealed the latest secrets. From then on the first given key is recorded, so the record
+ * follows a rotation. Returns the id of that first key.
  */
 async function checkMasterKey(config: Config, db: AnyDb): Promise<string> {
   const given = masterKeyIds(config);
@@ -118,7 +118,7 @@ class QueueBelongings {
   }
 }
 
-/** Where a store of this process is not the one that the shared queue belongs to. */
+/** The error for a store that is not the one the shared queue belongs to. */
 export function foreignStore(what: Belonging, config: Config): ConfigurationError {
   const [name, setting, url] =
     what === "registry"
@@ -131,7 +131,7 @@ export function foreignStore(what: Belonging, config: Config): ConfigurationErro
   );
 }
 
-/** False: it does not answer. Rejects with `ConfigurationError` when it is another one, or has another schema. */
+/** False if it does not answer. Rejects with `ConfigurationError` if it is another event store or has another schema. */
 async function eventStoreFits(options: StartChecks, eventStore: { identity(): Promise<string> }): Promise<boolean> {
   let id: string;
   try {

@@ -6,6 +6,7 @@ import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { requireSchema } from "../storage/migrate.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
+import { CHANNELS } from "./channels.ts";
 import { fitnessOf } from "./redis-fitness.ts";
 import { foreignKey, foreignStore, masterKeyIds } from "./start-checks.ts";
 import { openDatabase, openEventStore } from "./stores.ts";
@@ -13,8 +14,8 @@ import { openDatabase, openEventStore } from "./stores.ts";
 const WITHIN_MS = 4_000;
 
 /**
- * What `check` finds at the stores' addresses, in words. It reads what a start would claim, and claims nothing; stores
- * in the data folder are left alone, as a server may be at work on them.
+ * What `check` finds at the stores' addresses, in words. It reads what a start would claim, but claims nothing. Stores in the
+ * data folder are left alone, because a server may be using them.
  */
 export class StoreChecks {
   private readonly telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });
@@ -59,7 +60,7 @@ export class StoreChecks {
 
   async clickhouse(): Promise<string> {
     if (this.config.clickhouseUrl === null) return "embedded (chDB)";
-    const eventStore = await openEventStore(this.config, systemClock, "leave");
+    const eventStore = await openEventStore({ config: this.config, channels: CHANNELS, clock: systemClock }, "leave");
     try {
       this.eventStore = await eventStore.identity();
       return "answers, with the current schema";
@@ -68,7 +69,7 @@ export class StoreChecks {
     }
   }
 
-  /** Whether what answered above is one installation's. After the others. */
+  /** Whether the stores that answered belong to one installation. Runs after the other checks. */
   async together(): Promise<string> {
     const { meta, config } = this;
     if (meta === null)

@@ -14,22 +14,24 @@ export interface StoredPayloadsPorts {
 }
 
 /**
- * Channels for jobs whose payload waits outside the queue: it is fetched for as long as the channel is at the job.
+ * Wraps channels to deliver jobs whose payload is stored outside the queue: the payload is in memory only while the channel
+ * handles the job.
  *
- * L1. The payloads that a process has fetched are bounded in bytes (`PayloadRoom`). L2. A payload that is gone, or is not
- *     what was accepted, fails its job and is logged as an error of ours: no try will bring it back. L3. While the store is
- *     away, or there is no room, the job waits, and no attempt is counted.
+ * L1. The payloads that a process has fetched are bounded in bytes (`PayloadRoom`).
+ * L2. A payload that is missing, or is not what was accepted, fails its job and is logged as our own error: retrying will not
+ *     bring it back.
+ * L3. While the store is unavailable or there is no room, the job waits, and no attempt is counted.
  */
 export class StoredPayloads {
   constructor(private readonly ports: StoredPayloadsPorts) {}
 
-  /** The channel, which takes such jobs besides. */
+  /** The channel, extended to take such jobs. */
   over(channel: Channel): Channel {
     const deliver: Channel["deliver"] = (job, tenant, signal, onHandOver) =>
       job.stored === undefined
         ? channel.deliver(job, tenant, signal, onHandOver)
         : this.fetched(job, job.stored, signal, (whole) => {
-            // The wait for room and for the store was not the relay's.
+            // Waiting for room and for the store must not count as the relay's time.
             onHandOver?.();
             return channel.deliver(whole, tenant, signal, onHandOver);
           });
@@ -45,7 +47,7 @@ export class StoredPayloads {
       ["deliver", deliver],
       ["screen", screen],
     ]);
-    // All else that a channel has or may get one day stays as it is.
+    // All other members of the channel, present or future, stay as they are.
     return new Proxy(channel, {
       get(target, member) {
         if (replaced.has(member)) return replaced.get(member);
@@ -72,7 +74,7 @@ export class StoredPayloads {
     }
   }
 
-  /** Its text, or what becomes of the job without it. */
+  /** The payload's text, or the job's outcome without it. */
   private async payloadOf(job: QueuedJob, stored: StoredPayload): Promise<string | Outcome> {
     const { store, telemetry } = this.ports;
     const fields = { tenant: job.tenantId, job: job.jobId };

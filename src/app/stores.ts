@@ -22,11 +22,12 @@ import { openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
 import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
+import type { AppChannel } from "./app-channel.ts";
 
 const STATEMENT_TIMEOUT_MS = 20_000;
-/** A step of the schema may have to go over all that is there. */
+/** A schema step may have to process all existing data. */
 const MIGRATION_TIMEOUT_MS = 30 * 60_000;
-/** Beyond the deadline that the engine keeps itself, which says what was wrong. */
+/** Longer than the engine's own deadline, whose error says what went wrong. */
 const EXPORT_TIMEOUT_MS = limits.exportFileMsMax + 5_000;
 
 /** Whether any store of this process is in the data folder. */
@@ -36,12 +37,12 @@ export function hasEmbeddedStore(config: Config): boolean {
   );
 }
 
-/** A process that only delivers looks into the event store where there is a server to ask, but opens no engine for it. */
+/** A process that only delivers uses the event store if there is a server to ask, but does not open an engine for it. */
 export function usesEventStore({ clickhouseUrl, roles }: Config): boolean {
   return clickhouseUrl !== null || roles.some((role) => role !== "dispatcher");
 }
 
-/** Where Redis is; where no address is given, after starting one of our own. */
+/** The address of Redis; if none is configured, starts our own. */
 export async function openRedis(
   { config, clock, telemetry }: { readonly config: Config; readonly clock: Clock; readonly telemetry: Telemetry },
   onExit: (reason: string) => void,
@@ -52,12 +53,12 @@ export async function openRedis(
 }
 
 /**
- * Whether a store is brought to the current schema as it is opened. An embedded one always is: nobody else could do it.
- * A server's is when it is asked for; without that an old schema is refused later.
+ * Whether opening a store brings its schema up to date. An embedded store is always migrated, because no other program could do
+ * it. A server's is migrated on request; otherwise an old schema is refused later.
  */
 export type Schema = "migrate" | "leave";
 
-/** What the other processes of a start are let into. */
+/** A store that the other processes of a start get access to. */
 interface Shared {
   serveTo(calls: Calls): void;
 }
@@ -75,7 +76,7 @@ export async function openDatabase(config: Config, schema: Schema): Promise<Open
   return database;
 }
 
-/** The registry's database, in a process whose main process may have it. */
+/** The registry's database, in a child whose main process may hold it. */
 export async function joinDatabase({ databaseUrl }: Config, main: Calls): Promise<OpenDatabase> {
   return databaseUrl === null ? openRemotePglite(main) : await connectPostgres(databaseUrl);
 }
@@ -91,47 +92,58 @@ export interface OpenEventStore {
   readonly writer: ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
   readonly exports: ClickHouseEventExport;
-  /** Which event store this is. Rejects with `ConfigurationError` where its schema is not the current one. */
+  /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
   close(): Promise<void>;
 }
 
+export interface EventStoreOptions {
+  readonly config: Config;
+  /** That its tables must know. */
+  readonly channels: readonly AppChannel[];
+  readonly clock: Clock;
+}
+
+const namesOf = ({ channels }: EventStoreOptions) => channels.map(({ name }) => name);
+
 /** The event store's database. */
-export async function openEventStore(config: Config, clock: Clock, schema: Schema): Promise<OpenEventStore & Shared> {
+export async function openEventStore(options: EventStoreOptions, schema: Schema): Promise<OpenEventStore & Shared> {
+  const { config, clock } = options;
   const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
   const server = clickhouseUrl === null ? openChdb(clickhouseFolder(home), analystAccess(config)) : null;
   const clients = server ?? connectEventStore(config);
   try {
     if (clickhouseUrl === null || schema === "migrate") {
       const migrating = new ClickHouse({ client: clients.writer, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
-      await migrateEventStore(migrating, targetOf(config));
+      await migrateEventStore(migrating, targetOf(config), namesOf(options));
       await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
     }
   } catch (error) {
     await clients.close();
     throw error;
   }
-  const eventStore = eventStoreOver(clients, { config, clock, exportFolder: join(home, "export") });
+  const eventStore = eventStoreOver(clients, { ...options, exportFolder: join(home, "export") });
   return { ...eventStore, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
 }
 
-/** The event store's database, in the process of that name, whose main process may have it. */
+/** The event store's database, in the named child, whose main process may hold it. */
 export function joinEventStore(
-  config: Config,
-  clock: Clock,
+  options: EventStoreOptions,
   { calls, name }: { calls: Calls; name: string },
 ): OpenEventStore {
+  const { config } = options;
   const clients = config.clickhouseUrl === null ? openRemoteChdb(calls) : connectEventStore(config);
   // A folder of its own, which it may empty.
-  return eventStoreOver(clients, { config, clock, exportFolder: join(config.home, `export-${name}`) });
+  return eventStoreOver(clients, { ...options, exportFolder: join(config.home, `export-${name}`) });
 }
 
 const targetOf = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });
 
 function eventStoreOver(
   clients: EventStoreClients & { close(): Promise<void> },
-  { config, clock, exportFolder }: { readonly config: Config; readonly clock: Clock; readonly exportFolder: string },
+  options: EventStoreOptions & { readonly exportFolder: string },
 ): OpenEventStore {
+  const { config, clock, exportFolder } = options;
   const target = targetOf(config);
   const over = (client: EventStoreClients["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
     new ClickHouse({ client, clock, timeoutMs });
@@ -143,7 +155,7 @@ function eventStoreOver(
     writer: new ClickHouseEventWriter(over(clients.writer), target, clock),
     reader: new ClickHouseEventReader(reading, target, clock),
     exports: new ClickHouseEventExport(exporting, target, files),
-    identity: () => eventStoreIdentity(reading, target),
+    identity: () => eventStoreIdentity(reading, target, namesOf(options)),
     close: () => clients.close(),
   };
 }
@@ -155,13 +167,13 @@ function connectEventStore({ clickhouseUrl, clickhouseUser, clickhousePassword }
 
 const clickhouseFolder = (home: string) => join(home, "clickhouse");
 
-/** Null: nobody but ourselves reads the engine, and it is opened as it comes. */
+/** Null: only we read the engine, which is then opened as it is. */
 function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config): AnalystAccess | null {
   if (clickhouseHttpPort === 0) return null;
   return { folder: join(home, "clickhouse-access"), database: clickhouseDatabase };
 }
 
-/** Opens the event store inside this process to analysts' tools, or answers null where that is not asked for. */
+/** Opens the in-process event store to analysts' tools, or returns null if not configured. */
 export function openToAnalysts(config: Config, telemetry: Telemetry): ClickHouseHttp | null {
   const { clickhouseHttpPort: port, clickhouseHttpPassword: password, clickhouseDatabase: database, home } = config;
   if (port === 0 || password === null) return null;

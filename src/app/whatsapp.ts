@@ -2,51 +2,38 @@ import { CallbackData } from "../channels/whatsapp/callback-keys.ts";
 import { startGraphSandbox } from "../channels/whatsapp/sandbox/graph-sandbox.ts";
 import { WhatsappChannel } from "../channels/whatsapp/whatsapp-channel.ts";
 import type { Config } from "../config/config.ts";
-import type { PlatformCredentials } from "../domain/platform.ts";
-import type { SandboxMailbox } from "../domain/report.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
 import type { WhatsappSender } from "../domain/whatsapp.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import type { ChannelPorts, StartedChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 const PUBLIC_API_URL = "https://graph.facebook.com";
-/** What the platform sends from where nothing leaves the machine, and nobody configured anything. */
+/** The platform's sender when nothing leaves the machine and none is configured. */
 const SANDBOX_SENDER: WhatsappSender = { phoneNumberId: "100000000000001", accessToken: "sandbox-access-token" };
 
-/** The platform's own phone number; null: there is none. */
+/** The platform's own phone number, or null. */
 export function platformWhatsapp(config: Config): WhatsappSender | null {
   const { whatsappPhoneNumberId: phoneNumberId, whatsappAccessToken: accessToken, providers } = config;
   if (phoneNumberId !== null && accessToken !== null) return { phoneNumberId, accessToken };
   return providers === "live" ? null : SANDBOX_SENDER;
 }
 
-/** The address that was configured, or the public one; null: a sandbox stands in. */
+/** The configured address or the public one; null: a sandbox stands in. */
 export function realWhatsappUrl({ whatsappApiUrl, providers }: Config): string | null {
   return whatsappApiUrl ?? (providers === "live" ? PUBLIC_API_URL : null);
 }
 
-/** The Graph API that this process sends to. */
-export interface WhatsappApi {
-  /** Null: it is not a sandbox. */
-  readonly mailbox: SandboxMailbox | null;
-  readonly url: string;
-  /** Where the API is that a sandbox calls back. */
-  callBack(apiUrl: string): void;
-  openChannel(platform: PlatformCredentials): WhatsappChannel;
-}
-
 /** The configured address, the public one, or a sandbox. */
-export function startWhatsapp(config: Config, telemetry: Telemetry, shutdown: Shutdown): WhatsappApi {
+export function startWhatsapp({ config, telemetry, platform }: ChannelPorts, shutdown: Shutdown): StartedChannel {
   const { whatsappApiVersion: apiVersion } = config;
   const callbacks = new CallbackData(config.masterKeys);
   const over = (apiUrl: string) => ({
-    url: apiUrl,
-    openChannel: (platform: PlatformCredentials) =>
-      new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry }),
+    urls: { whatsappApiUrl: apiUrl },
+    open: () => new WhatsappChannel({ apiUrl, apiVersion, platform, callbacks, clock: systemClock, telemetry }),
   });
   const realUrl = realWhatsappUrl(config);
-  if (realUrl !== null) return { ...over(realUrl), mailbox: null, callBack: () => undefined };
+  if (realUrl !== null) return over(realUrl);
 
   const [webhookSecret] = config.webhookSecrets;
   if (webhookSecret === undefined) throw new Error("the configuration has no webhook secret");

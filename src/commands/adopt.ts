@@ -5,8 +5,8 @@ import { FolderLock } from "../storage/folder-lock.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
 /**
- * `waybill adopt`: after a move. The queue in Redis belongs to the registry, the event store and the master key of this
- * configuration from now on.
+ * `waybill adopt`, to be run after a move: from now on the queue in Redis belongs to the registry, the event store and the
+ * master key of this configuration.
  */
 export async function adopt(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;

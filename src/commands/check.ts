@@ -12,13 +12,13 @@ import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 
 const TRY_MS = 5_000;
 const EXIT_FAILURE = 1;
-/** Also where what answers cannot keep the promises, or belongs to others. */
+/** Also used when a store answers but cannot keep the promises, or belongs to another installation. */
 const EXIT_CONFIGURATION = 2;
 
-/** What came of a part: 0, or the exit code that it calls for. */
+/** The verdict on one part: 0, or the exit code it calls for. */
 type Verdict = 0 | typeof EXIT_FAILURE | typeof EXIT_CONFIGURATION;
 
-/** Tries every part of the configuration and says what it found, a line each. Changes nothing in the stores. */
+/** Tries every part of the configuration and prints one line per part. Changes nothing in the stores. */
 export async function check(config: Config): Promise<number> {
   console.log("configuration: in order");
   const stores = new StoreChecks(config);
@@ -34,7 +34,7 @@ export async function check(config: Config): Promise<number> {
     ["data folder", async () => tryFolder(config)],
   ];
   const verdicts = await Promise.all(parts.map(([name, attempt]) => tryOut(name, attempt)));
-  // What does not answer now may answer later; what must be changed is said with the code for that.
+  // A part that does not answer now may answer later, so a part that needs a change decides the exit code.
   verdicts.push(await tryOut("together", () => stores.together()));
   return Math.max(...verdicts);
 }
@@ -75,7 +75,7 @@ async function tryMailLog({ mailLog }: Config): Promise<string> {
   return `${mailLog} can be read`;
 }
 
-/** Whether its host is there. Only a message shows whether it takes the credentials. */
+/** Checks that the host is reachable. Only a message shows whether it takes the credentials. */
 async function tryWhatsapp(config: Config): Promise<string> {
   const apiUrl = realWhatsappUrl(config);
   if (apiUrl === null) return "sandbox";
@@ -84,7 +84,7 @@ async function tryWhatsapp(config: Config): Promise<string> {
 
 function placeOf({ hostname, port, protocol }: URL): { readonly host: string; readonly port: number } {
   const defaultPort = protocol === "https:" ? 443 : 80;
-  // An IPv6 address stands in brackets there.
+  // URLs write IPv6 addresses in brackets.
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) };
 }
 
@@ -99,7 +99,7 @@ async function takesConnections(at: { readonly host: string; readonly port: numb
   return "takes connections";
 }
 
-/** What the certificate says of itself. Only a push shows whether Apple still takes it. */
+/** What the certificate says. Only a push shows whether Apple still accepts it. */
 async function tryApple(config: Config): Promise<string> {
   if (config.appleCertificate === null)
     return config.providers === "live" ? "tenants' own credentials only" : "sandbox";
@@ -113,7 +113,7 @@ function tryFolder(config: Config): string {
     FolderLock.acquire(config.home).release();
     return config.home;
   } catch (error) {
-    // A server that runs is no mistake of the configuration.
+    // A running server is not a configuration mistake.
     if (error instanceof FolderInUseError) return `${config.home} (in use)`;
     throw error;
   }

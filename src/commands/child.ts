@@ -1,4 +1,5 @@
 import { type App, startApp } from "../app/app.ts";
+import { CHANNELS } from "../app/channels.ts";
 import { BEGIN, type ChildOrder } from "../app/process-calls.ts";
 import { openParentLine } from "../processes/parent-line.ts";
 import { STOP } from "../processes/supervisor.ts";
@@ -6,8 +7,8 @@ import { processTelemetry } from "./process-telemetry.ts";
 import { UsageError } from "./usage-error.ts";
 
 /**
- * Runs as a child of the main process, which tells it what to do. Ends when it is told to, or asked by a signal; and at once
- * when the main process is gone, whose stores it uses and whose port it holds.
+ * Runs as a child of the main process, which directs it. Ends when told to or on a signal, and at once when the main process is
+ * gone: the child uses its stores and holds its port.
  */
 export async function child(): Promise<number> {
   const main = openParentLine();
@@ -21,12 +22,18 @@ export async function child(): Promise<number> {
     ended.resolve(0);
   };
   process.on("SIGTERM", () => void stop(0));
-  // A terminal's interrupt is for the main process, which ends the others in order.
+  // A terminal's interrupt is for the main process, which ends its children in order.
   process.on("SIGINT", () => undefined);
   main.serve(BEGIN, async (order: ChildOrder) => {
     const { config, version, name } = order;
     const telemetry = processTelemetry(config, name);
-    house = await startApp({ config, telemetry, version, place: { kind: "child", order, calls: main } });
+    house = await startApp({
+      channels: CHANNELS,
+      config,
+      telemetry,
+      version,
+      place: { kind: "child", order, calls: main },
+    });
     house.broken.catch(() => ended.resolve(1));
   });
   main.serve(STOP, stop);

@@ -1,3 +1,4 @@
+import { CHANNELS } from "../app/channels.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -10,15 +11,15 @@ import { processTelemetry } from "./process-telemetry.ts";
 const REDIS_MS = 10_000;
 
 /**
- * Brings both databases to the current schema, and the queue to the current format. Safe to repeat. Servers by URL may be
- * in use meanwhile, but for the queue when its format changes: no process of the former release may be at work then.
+ * Brings both databases to the current schema and the queue to the current format. Safe to repeat. Databases reached by URL may
+ * be in use meanwhile. The queue may not be if its format changes: no process of the previous release may run then.
  */
 export async function migrate(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;
   try {
     await (await openDatabase(config, "migrate")).close();
     console.log("PostgreSQL has the current schema.");
-    await (await openEventStore(config, systemClock, "migrate")).close();
+    await (await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "migrate")).close();
     console.log("ClickHouse has the current schema.");
     if (config.redis !== null) {
       await migrateQueue(config.redis, processTelemetry(config));

@@ -1,9 +1,9 @@
+import { CHANNELS } from "../app/channels.ts";
 import { openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError, UnavailableError } from "../domain/errors.ts";
 import { httpOrigin } from "../domain/http-origin.ts";
-import { CHANNELS, type ChannelName } from "../domain/job.ts";
 import type { NewTenant, Registry } from "../domain/registry.ts";
 import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -34,7 +34,7 @@ export async function createTenant(config: Config, words: readonly string[], opt
   return 0;
 }
 
-/** `waybill key create TENANT`: prints the key as JSON, this once. */
+/** `waybill key create TENANT`: prints the key as JSON, only this once. */
 export async function createKey(config: Config, words: readonly string[]): Promise<number> {
   const [tenantId, ...others] = words;
   if (tenantId === undefined || others.length > 0) throw new UsageError('"key create" needs the id of one tenant');
@@ -46,13 +46,15 @@ export async function createKey(config: Config, words: readonly string[]): Promi
   return 0;
 }
 
+const CHANNEL_NAMES = CHANNELS.map(({ name }) => name);
+
 function newTenant(name: string, { id, plan, channels, permissions, tokens }: TenantOptions): NewTenant {
   if (tokens !== undefined && !/^\d{1,9}$/.test(tokens)) throw new UsageError("--tokens takes a whole number");
   return {
     name,
     ...(id === undefined ? {} : { id }),
     ...(plan === undefined ? {} : { plan }),
-    ...(channels === undefined ? {} : { channels: namesIn<ChannelName>("--channels", channels, CHANNELS) }),
+    ...(channels === undefined ? {} : { channels: namesIn("--channels", channels, CHANNEL_NAMES) }),
     ...(permissions === undefined
       ? {}
       : { permissions: namesIn<Permission>("--permissions", permissions, PERMISSIONS) }),
@@ -71,7 +73,7 @@ function namesIn<T extends string>(option: string, text: string, known: readonly
 
 type Call = (path: string, body: unknown) => Promise<unknown>;
 
-/** Acts on the registry; where a server of ours holds the embedded one, through that server's operator API. */
+/** Acts on the registry. If a server of ours holds the embedded registry, goes through that server's operator API. */
 async function asOperator(
   config: Config,
   act: { directly(registry: Registry): Promise<unknown>; over(call: Call): Promise<unknown> },
@@ -95,12 +97,13 @@ async function withRegistry(config: Config, act: (registry: Registry) => Promise
   const database = await openDatabase(config, "leave");
   try {
     const { registry } = await openRegistry({
+      channels: CHANNELS,
       db: database.db,
       shards: config.shards,
       vault: new Vault(config.masterKeys, systemRandom),
       clock: systemClock,
       random: systemRandom,
-      // Serving processes see the change in the database itself, within a second.
+      // Serving processes notice the change in the database within a second.
       feed: { announce: () => {}, onChange: () => () => {} },
       telemetry: processTelemetry(config),
     });

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type App, startApp } from "../app/app.ts";
+import { CHANNELS } from "../app/channels.ts";
 import type { Place } from "../app/place.ts";
 import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
@@ -7,21 +8,21 @@ import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
 import { processTelemetry } from "./process-telemetry.ts";
 
-/** Nothing takes longer than this to stop; what does is cut off. */
+/** The most time that stopping may take; anything slower is cut off. */
 const STOP_MS_MAX = 10_000;
 
 export interface ServeOptions {
   readonly config: Config;
   readonly version: string;
-  /** Variables that are set and change nothing yet. */
+  /** Variables that are set but have no effect yet. */
   readonly withoutEffect: readonly string[];
-  /** Whether the operator's token came with the environment, and is in no file. */
+  /** Whether the operator's token came from the environment, and so is in no file. */
   readonly isTokenGiven: boolean;
-  /** The same of the password of the analysts' port. */
+  /** The same for the password of the analysts' port. */
   readonly isPasswordGiven: boolean;
 }
 
-/** Runs the roles until a signal asks for the end, or a part breaks. */
+/** Runs the roles until a signal asks it to stop or a part fails. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { config, version, withoutEffect } = options;
   const place = placeOf(config);
@@ -29,7 +30,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   const signalled = nextSignal();
-  const house = await Promise.race([startApp({ config, telemetry, version, place }), signalled.then(() => null)]);
+  const house = await Promise.race([
+    startApp({ channels: CHANNELS, config, telemetry, version, place }),
+    signalled.then(() => null),
+  ]);
   // Asked to end before anything was accepted: what has been started ends with the process.
   if (house === null) return 0;
   console.log(firstScreen(options, house, place));
@@ -37,7 +41,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   let graceMs = 0;
   try {
     const signal = await Promise.race([signalled, house.broken]);
-    // An interrupt comes from somebody who waits at a terminal; and a process alone has no neighbour to send to.
+    // An interrupt comes from somebody waiting at a terminal, and a lone process has no neighbour to hand over to.
     if (signal === "SIGTERM" && config.redis !== null) graceMs = config.drainGraceMs;
     telemetry.log("info", "stopping: finishing what is under way", { signal });
   } catch (error) {
@@ -61,7 +65,7 @@ function placeOf(config: Config): Place {
   return plan.api + plan.dispatcher === 0 ? { kind: "alone" } : { kind: "main", plan };
 }
 
-/** Further signals change nothing: a terminal sends an interrupt to npm and to us, and npm passes its own on. */
+/** Further signals have no effect: a terminal interrupts both npm and us, and npm forwards its own. */
 function nextSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => resolve(signal));
@@ -92,7 +96,7 @@ function firstScreen(options: ServeOptions, house: App, place: Place): string {
   return lines.join("\n");
 }
 
-/** What runs where. */
+/** One row per process, with what runs there. */
 function processRows(config: Config, { children }: App, place: Place): [string, string][] {
   if (place.kind !== "main") return [];
   const { mainRoles } = place.plan;

@@ -1,4 +1,4 @@
-/** A command line that says nothing that can be done. */
+/** A command line that does not name a valid action. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

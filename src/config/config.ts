@@ -14,16 +14,16 @@ type ValueOf<S extends Setting<unknown>> =
 /** The whole configuration, validated and frozen. Null stands for a setting that is unset and has no default. */
 export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> };
 
-/** So long a token cannot be guessed over a network, however long somebody tries. */
+/** A token of this length cannot be guessed over a network, however long somebody tries. */
 const PUBLIC_TOKEN_CHARS_MIN = 32;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the configuration from the environment. An empty variable counts as unset. Secrets that are unset are made up
- * and kept in WAYBILL_HOME, but only once everything else is in order.
+ * Reads the configuration from the environment. An empty variable counts as unset. Unset secrets are generated and kept in
+ * WAYBILL_HOME, but only once everything else is valid.
  *
- * @throws ConfigurationError that names every problem at once.
+ * @throws ConfigurationError that names all problems at once.
  */
 export function loadConfig(environment: Environment): Config {
   const reader = new SettingsReader(environment);
@@ -33,7 +33,7 @@ export function loadConfig(environment: Environment): Config {
     if (!isGenerated) values[key] = reader.read(setting);
     return isGenerated;
   });
-  // Every key of SETTINGS that is not generated got its parsed value above; the checks look at no other.
+  // Every key of SETTINGS that is not generated got its parsed value above; the checks read no other keys.
   reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
   if (reader.problems.length === 0) {
     for (const [key, setting] of generated) {
@@ -41,11 +41,11 @@ export function loadConfig(environment: Environment): Config {
       const isNeeded = onlyWith === undefined || Boolean(values[onlyWith]);
       values[key] = isNeeded ? reader.readGenerated(setting, String(values["home"])) : null;
     }
-    // As above; what could not be generated is a problem already, and empty here.
+    // As above; a secret that could not be generated has been reported as a problem, and is empty here.
     reader.problems.push(...weakSecrets(values as Config));
   }
   if (reader.problems.length > 0) throw new ConfigurationError(...reader.problems);
-  // By now every key of SETTINGS holds what its own `parse` gave, or null.
+  // By now every key of SETTINGS holds the result of its own `parse`, or null.
   return deepFreeze(withConsequences(values as Config));
 }
 
@@ -56,13 +56,13 @@ export function configTable(): string {
   return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** Variables that are set, are in order, and change nothing yet. */
+/** Variables that are set and valid but have no effect yet. */
 export function withoutEffect(environment: Environment): readonly string[] {
   const settings = Object.values<Setting<unknown>>(SETTINGS);
   return settings.filter((one) => one.planned && textOf(environment, one) !== null).map(({ name }) => name);
 }
 
-/** What works and should be changed: a proxy before us makes a loopback address one that others reach. */
+/** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */
 export function doubtsAbout({ host, publicUrl, roles, operatorToken }: Config): readonly string[] {
   const publicHost = publicUrl === null ? host : new URL(publicUrl).hostname.replace(/^\[|\]$/g, "");
   if (isLoopback(publicHost) || !roles.includes("api") || operatorToken.length >= PUBLIC_TOKEN_CHARS_MIN) return [];
@@ -72,7 +72,7 @@ export function doubtsAbout({ host, publicUrl, roles, operatorToken }: Config): 
   ];
 }
 
-/** Reads settings one by one and collects what is wrong with them. */
+/** Reads settings one by one and collects the problems. */
 class SettingsReader {
   readonly problems: string[] = [];
 
@@ -89,7 +89,7 @@ class SettingsReader {
     const { generated } = setting;
     if (generated === undefined) return null;
     const file = join(home, generated.file);
-    // In this order: who starts beside us writes the secret before the data.
+    // In this order: a process that starts at the same time writes the secret before the data.
     if (generated.keepsData && holdsData(home) && !existsSync(file)) {
       this.problems.push(
         `${setting.name} is unset and ${file} is gone, but that folder holds data that was written with it; ` +
@@ -116,12 +116,12 @@ class SettingsReader {
   }
 }
 
-/** Whether an embedded store that holds what a key has sealed or signed has been created in the folder. */
+/** Whether the folder holds an embedded store with data that a key has sealed or signed. */
 function holdsData(home: string): boolean {
   return ["postgres", "redis"].some((store) => existsSync(join(home, store)));
 }
 
-/** Settings that are right by themselves and wrong together. */
+/** Settings that are valid individually but not together. */
 function contradictions(config: Config): readonly string[] {
   const problems: string[] = [];
   if (config.providers === "live" && config.smtpUrl === null) {
@@ -164,7 +164,7 @@ function contradictions(config: Config): readonly string[] {
   return problems;
 }
 
-/** Secrets that are enough where nobody else can connect, and nowhere else. */
+/** Secrets that suffice only if no other machine can connect. */
 function weakSecrets({ host, roles, operatorToken }: Config): readonly string[] {
   const chars = operatorToken?.length ?? PUBLIC_TOKEN_CHARS_MIN;
   if (isLoopback(host) || !roles.includes("api") || chars >= PUBLIC_TOKEN_CHARS_MIN) return [];
@@ -174,7 +174,7 @@ function weakSecrets({ host, roles, operatorToken }: Config): readonly string[] 
   ];
 }
 
-/** What some settings mean for others that are unset. */
+/** Defaults for unset settings that follow from other settings. */
 function withConsequences(config: Config): Config {
   const { outboundAllow, providers, roles, mailLog } = config;
   return {
@@ -188,7 +188,7 @@ function textOf(environment: Environment, setting: Setting<unknown>): string | n
   return environment[setting.name]?.trim() || null;
 }
 
-/** The value as an error may show it: on one line, not too long, without a URL's user and password. */
+/** The value as an error may show it: on one line, shortened, without a URL's user and password. */
 function shown(text: string): string {
   const harmless = text.replace(/\/\/[^/]*@/g, "//…@");
   return JSON.stringify(harmless.length > 100 ? `${harmless.slice(0, 100)}…` : harmless);
@@ -200,7 +200,7 @@ function defaultOf(setting: Setting<unknown>): string {
 }
 
 function deepFreeze<T>(value: T): T {
-  // The bytes of a key cannot be frozen; nobody writes to them.
+  // The bytes of a key cannot be frozen, but nothing writes to them.
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);
   return Object.freeze(value);

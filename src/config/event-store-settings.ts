@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Setting } from "./setting.ts";
 import { matching, TOKEN_CHARS_MIN, urlOf, wholeNumber } from "./values.ts";
 
-/** Where the event store is, how long it keeps what, and who else may read it. */
+/** Where the event store is, how long it keeps its data, and who else may read it. */
 export const LEDGER_SETTINGS = {
   clickhouseUrl: {
     name: "CLICKHOUSE_URL",

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unli
 import { dirname } from "node:path";
 
 /**
- * The secret that is kept in `file`, made by `generate` and written (mode 0600, on disk) when there is none yet.
- * Processes that start at the same time get the same one: the file appears whole or not at all, and the first one wins.
+ * The secret kept in `file`. If there is none yet, `generate` makes it, and it is written to disk with mode 0600. Processes
+ * that start at the same time get the same secret: the file appears complete or not at all, and the first process wins.
  */
 export function generatedSecret(file: string, generate: () => string): string {
   const kept = read(file);
@@ -12,7 +12,7 @@ export function generatedSecret(file: string, generate: () => string): string {
   const draft = `${file}.${process.pid}.${crypto.randomUUID()}`;
   write(draft, `${generate()}\n`);
   try {
-    // Unlike a rename, a link never replaces what another process has put there meanwhile.
+    // Unlike a rename, a link never replaces a file that another process has created meanwhile.
     linkSync(draft, file);
   } catch (error) {
     if (!isErrno(error, "EEXIST")) throw error;

@@ -1,7 +1,7 @@
 import type { Setting } from "./setting.ts";
 import { matching, pemText, serviceAccount, webUrl } from "./values.ts";
 
-/** Where the providers of chats and passes are, and the platform's own credentials with them. */
+/** The providers of chats and passes, with the platform's own credentials for them. */
 export const PROVIDER_SETTINGS = {
   whatsappApiUrl: {
     name: "WHATSAPP_API_URL",
@@ -42,7 +42,7 @@ export const PROVIDER_SETTINGS = {
     name: "APPLE_CERTIFICATE",
     default: null,
     unset: "none; with the sandbox one that is made up",
-    // Whoever mistakes it for the key must not read that in an error.
+    // Somebody may have pasted the key here by mistake, so the error must not show it.
     secret: true,
     meaning: "the platform's own Pass Type ID certificate, for tenants without one: PEM, or the path of a PEM file",
     ...pemText("CERTIFICATE"),
@@ -68,7 +68,7 @@ export const PROVIDER_SETTINGS = {
     name: "APPLE_WWDR",
     default: null,
     unset: "Apple's own that issued it",
-    // Whoever mistakes it for the key must not read that in an error.
+    // Somebody may have pasted the key here by mistake, so the error must not show it.
     secret: true,
     meaning: "the intermediate certificate that issued it: PEM, or the path of a PEM file",
     ...pemText("CERTIFICATE"),

@@ -1,26 +1,26 @@
-/** One environment variable: its name, what it means, and what its text becomes. */
+/** One environment variable: its name, its meaning, and how its text is parsed. */
 export interface Setting<T> {
   readonly name: string;
   readonly meaning: string;
   /** Completes "it should be …". */
   readonly expected: string;
-  /** The value, or undefined where the text is not as expected. */
+  /** The value, or undefined if the text is invalid. */
   parse(text: string): T | undefined;
-  /** Stands in for an unset variable, as text. Null: nothing does. */
+  /** The text that replaces an unset variable. Null: no default. */
   readonly default: string | null;
-  /** What the documentation says in place of a default. */
+  /** What the documentation shows in place of a default. */
   readonly unset?: string;
-  /** Checked already, but what it sets is not built yet. */
+  /** It is validated, but what it controls is not built yet. */
   readonly planned?: true;
   /** The value is never shown. */
   readonly secret?: true;
-  /** An unset variable is made up once and kept in this file of WAYBILL_HOME. */
+  /** An unset variable is generated once and kept in this file of WAYBILL_HOME. */
   readonly generated?: {
     readonly file: string;
     make(): string;
-    /** Stored data is of no use without it: beside data it is never made anew. */
+    /** Stored data is useless without it, so it is never regenerated beside existing data. */
     readonly keepsData?: true;
-    /** The key of another setting: where that is 0 or unset, nothing is made up, and the value is null. */
+    /** The key of another setting: if that is 0 or unset, nothing is generated and the value is null. */
     readonly onlyWith?: string;
   };
 }

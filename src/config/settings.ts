@@ -29,19 +29,19 @@ const PROVIDERS = ["sandbox", "live"] as const;
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
 
-/** Where a listener is. */
+/** A listener's address. */
 const hostOrAddress = {
   expected: "a host name or an IP address",
   parse: (text: string) => matching(text, /^[A-Za-z0-9._:-]{1,253}$/),
 };
 
-/** A secret that stands in a header. */
+/** A secret sent in a header. */
 const bearerToken = {
   expected: `at least ${TOKEN_CHARS_MIN} printable ASCII characters without blanks`,
   parse: (text: string) => matching(text, new RegExp(`^[!-~]{${TOKEN_CHARS_MIN},}$`)),
 };
 
-/** Every setting, by the name that it has in `Config`, in the order of the documentation. */
+/** Every setting, by its name in `Config`, in the order of the documentation. */
 export const SETTINGS = {
   port: {
     name: "PORT",

@@ -4,23 +4,23 @@ import { isIP } from "node:net";
 import { type GoogleServiceAccount, parseServiceAccount } from "../domain/google-service-account.ts";
 
 /*
- * Text of the environment → typed values. Each answers undefined for a text that is not as expected; what was expected
- * is said in the table of settings.
+ * Parses environment text into typed values. Each parser returns undefined for invalid text; the table of settings says what is
+ * expected.
  */
 
-/** Where Redis is, in the words of the queue's connection. */
+/** Where Redis is, in the form that the queue's connection takes. */
 export type RedisLocation =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "cluster"; readonly urls: readonly string[] };
 
 export interface TenantQueue {
   readonly address: string;
-  /** Empty where none was given. */
+  /** Empty if none was given. */
   readonly name: string;
 }
 
 export const MASTER_KEY_BYTES = 32;
-/** Of a token or password: at least so many characters. */
+/** A token or password of at least this many characters. */
 export const TOKEN_CHARS_MIN = 16;
 
 export function wholeNumber(min: number, max: number) {
@@ -30,12 +30,12 @@ export function wholeNumber(min: number, max: number) {
   };
 }
 
-/** How many processes, or how many of a role beside the main one. */
+/** How many processes in total, or how many of a role besides the main one. */
 export type ProcessCount = { readonly total: number } | { readonly api: number; readonly dispatcher: number };
 
 const PROCESSES_MAX = 64;
 
-/** `4`, or `api=1,dispatcher=2`; a role that is not named stays in the main process. */
+/** `4`, or `api=1,dispatcher=2`; roles not listed stay in the main process. */
 export function processCount(text: string): ProcessCount | undefined {
   const { parse } = wholeNumber(1, PROCESSES_MAX);
   const total = parse(text);
@@ -74,7 +74,7 @@ export function oneOf<const T extends string>(text: string, choices: readonly T[
   return choices.find((choice) => choice === text);
 }
 
-/** The items of a comma-separated list, if there is one at least and each is as expected. */
+/** The items of a comma-separated list, if there is at least one and all are valid. */
 export function list<T>(text: string, parseItem: (item: string) => T | undefined): readonly T[] | undefined {
   const items: T[] = [];
   for (const part of text.split(",")) {
@@ -89,7 +89,7 @@ export function distinct<T>(items: readonly T[] | undefined): readonly T[] | und
   return items && Array.from(new Set(items));
 }
 
-/** The text, if it is a URL of one of the protocols and names a host. */
+/** The text, if it is a URL with one of the protocols and a host. */
 export function urlOf(text: string, protocols: readonly string[]): string | undefined {
   const url = URL.parse(text);
   const fits = url !== null && protocols.includes(url.protocol) && url.hostname !== "" && !/\s/.test(text);
@@ -103,7 +103,7 @@ export function redisAddress(text: string): RedisLocation | undefined {
   return others.length === 0 ? { kind: "url", url: first } : { kind: "cluster", urls };
 }
 
-/** A name of at least two labels (RFC 1123, 2.1), in lower case; an IP address is none. */
+/** A name of at least two labels (RFC 1123, 2.1), in lower case; not an IP address. */
 export function hostName(text: string): string | undefined {
   const name = text.toLowerCase();
   const isName = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name);
@@ -122,7 +122,7 @@ export function mailbox(text: string): TenantQueue | undefined {
   const address = named ?? text;
   if (!/^[^\s<>()@,;:"]{1,64}@[A-Za-z0-9.-]{1,253}$/.test(address) || Buffer.byteLength(address) > 254)
     return undefined;
-  // A line break in a name would end the header that it stands in.
+  // A line break in the name would end the header that contains it.
   return hasControlCharacter(name) ? undefined : { address, name: name.trim().replace(/^"(.*)"$/, "$1") };
 }
 
@@ -135,7 +135,7 @@ export function network(text: string): string | undefined {
   return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${length}` : undefined;
 }
 
-/** `ip:port` or `[ip]:port`; the port is 53 where none is given. */
+/** `ip:port` or `[ip]:port`; the default port is 53. */
 export function socketAddress(text: string): string | undefined {
   if (isIP(text) === 4) return `${text}:53`;
   if (isIP(text) === 6) return `[${text}]:53`;
@@ -154,19 +154,19 @@ function hasControlCharacter(text: string): boolean {
   return Array.from(text).some((character) => character < " " || character === "\x7f");
 }
 
-/** PEM (RFC 7468) that holds what the label says, or the path of such a file. Line breaks may be written as `\\n`. */
+/** PEM (RFC 7468) with the labelled content, or the path of such a file. Line breaks may be written as `\\n`. */
 export function pemText(label: "CERTIFICATE" | "PRIVATE KEY") {
   return {
     expected: `PEM with a ${label}, or the path of a file with it`,
     parse: (text: string) => {
       const pem = text.startsWith("-----BEGIN ") ? text.replaceAll("\\n", "\n") : fileText(text);
-      // `RSA PRIVATE KEY` and `ENCRYPTED PRIVATE KEY` are keys, too.
+      // `RSA PRIVATE KEY` and `ENCRYPTED PRIVATE KEY` are keys as well.
       return pem !== undefined && new RegExp(`-----BEGIN (?:[A-Z]+ )?${label}-----`).test(pem) ? pem : undefined;
     },
   };
 }
 
-/** A service account of Google's, from its JSON key or the path of the file that holds it. */
+/** A Google service account, from its JSON key or the path of the file that holds it. */
 export function serviceAccount(text: string): GoogleServiceAccount | undefined {
   const json = text.startsWith("{") ? text : fileText(text);
   const account = json === undefined ? null : parseServiceAccount(jsonOf(json));
@@ -177,7 +177,7 @@ function isRsaKey(pem: string): boolean {
   try {
     return createPrivateKey(pem).asymmetricKeyType === "rsa";
   } catch {
-    // Whatever is wrong with it.
+    // Not a readable key.
     return false;
   }
 }
@@ -186,7 +186,7 @@ function fileText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // Whatever keeps it from being read: what it should be is said with the setting.
+    // Any reason will do: the setting's own error says what is expected.
     return undefined;
   }
 }

@@ -2,13 +2,13 @@ import { namesMachine } from "./email.ts";
 import { limits } from "./limits.ts";
 
 /**
- * Reads one mailbox as SMTP takes it (RFC 5321, 4.1.2): a dot-string or quoted local part of at most 64 bytes, and a
- * domain. ASCII only: internationalised domains are given in their `xn--` form, and local parts beyond ASCII (RFC 6531)
- * are refused, because not every relay on the way carries them. Address literals are refused as well: mail to a machine
- * by its address is mail into whatever network the relay is in.
+ * Parses one mailbox as SMTP defines it (RFC 5321, 4.1.2): a dot-string or quoted local part of at most 64 bytes, and a
+ * domain. ASCII only: internationalised domains must be in their `xn--` form, and non-ASCII local parts (RFC 6531) are
+ * refused, because not every relay on the way carries them. Address literals are refused as well: mail to a machine's
+ * address goes into whatever network the relay is in.
  *
- * Gives the address back without quotes that it does not need, so that one mailbox has one spelling; null when the text
- * is anything else (a list, a display name, a comment, a group, an empty part, too long).
+ * Returns the address without unnecessary quotes, which gives each mailbox one spelling; null when the text is anything
+ *       else (a list, a display name, a comment, a group, an empty part, too long).
  */
 export function parseAddress(text: string): string | null {
   if (text.length > limits.addressBytesMax || !PRINTABLE_ASCII.test(text)) return null;

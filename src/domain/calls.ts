@@ -1,12 +1,12 @@
 declare const TYPES: unique symbol;
 
-/** A call from one process to another of the same start: its name, what goes and what comes back. */
+/** A call between two processes of the same start: its name, argument and result. */
 export interface CallName<Argument, Result> {
   readonly name: string;
   readonly [TYPES]?: (argument: Argument) => Result;
 }
 
-/** Argument and result are cloned on their way: plain data, bytes and dates, no functions and no classes. */
+/** Argument and result are cloned in transit: plain data, bytes and dates, no functions and no classes. */
 export function callName<Argument, Result>(name: string): CallName<Argument, Result> {
   return { name };
 }
@@ -14,15 +14,15 @@ export function callName<Argument, Result>(name: string): CallName<Argument, Res
 /** Calls in both directions between two processes of the same start. */
 export interface Calls {
   /**
-   * Rejects with what the other side threw: its message, and those members that say what kind of error it is. Rejects with
-   * `TransportError` when the other process is gone, and with the signal's reason, which also tells the other side.
+   * Rejects with the other side's error: its message, and the members that classify it. Rejects with `TransportError`
+   * when the other process is gone, and with the signal's reason, which also reaches the other side.
    */
   call<Argument, Result>(
     name: CallName<Argument, Result>,
     argument: Argument,
     signal?: AbortSignal,
   ): Promise<Awaited<Result>>;
-  /** Answers the calls of that name. The signal aborts when the caller has given up, or is gone. */
+  /** Answers the calls of that name. The signal aborts when the caller has given up or is gone. */
   serve<Argument, Result>(
     name: CallName<Argument, Result>,
     handler: (argument: Argument, signal: AbortSignal) => Result | Promise<Result>,

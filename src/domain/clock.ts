@@ -1,19 +1,19 @@
-/** A pending call that can still be called off. */
+/** A pending call that can still be cancelled. */
 export interface Timer {
   cancel(): void;
 }
 
-/** Time as the engine knows it. Production hands in the machine's clock, the tests a virtual one. */
+/** The engine's source of time. Production passes the machine's clock, the tests a virtual one. */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. May step in either direction. */
   nowMs(): number;
-  /** Milliseconds from an arbitrary start. Never goes back; the only clock that leases and timeouts are counted by. */
+  /** Milliseconds from an arbitrary start. Never goes back; the only clock for leases and timeouts. */
   monotonicMs(): number;
   /** Calls `run` once, not before `delayMs` have passed. */
   setTimer(delayMs: number, run: () => void): Timer;
 }
 
-/** Resolves after `delayMs`, or at once when `signal` aborts (it never rejects: the caller looks at its own state). */
+/** Resolves after `delayMs`, or at once when `signal` aborts (it never rejects: the caller checks its own state). */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -1,4 +1,4 @@
-/** `pending`: not verified yet; `failed`: the last verification found something wrong. */
+/** `pending`: not verified yet; `failed`: the last verification found a problem. */
 export type DomainStatus = "pending" | "verified" | "failed";
 
 /** A record that a tenant publishes. */
@@ -10,39 +10,39 @@ export interface DnsRecord {
   readonly priority?: number;
 }
 
-/** What verification looks at: four records for sending through the platform's relay, and a tenant's own relay. */
+/** The subjects of verification: four records for sending through the platform's relay, and a tenant's own relay. */
 export const DOMAIN_CHECKS = ["return_path", "spf", "dkim", "dmarc", "smtp"] as const;
 export type DomainCheckName = (typeof DOMAIN_CHECKS)[number];
 
-/** What one look found out. `unanswered`: nobody could say, which changes no status. */
+/** The result of one check. `unanswered`: the check got no answer, which changes no status. */
 export interface Finding {
   readonly check: DomainCheckName;
   readonly result: "passed" | "failed" | "unanswered";
-  /** One sentence, for the operator; null where it passed. */
+  /** One sentence, for the operator; null if the check passed. */
   readonly why: string | null;
 }
 
 /** A tenant's sending domain as it is registered, without its private key. */
 export interface RegisteredDomain {
   readonly tenantId: string;
-  /** Lower case, ASCII. No two tenants have the same. */
+  /** Lower case, ASCII. No two tenants have the same domain. */
   readonly domain: string;
-  /** Sending through the platform's relay. */
+  /** Whether mail may go through the platform's relay. */
   readonly relayEnabled: boolean;
-  /** Sending through the tenant's own relay. */
+  /** Whether mail may go through the tenant's own relay. */
   readonly smtpEnabled: boolean;
   readonly relayStatus: DomainStatus;
   readonly smtpStatus: DomainStatus;
-  /** Of its DKIM key (RFC 6376, 3.1). Another one each time that a domain is registered. */
+  /** Of its DKIM key (RFC 6376, 3.1). Changes each time that a domain is registered. */
   readonly selector: string;
   /** SubjectPublicKeyInfo, DER in base64: the `p=` of the DKIM record. */
   readonly publicKey: string;
-  /** Where bounces go: the domain of its mail's envelope sender. */
+  /** The destination of bounces: the domain of its mail's envelope sender. */
   readonly returnPathHost: string;
   readonly createdAtMs: number;
-  /** Of the last verification; empty before the first. */
+  /** Results of the last verification; empty before the first. */
   readonly findings: readonly Finding[];
-  /** When that was, or null. */
+  /** When the last verification took place, or null. */
   readonly checkedAtMs: number | null;
 }
 
@@ -52,26 +52,26 @@ export interface NewDomain
   readonly privateKeyPem: string;
 }
 
-/** What a verification found, and what follows. */
+/** The findings of a verification, and the resulting statuses. */
 export interface DomainVerdict extends Pick<RegisteredDomain, "relayStatus" | "smtpStatus" | "findings"> {
   readonly checkedAtMs: number;
 }
 
 /**
- * Where domains are kept. A tenant or domain that does not exist is an `ApiError` 404, a domain that is taken 409.
- * Every change is seen by all processes within a second.
+ * Stores domains. A tenant or domain that does not exist is an `ApiError` 404, a domain that is taken 409. All
+ * processes see every change within a second.
  */
 export interface DomainStore {
   create(domain: NewDomain): Promise<RegisteredDomain>;
-  /** In the order of their names. */
+  /** Ordered by name. */
   all(tenantId: string): Promise<readonly RegisteredDomain[]>;
   one(tenantId: string, domain: string): Promise<RegisteredDomain>;
-  /** Writes down what a verification of `domain` found; 404 where it was deleted or registered anew since. */
+  /** Records the result of verifying `domain`; 404 if the domain was deleted or registered again since. */
   judge(domain: RegisteredDomain, verdict: DomainVerdict): Promise<RegisteredDomain>;
   delete(tenantId: string, domain: string): Promise<void>;
 }
 
-/** A domain as tenants see it. The names are those of the public API. */
+/** A domain as tenants see it, with the names of the public API. */
 export interface DomainRecord {
   readonly Domain: string;
   readonly RelayEnabled: boolean;
@@ -81,12 +81,12 @@ export interface DomainRecord {
   readonly DNSRecords: { readonly relay: readonly DnsRecord[] };
 }
 
-/** What operators see beside the record. The names are those of the operator API, times are ISO 8601 UTC. */
+/** Additional data for operators, with the names of the operator API; times are ISO 8601 UTC. */
 export interface DomainDetails {
   readonly created_at: string;
-  /** Of the last verification; null before the first. */
+  /** When the last verification took place; null before the first. */
   readonly checked_at: string | null;
-  /** What that found. */
+  /** Results of the last verification. */
   readonly checks: readonly Finding[];
 }
 
@@ -95,13 +95,13 @@ export interface DomainView {
   readonly details: DomainDetails;
 }
 
-/** Domains as the front door needs them. What does not exist is an `ApiError` 404. */
+/** Domain operations for the HTTP API. A missing tenant or domain is an `ApiError` 404. */
 export interface Domains {
-  /** Makes a key pair and keeps the domain, not verified yet. 400 for what is no domain, 409 for one that is taken. */
+  /** Creates a key pair and stores the domain, unverified. 400 for an invalid domain, 409 for one that is taken. */
   register(tenantId: string, request: DomainRequest): Promise<DomainView>;
   all(tenantId: string): Promise<readonly DomainView[]>;
   one(tenantId: string, domain: string): Promise<DomainView>;
-  /** Looks at everything again, and answers the domain as it is then. */
+  /** Runs all checks again, and returns the domain with the new results. */
   verify(tenantId: string, domain: string): Promise<DomainView>;
   delete(tenantId: string, domain: string): Promise<void>;
 }
@@ -112,10 +112,10 @@ export interface DomainRequest {
   readonly smtpEnabled: boolean;
 }
 
-/** What sending from a verified domain takes. */
+/** Everything needed to send from a verified domain. */
 export interface VerifiedDomain {
   readonly domain: string;
-  /** Null: not verified for the platform's relay, so its key is in no verifier's sight and signs nothing. */
+  /** Null: not verified for the platform's relay; no verifier can see its key, so it signs nothing. */
   readonly relay: DomainSigning | null;
   /** Whether the tenant's own relay is verified. */
   readonly smtp: boolean;
@@ -128,7 +128,7 @@ export interface DomainSigning {
   readonly returnPathHost: string;
 }
 
-/** Tells whether a tenant's own relay can be used, by the relay's stored address. Never rejects. */
+/** Tests whether a tenant's own relay can be used, by the relay's stored address. Never rejects. */
 export interface RelayProbe {
   /** Connects, greets and authenticates; sends no mail. `smtpUrl` null: none is stored. */
   check(smtpUrl: string | null): Promise<Finding>;

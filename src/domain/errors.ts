@@ -1,6 +1,6 @@
 import type { Json } from "./json.ts";
 
-/** A caller's mistake or a refusal, with the text that the caller sees. */
+/** A caller's mistake or a refusal, with the text for the caller. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(
@@ -8,29 +8,34 @@ export class ApiError extends Error {
     message: string,
     /** Further members of the error body, for example `violations`. */
     readonly members: Readonly<Record<string, Json>> = {},
-    /** When to try again; null: not said, or as the rate window says. */
+    /** When to try again; null: not specified, or as the rate window says. */
     readonly retryAfterSeconds: number | null = null,
   ) {
     super(message);
   }
 }
 
-/** A call that did not come back: whether it took effect is unknown, so what follows must be safe to repeat. */
+/**
+ * A call without an answer: whether it took effect is unknown, so the caller may only take steps that are safe to
+ * repeat.
+ */
 export class TransportError extends Error {
   override readonly name = "TransportError";
 }
 
-/** A call that was refused before it could take effect: the store is full, loading, or not there. Safe to repeat. */
+/** A call that was refused before it could take effect: the store is full, loading, or away. Safe to repeat. */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
 }
 
-/** Whether a store or a process is away, rather than something of ours broken: what failed may be repeated. */
+/** Whether a store or a process is away, as opposed to a bug of ours: the failed call may be repeated. */
 export function isOutage(error: unknown): error is TransportError | UnavailableError {
   return error instanceof TransportError || error instanceof UnavailableError;
 }
 
-/** What the operator configured does not work, or does not fit what is there. One line a problem, no secret in it. */
+/**
+ * The operator's configuration does not work, or does not fit the stored data. One line per problem, without secrets.
+ */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly problems: readonly string[];
@@ -41,7 +46,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Stops the caller when an invariant of ours is broken. */
+/** Throws when an internal invariant is broken. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`broken invariant: ${message}`);
 }

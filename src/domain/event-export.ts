@@ -1,4 +1,4 @@
-/** What a file of events can be written as. */
+/** File formats for exported events. */
 export const EXPORT_FORMATS = ["ndjson", "csv", "parquet"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
@@ -11,14 +11,14 @@ export interface ExportQuery {
   readonly format: ExportFormat;
 }
 
-/** Copies of the event store's events for analysts. */
+/** Exports the event store's events for analysts. */
 export interface EventExport {
   /**
    * The bytes of a file with the events of all channels, by tenant and id: tenant_id, event_id, created_at, job_id,
-   * channel, event_type, result. Events that were there when it began are in it once, later ones at most once.
+   * channel, event_type, result. The file contains events that existed at its start once, and later ones at most once.
    *
-   * Rejects with `UnavailableError` while nothing of it has been handed out; once it has, the iteration throws, and what
-   * came is no whole file. `signal` gives it up, as does ending the iteration early.
+   * Rejects with `UnavailableError` before the first bytes; after that, the iteration throws, and the bytes so far are
+   * not a complete file. Aborting `signal` or ending the iteration early cancels the export.
    */
   open(query: ExportQuery, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array, void>>;
 }

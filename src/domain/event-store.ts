@@ -2,7 +2,7 @@ import type { DeliveryEvent, EventType } from "./event.ts";
 import type { ChannelName, FinalStatus, JobRecord } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
-/** One event on its way into the event store, with the job's final state where the event is what ended it. */
+/** One event to be written to the event store, with the job's final state if the event ended the job. */
 export interface StoredEventRow {
   readonly tenantId: string;
   readonly jobId: string;
@@ -17,33 +17,34 @@ export interface FinishedJob {
   readonly status: FinalStatus;
   readonly attempts: number;
   readonly result: JsonObject;
-  /** What its tenant calls the template that it was made from; absent: none. */
+  /** The tenant's name of the template that the job was made from; absent: none. */
   readonly template?: string;
 }
 
 /**
- * What is known of a batch that is to be written. `new`: nobody can have tried before. `again`: somebody may have, however
- * long ago, so its token may be forgotten. `apart`: it was refused again and again; rows at fault are to be set aside.
+ * The history of a batch that is to be written. `new`: no process can have tried before. `again`: a process may have
+ * tried, however long ago, so the store may have forgotten its token. `apart`: it was refused again and again; faulty
+ * rows are to be set aside.
  */
 export type WriteAttempt = "new" | "again" | "apart";
 
 export interface WriteOutcome {
-  /** Whether rows of the batch were there already. */
+  /** Whether the store already had rows of the batch. */
   readonly wereThere: boolean;
-  /** Rows that no table takes, which were set aside. */
+  /** Rows that were set aside because no table accepts them. */
   readonly setAside: number;
 }
 
 export interface EventWriter {
   /**
    * Writes the rows once, however often it is called with the same token. Resolves when they can be read. Rejects with
-   * `RowsRefusedError` where the event store would refuse them for ever.
+   * `RowsRefusedError` if the event store would refuse them forever.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a writer that has nothing to say of a batch says nothing.
   write(token: string, rows: readonly StoredEventRow[], attempt?: WriteAttempt): Promise<WriteOutcome | void>;
 }
 
-/** The event store was reached, and refused what it was given: the same rows again are refused again. */
+/** The event store was reached and refused the rows: it will refuse the same rows again. */
 export class RowsRefusedError extends Error {
   override readonly name = "RowsRefusedError";
 }

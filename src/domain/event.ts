@@ -13,7 +13,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** A fact about a job. Its time is in its id (`eventTimeMs`). */
+/** A fact about a job. Its id contains its time (`eventTimeMs`). */
 export interface DeliveryEvent {
   readonly eventId: number;
   readonly type: EventType;
@@ -22,7 +22,7 @@ export interface DeliveryEvent {
 
 /**
  * The event clock. `event_id = max(last + 1, (unix_ms - EPOCH) * 4096)`: strictly increasing for a tenant, ordered by
- * time, an exact JSON number (below 2^53 until 2094), and it goes on where it was even if the store forgot `last`.
+ * time, an exact JSON number (below 2^53 until 2094), and continuous even if the store forgot `last`.
  */
 export const EVENT_EPOCH_MS = 1_735_689_600_000;
 export const EVENT_IDS_PER_MS = 4096;

@@ -1,52 +1,52 @@
-/** Why a message could not be delivered, as an MTA's log or a delivery status notification tells it. */
+/** Why a message could not be delivered, according to an MTA's log or a delivery status notification. */
 export interface Failure {
-  /** Status code of RFC 3463, for example `5.1.1`; null where none is known. */
+  /** Status code of RFC 3463, for example `5.1.1`; null if unknown. */
   readonly enhancedCode: string | null;
-  /** What the destination (or the MTA itself, where it never got that far) said. */
+  /** The reply of the destination, or of the MTA itself if it did not get that far. */
   readonly text: string;
-  /** The command that was answered, for example `RCPT TO`; null where that is not known. */
+  /** The command that was answered, for example `RCPT TO`; null if unknown. */
   readonly command: string | null;
 }
 
 /**
- * `address`: nobody can ever be reached there, so the address is not sent to again. `message`: this message failed (the
+ * `address`: the address can never be reached, so nothing is sent to it again. `message`: this message failed (the
  * mailbox is full, the sender's reputation, its size, its time in the queue), and the next one may pass.
  */
 export type FailureClass = "address" | "message";
 
-/** No status at all, or one that says no more than "permanent". */
+/** No status, or one that means only "permanent". */
 const NO_STATUS = [null, "5.0.0", "5.5.0"];
 
 interface Rule {
   readonly is: FailureClass;
-  /** All that are given must hold. */
+  /** All given conditions must hold. */
   readonly codes?: readonly (string | null)[];
   readonly text?: RegExp;
   readonly command?: RegExp;
 }
 
 /**
- * The first rule that holds decides; none: `message`, because a suppression that is wrong loses mail in silence, while a
- * bounce that is taken for a failure is seen again at the next message.
+ * The first matching rule decides; none: `message`, because a wrong suppression loses mail silently, while a bounce
+ * that is taken for a failure shows up again at the next message.
  */
 const RULES: readonly Rule[] = [
-  // Before the recipient is named, whatever is refused is the sender or the connection.
+  // A refusal before the recipient is named concerns the sender or the connection.
   { is: "message", command: /^(?:MAIL FROM|EHLO|HELO|STARTTLS|AUTH)/i },
-  // X.1.0 says no more than "address", and some servers mean the sender's.
+  // X.1.0 means only "address", and some servers mean the sender's.
   { is: "message", codes: ["5.1.0"], text: /\bsender\b/i },
-  // Gmail answers so for mailboxes that get more than they may, which passes.
+  // Gmail answers like this for mailboxes that receive mail too fast, which passes.
   { is: "message", codes: ["5.2.1"], text: /\breceiving (?:mail|messages) (?:at a rate|too quickly)/i },
-  // RFC 3463, 3.2 (and RFC 7505 for 5.1.10): the recipient's mailbox or system. 5.1.7 and 5.1.8 are the sender's.
+  // RFC 3463, 3.2 (and RFC 7505 for 5.1.10): the recipient's mailbox or system. 5.1.7 and 5.1.8 concern the sender.
   { is: "address", codes: ["5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.6", "5.1.10"] },
   // RFC 3463, 3.3: the mailbox is disabled.
   { is: "address", codes: ["5.2.1"] },
-  // Postfix's words for a domain that is not in the DNS; by itself 5.4.4 may be the routing of any server on the way.
+  // Postfix's words for a domain that is not in the DNS; 5.4.4 alone may mean the routing of any server on the way.
   {
     is: "address",
     codes: ["5.4.4"],
     text: /\b(?:host or domain name not found|no such domain|domain does not exist)\b/i,
   },
-  // Without a status, or with one that says nothing, there are only the words.
+  // Without a meaningful status only the words can decide.
   { is: "message", codes: NO_STATUS, text: /\b(?:spam|policy|block(?:ed|list)|blacklist|reputation|quota|full)\b/i },
   { is: "address", codes: NO_STATUS, text: /\bno such (?:user|mailbox|recipient|address|person)\b/i },
   {
@@ -61,7 +61,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Only failures that are `address` become `bounced` and suppress; all others are `failed` events. */
+/** Only `address` failures become `bounced` and suppress; all others are `failed` events. */
 export function failureClassOf(failure: Failure): FailureClass {
   return RULES.find((rule) => holds(rule, failure))?.is ?? "message";
 }

@@ -4,13 +4,15 @@ import type { DeliveryReport } from "./report.ts";
 
 /** A failure of a message to one address. */
 export interface DeliveryFailure extends Failure {
-  /** As the message was addressed. Null where it is not known, and nobody can be suppressed. */
+  /** As the message was addressed. Null if unknown; then no recipient can be suppressed. */
   readonly recipient: string | null;
-  /** Reply code of RFC 5321, 4.2; null where there was no reply. */
+  /** Reply code of RFC 5321, 4.2; null if there was no reply. */
   readonly replyCode: number | null;
 }
 
-/** What follows from a failure for its job: `bounced`, which suppresses the address, or `failed`, which does not. */
+/**
+ * The event that a failure causes for its job: `bounced`, which suppresses the address, or `failed`, which does not.
+ */
 export function failureReport(failure: DeliveryFailure): Pick<DeliveryReport, "type" | "result" | "suppressRecipient"> {
   const { recipient, replyCode, enhancedCode } = failure;
   const diagnostic = printable(failure.text);
@@ -25,7 +27,7 @@ export function failureReport(failure: DeliveryFailure): Pick<DeliveryReport, "t
 
 const DIAGNOSTIC_CHARS_MAX = 1_000;
 
-/** What others say is shown to tenants: on one line, and not without end. */
+/** Makes foreign text fit to show to tenants: on one line, with a bounded length. */
 export function printable(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")

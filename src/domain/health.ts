@@ -1,29 +1,30 @@
 import type { Clock } from "./clock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
-/** Whether a part that work waits for can be used, and since when it is so. */
+/** Whether a dependency of the service can be used, and since when. */
 export interface Health {
   readonly up: boolean;
-  /** Unix milliseconds; null: nothing is known yet. */
+  /** Unix milliseconds; null: not known yet. */
   readonly sinceMs: number | null;
 }
 
 export interface HealthWatchOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Name of the gauge: 1 while the part is up, 0 while it is down. */
+  /** Name of the gauge: 1 while the dependency is up, 0 while it is down. */
   readonly gauge: string;
   /** Log messages at the beginning and at the end of an outage. */
   readonly messages: { readonly down: string; readonly up: string };
-  /** Failures in a row that make an outage; default 1. */
+  /** Failures in a row that count as an outage; default 1. */
   readonly failuresMin?: number;
-  /** Longest wait between two tries while it is down; default 30 s. */
+  /** Longest wait between two tries during an outage; default 30 s. */
   readonly tryMsMax?: number;
 }
 
 /**
- * Watches a part that can be down. Operators are told once when it goes and once when it is back, with a gauge in between.
- * Meanwhile one try at a time looks whether it is back, ever more seldom; nobody else need wait for its time-out.
+ * Watches a dependency that can be down. It logs the beginning and the end of an outage once each, with a gauge in
+ * between. During the outage one try at a time checks whether the dependency is back, at growing intervals; no other
+ * caller has to wait for its time-out.
  */
 export class HealthWatch {
   private state: Health = { up: true, sinceMs: null };
@@ -38,12 +39,12 @@ export class HealthWatch {
     return this.state;
   }
 
-  /** Whether to try now. Whoever is told so says what came of it: `succeeded`, `failed` or `calledOff`. */
+  /** Whether to try now. If true, the caller must report the result: `succeeded`, `failed` or `calledOff`. */
   mayTry(): boolean {
     if (this.state.up) return true;
     const nowMs = this.options.clock.monotonicMs();
     if (nowMs < this.nextTryMs) return false;
-    // Nobody else meanwhile, unless nothing is heard of this one.
+    // Blocks other tries until this one reports, or never does.
     this.nextTryMs = nowMs + UNHEARD_MS;
     return true;
   }

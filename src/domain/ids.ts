@@ -3,7 +3,7 @@ import type { Random } from "./random.ts";
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** Makes job ids: UUID version 7 (RFC 9562, 5.7), which begin with their time and are otherwise unguessable. */
+/** Creates job ids: UUID version 7 (RFC 9562, 5.7), which begin with their time and are otherwise unguessable. */
 export class JobIds {
   private readonly pool = new Uint8Array(10 * 256);
   private used = this.pool.length;
@@ -33,12 +33,12 @@ export class JobIds {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Whether the text can be a job id of ours: a lower-case UUIDv7. */
+/** Whether the text has the form of a job id: a lower-case UUIDv7. */
 export function isJobId(text: string): boolean {
   return UUID.test(text);
 }
 
-/** Unix milliseconds at which the id was made. The caller has checked it with `isJobId`. */
+/** Unix milliseconds at which the id was created. The caller has checked it with `isJobId`. */
 export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
 }

@@ -1,19 +1,19 @@
 import type { JsonObject } from "./json.ts";
 import type { Page } from "./registry.ts";
 
-/** A message that somebody wrote to one of the numbers that are sent from. */
+/** A message that a person wrote to one of the tenants' sending numbers. */
 export interface IncomingMessage {
-  /** The provider's. */
+  /** The provider's id. */
   readonly id: string;
-  /** The provider's id of the number that it came to, or null where it did not say. */
+  /** The provider's id of the receiving number, or null if the provider did not say. */
   readonly phoneNumberId: string | null;
   /** Digits of the writer's number. */
   readonly from: string;
-  /** What the writer calls itself. */
+  /** The name that the writer uses. */
   readonly name: string | null;
   /** The provider's word: `text`, `image`, `button`, … */
   readonly type: string;
-  /** As the provider sent it; null where that was too long to be kept. */
+  /** As the provider sent it; null if that was too long to keep. */
   readonly content: JsonObject | null;
 }
 
@@ -23,12 +23,12 @@ export interface ReceivedMessage extends IncomingMessage {
 }
 
 /**
- * The newest messages that came in, `limits.incomingMessagesMax` of them. Rejects with `TransportError` (effect unknown,
+ * The newest incoming messages, `limits.incomingMessagesMax` of them. Rejects with `TransportError` (effect unknown,
  * safe to repeat) or `UnavailableError`.
  */
 export interface IncomingMessages {
-  /** Resolves, when they are on disk, with how many were new: a message is recorded once while it is kept. */
+  /** Resolves when they are on disk, with the number of new ones: a message is recorded once while it is kept. */
   record(messages: readonly IncomingMessage[]): Promise<number>;
-  /** Newest first. `ApiError` 400: this cursor was not given out. */
+  /** Newest first. `ApiError` 400: invalid cursor. */
   page(cursor: string | null, limit: number): Promise<Page<ReceivedMessage>>;
 }

@@ -1,16 +1,16 @@
 import type { DeliveryEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
 
-export const CHANNELS = ["email", "whatsapp", "wallet"] as const;
-export type ChannelName = (typeof CHANNELS)[number];
+/** Of a channel that `src/app/channels.ts` lists: lower-case letters, digits and `_`. It is stored, so it never changes. */
+export type ChannelName = string;
 
 export const JOB_STATUSES = ["pending", "running", "success", "failed", "suppressed"] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
 export type FinalStatus = Extract<JobStatus, "success" | "failed" | "suppressed">;
 
 /**
- * What can happen to a job: its owner pulls it; a screened one starts; an attempt succeeds, fails for good or is repeated
- * later; its recipient turns out to be suppressed; its owner lends it, because its shard gets another.
+ * The steps of a job: its owner pulls it; a screened job starts; an attempt succeeds, fails for good or is retried
+ * later; its recipient turns out to be suppressed; its owner lends it, because another process takes over its shard.
  */
 export type JobStep = "pull" | "start" | "succeed" | "fail" | "suppress" | "retry_later" | "lend";
 
@@ -25,12 +25,12 @@ const NEVER: Readonly<Record<JobStep, readonly JobStatus[]>> = {
 };
 
 /**
- * Every status, every step, and where it may lead; nowhere: the step must not happen. Specification of the Lua scripts,
- * too: a final status has no way out, so no late or doubled report can move it.
+ * Every status and step, and the status that follows; no entry: the step must not happen. The Lua scripts follow this
+ * table, too: a final status has no exit, so no late or repeated report can change it.
  *
- * A job stays pending although it was pulled while its content has to be screened, or where its recipient is suppressed. A
- * report of the provider that waits for the job's end makes a success of a retry, of a loan, and of a job that is given up
- * without a clear answer.
+ * A job stays pending after its pull while its content has to be screened, or if its recipient is suppressed. A
+ * provider's report that waits for the job's end turns a retry, a loan and the giving up of a job without a clear
+ * answer into a success.
  */
 export const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Record<JobStep, readonly JobStatus[]>>>> = {
   pending: {
@@ -66,7 +66,7 @@ export interface JobRecord {
   readonly tenantId: string;
   readonly channel: ChannelName;
   readonly status: JobStatus;
-  /** Deliveries that were started and have been accounted for. */
+  /** Deliveries that were started and counted. */
   readonly attempts: number;
   /** Present when the status is final. */
   readonly result: JsonObject | null;
@@ -74,34 +74,34 @@ export interface JobRecord {
   readonly events: readonly DeliveryEvent[];
 }
 
-/** A job as its actor holds it: the box entry that stays until the job is settled. */
+/** A job as its actor holds it: the entry in the tenant queue, which stays until the job is settled. */
 export interface QueuedJob {
   readonly jobId: string;
   readonly tenantId: string;
   readonly channel: ChannelName;
-  /** Id of its entry in the tenant's box. */
+  /** Id of its entry in the tenant queue. */
   readonly entryId: string;
-  /** Deliveries that have been started before this one. */
+  /** Deliveries that were started before this one. */
   readonly attempts: number;
-  /** Waits before this one that cost no attempt; absent: none. Attempts and waits together number its settlements. */
+  /** Uncounted waits before this one; absent: none. Attempts and waits together number its settlements. */
   readonly waits?: number;
-  /** Normalised address that suppression is looked up by. */
+  /** Normalised address for the suppression lookup. */
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
   readonly suppressed: SuppressionReason | null;
-  /** A report says that its provider has it: it is not handed over again, any retry ends it with success. */
+  /** According to a report, its provider has it: it is not handed over again, and any retry ends it with success. */
   readonly isReported?: true;
-  /** Its channel has to look at its content before the first attempt; until then it is pending. */
+  /** Its channel has to check its content before the first attempt; until then it is pending. */
   readonly needsScreening?: true;
-  /** What its tenant calls the template that it is made from; absent: none. */
+  /** The tenant's name of the template that the job is made from; absent: none. */
   readonly template?: string;
-  /** The channel's payload, JSON text; "" where it is `stored` and has not been fetched. */
+  /** The channel's payload, JSON text; "" if it is `stored` and not fetched yet. */
   readonly payload: string;
-  /** Its payload waits outside the queue. */
+  /** Its payload is stored outside the queue. */
   readonly stored?: StoredPayload;
 }
 
-/** Names a payload that waits outside the queue, because it is large. */
+/** Identifies a payload that is stored outside the queue because it is large. */
 export interface StoredPayload {
   /** SHA-256 of the payload's UTF-8 text, lower-case hexadecimal. */
   readonly sha256: string;

@@ -4,7 +4,7 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** The JSON object that the text is, or null where it is something else or no JSON. */
+/** Parses the text as a JSON object; null if it is another value or not JSON. */
 export function parseJsonObject(text: string): JsonObject | null {
   let parsed: unknown;
   try {

@@ -1,6 +1,6 @@
 /**
- * What a link in a message stands for. Its token carries all of it, so that following a link needs no look-up, and
- * nothing is taken from a token that we did not make.
+ * The purpose and data of a link in a message. Its token carries all of it: following a link needs no lookup, and only
+ * tokens that this service signed are trusted.
  */
 export type Link =
   | { readonly purpose: "open"; readonly tenantId: string; readonly jobId: string }

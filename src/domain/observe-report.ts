@@ -8,11 +8,14 @@ import type { TenantDirectory } from "./tenant.ts";
 export interface ObserveReportPorts {
   readonly queue: Pick<FrontQueue, "observe">;
   readonly directory: TenantDirectory;
-  /** Where jobs are that have left the queue. */
+  /** Holds jobs that have left the queue. */
   readonly eventStore: Pick<EventReader, "job">;
 }
 
-/** Adds a report to its job's history, wherever that is by now. Rejects when a store is away. */
+/**
+ * Adds a report to its job's history, whether the job is in the queue or in the event store. Rejects when a store is
+ * away.
+ */
 export async function observeReport(
   { queue, directory, eventStore }: ObserveReportPorts,
   report: DeliveryReport,

@@ -1,4 +1,4 @@
-/** The work, done once at a time however many ask: who asks while it is under way gets what that comes to. */
+/** Runs the work at most once at a time: callers during a run share its result. */
 export function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null;
   return () => {

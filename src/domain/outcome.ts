@@ -1,14 +1,16 @@
 import type { SuppressionReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What became of one delivery. Closed: whoever adds a kind decides everywhere what follows from it. */
+/** The result of one delivery. A closed union: a new kind forces a decision wherever outcomes are handled. */
 export type Outcome =
   | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
   /** The next try may succeed. `afterMs`: the provider asked for at least this wait. */
-  /** `isUncounted`: nothing was tried with the provider, so the wait costs the job no attempt, only its time. */
-  /** `isUnsent`: the provider surely has not taken the message, so it is not one of those that were sent today. */
+  /** `isUncounted`: nothing was tried with the provider, so the wait costs the job only time and no attempt. */
+  /** `isUnsent`: the provider surely has not taken the message, so it does not count as sent today. */
   /** `attemptsMax`: fewer attempts than other failures have. */
-  /** `isSilence`: the relay stopped answering in the middle of the message: an attempt, and a strike against the relay. */
+  /**
+   * `isSilence`: the relay stopped answering in the middle of the message: an attempt, and a strike against the relay.
+   */
   | {
       readonly kind: "retry";
       readonly why: string;
@@ -19,9 +21,9 @@ export type Outcome =
       readonly isSilence?: true;
     }
   /**
-   * The relay or provider as a whole is away: it refuses connections, stays silent, offers no TLS, greets with 421, or its
-   * API answers 5xx. That says nothing about the message, which was not offered: no attempt is spent, the job is held until
-   * the relay is back. `why` is shown to the tenant where the job is given up in the end.
+   * The relay or provider as a whole is away: it refuses connections, stays silent, offers no TLS, greets with 421, or
+   * its API answers 5xx. That says nothing about the message, which was not offered: no attempt is spent, and the job
+   * is held until the relay is back. `why` is shown to the tenant if the job is given up in the end.
    */
   | { readonly kind: "away"; readonly why: string }
   /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */

@@ -2,8 +2,8 @@ import type { Tenant } from "./tenant.ts";
 import type { GoogleContent, NotificationKind, PassContent } from "./wallet.ts";
 
 /**
- * A pass. `creating` until its first job has ended, `failed` where that ended without a pass: its token is given back
- * and its serial is free again.
+ * A pass. `creating` until its first job has ended, `failed` if that job ended without a pass: then its token is given
+ * back and its serial is free again.
  */
 export interface Pass {
   readonly passId: string;
@@ -11,12 +11,14 @@ export interface Pass {
   /** `serial_number` or `object_id`. */
   readonly serial: string;
   readonly state: "creating" | "ready" | "failed";
-  /** 1 from the start, one more with every update. */
+  /** Starts at 1 and grows by one with every update. */
   readonly version: number;
   readonly content: PassContent;
-  /** Apple: fixed when the pass is created, null for Google's. A pass can only be signed again for the same. */
+  /**
+   * Apple: fixed when the pass is created, null for Google's. A pass can only be signed again for the same pass type.
+   */
   readonly passTypeId: string | null;
-  /** Apple: what its devices show to be given it, 32 characters. Never changes. */
+  /** Apple: the token with which its devices fetch it, 32 characters. Never changes. */
   readonly authenticationToken: string | null;
   /** The job that created it. */
   readonly jobId: string;
@@ -33,22 +35,28 @@ export interface PassUpdate {
   readonly notificationKind: NotificationKind | null;
   readonly notifyMessage: string | null;
   readonly images: ReadonlyMap<string, Uint8Array>;
-  /** From what the pass says to what it shall say. Called under the pass's lock; what it throws ends the update. */
+  /**
+   * Computes the new content from the current one. Called under the pass's lock; an error that it throws ends the
+   * update.
+   */
   change(pass: Pass): PassContent;
 }
 
 /** The signed file of an Apple pass. */
 export interface PassBundle {
-  /** The pass's version that it holds. */
+  /** The version of the pass in the bundle. */
   readonly version: number;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Whole seconds since 1970, later than those of every earlier bundle: HTTP dates have no more (RFC 9110, 5.6.7). */
+  /**
+   * Whole seconds since 1970, later than those of every earlier bundle: HTTP dates are no more precise (RFC 9110,
+   * 5.6.7).
+   */
   readonly modifiedAt: number;
 }
 
 /**
- * The passes, in the registry. Rejects with `ApiError` where the caller asked for what cannot be, with
- * `UnavailableError` where the registry cannot be reached.
+ * The passes, in the registry. Rejects with `ApiError` if the request is impossible, with `UnavailableError` if the
+ * registry cannot be reached.
  */
 export interface PassStore {
   /**
@@ -58,31 +66,31 @@ export interface PassStore {
   create(pass: NewPass): Promise<void>;
   /**
    * Gives back what `create` took and frees the serial, because the job failed or was never accepted. Safe to repeat;
-   * nothing happens where the job created no pass or has finished one.
+   * has no effect if the job created no pass or has finished one.
    */
   undoCreate(tenantId: string, jobId: string): Promise<void>;
-  /** The job that creates the pass did its work. Safe to repeat. */
+  /** Records that the job that creates the pass did its work. Safe to repeat. */
   finishCreate(passId: string): Promise<void>;
   /** The pass with its next version. `ApiError` 404: there is no such pass, or its creation failed. */
   update(tenantId: string, update: PassUpdate): Promise<Pass>;
-  /** Null: no such pass of the tenant's. */
+  /** Null: the tenant has no such pass. */
   find(tenantId: string, passId: string): Promise<Pass | null>;
-  /** The tenant's pass that has the serial already; null: the serial is free. */
+  /** The tenant's pass that already has the serial; null: the serial is free. */
   holder(pass: Pick<Pass, "tenantId" | "content" | "serial">): Promise<Pass | null>;
-  /** Apple passes as their devices know them: more than one where tenants share a pass type. */
+  /** Apple passes as their devices know them: more than one if tenants share a pass type. */
   findBySerial(passTypeId: string, serial: string): Promise<readonly Pass[]>;
-  /** Bytes by SHA-256 in hex; what is unknown is left out. */
+  /** Bytes by SHA-256 in hex; unknown hashes are left out. */
   images(tenantId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
-  /** The last one that was signed; null: none yet. */
+  /** The last signed bundle; null: none yet. */
   bundle(passId: string): Promise<PassBundle | null>;
   /**
-   * Keeps the bundle of a version, unless that of a later one is there, and moves the pass's update tag in the same
-   * transaction. Answers the bundle that is kept now.
+   * Stores the bundle of a version, unless a later one is stored, and moves the pass's update tag in the same
+   * transaction. Returns the bundle that is stored now.
    */
   putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle>;
   /**
-   * Passes that were stored before `beforeMs` (Unix) and are still `creating`, those that come after the given one in the
-   * order of their ids; none: that was the last page.
+   * Passes that were stored before `beforeMs` (Unix) and are still `creating`, after the given one in the order of
+   * their ids; none: that was the last page.
    */
   unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]>;
 }
@@ -93,13 +101,13 @@ export type UnfinishedPass = Pick<Pass, "tenantId" | "passId" | "jobId">;
 /** Signs Apple's passes. */
 export interface BundleMaker {
   /**
-   * The bundle of the pass's version or a later one: the one that is kept, or else one that is signed and kept first.
-   * `ApiError` 500 where the credentials are missing or sign for another pass type.
+   * The bundle of the pass's version or a later one: the stored bundle, or else a new one that is signed and stored
+   * first. `ApiError` 500 if the credentials are missing or sign for another pass type.
    */
   bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle>;
 }
 
-/** A pass as Google's wallet holds it. */
+/** A pass as Google Wallet stores it. */
 export interface GooglePassStatus {
   /** Upper case. `not_found`: Google does not have the object. */
   readonly googleStatus: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | "not_found";
@@ -109,24 +117,24 @@ export interface GooglePassStatus {
   readonly isInstalled: boolean;
 }
 
-/** Asks Google's wallet. */
+/** Queries Google Wallet. */
 export interface GooglePasses {
-  /** `ApiError` 500 where the credentials are missing, or Google does not answer: nothing is made up. */
+  /** `ApiError` 500 if the credentials are missing, or Google does not answer: no status is made up. */
   status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus>;
   /**
-   * Rejects with `ApiError` 400 where the pass is linked to objects that are not the tenant's own, on the issuer that
-   * tenants share. Google is not asked.
+   * Rejects with `ApiError` 400 if the pass is linked to objects of another tenant, on the issuer that tenants share.
+   * Does not call Google.
    */
   requireOwnLinks(tenant: Tenant, content: GoogleContent): Promise<void>;
 }
 
-/** Links that bring a pass into its holder's Google wallet. */
+/** Links that add a pass to its holder's Google Wallet. */
 export interface SaveLinks {
-  /** The same for a pass each time. `ApiError` 500 where the credentials are missing. */
+  /** Always the same for a pass. `ApiError` 500 if the credentials are missing. */
   linkOf(pass: Pass, tenant: Tenant): string;
 }
 
-/** A device that has a pass, and where to reach it. */
+/** A device that has a pass, and the address of its pushes. */
 export interface PushTarget {
   readonly deviceId: string;
   readonly pushToken: string;
@@ -139,7 +147,10 @@ export interface Registration extends PushTarget {
 
 /** Which devices have which Apple passes. */
 export interface PassDevices {
-  /** `created`: the device did not have the pass. A new push token holds for all of the tenant's passes of the type there. */
+  /**
+   * `created`: the device did not have the pass. A new push token applies to all of the tenant's passes of the type on
+   * the device.
+   */
   register(registration: Registration): Promise<"created" | "known">;
   /** Whether the device had the pass. */
   unregister(deviceId: string, passId: string): Promise<boolean>;
@@ -155,6 +166,6 @@ export interface PassDevices {
     passTypeId: string,
     since: number,
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null>;
-  /** The push service says that nobody is there any more: registrations of the type that are reached by it end. */
+  /** The push service reports that the token is dead: removes the registrations of the type that use it. */
   forget(passTypeId: string, pushToken: string): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Tenant } from "./tenant.ts";
 import type { AppleSigner, GoogleIssuer } from "./wallet.ts";
 import type { WhatsappSender } from "./whatsapp.ts";
 
-/** The platform's own provider credentials, for tenants without credentials of their own. Null: there are none. */
+/** The platform's own provider credentials, for tenants without credentials of their own. Null: none are configured. */
 export interface PlatformCredentials {
   readonly whatsapp: WhatsappSender | null;
   readonly apple: AppleSigner | null;
@@ -21,7 +21,9 @@ export function googleIssuerOf(tenant: Tenant, platform: PlatformCredentials): G
   return tenant.wallet.google ?? platform.google;
 }
 
-/** Whether tenants share the issuer of the tenant's Google passes: it is the platform's, whoever's account acts for it. */
+/**
+ * Whether tenants share the issuer of the tenant's Google passes: it is the platform's, whichever account acts for it.
+ */
 export function isGoogleIssuerShared(tenant: Tenant, platform: PlatformCredentials): boolean {
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId;
   return issuerId !== undefined && issuerId === platform.google?.issuerId;

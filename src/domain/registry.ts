@@ -36,7 +36,7 @@ export interface NewTenant extends TenantChange {
 
 export interface KeyRecord {
   readonly key_id: string;
-  /** The first characters of the key, to tell keys apart. */
+  /** The first characters of the key, which distinguish keys. */
   readonly prefix: string;
   readonly created_at: string;
 }
@@ -87,7 +87,7 @@ export interface WhatsappAliasRecord {
   readonly meta_name: string;
   /** Null: the service's default language. */
   readonly language_code: string | null;
-  /** What each position holds, for people. */
+  /** Describes each position, for people. */
   readonly params: readonly string[];
   /** Media of the template's header, or null. */
   readonly header: HeaderMedia | null;
@@ -95,11 +95,11 @@ export interface WhatsappAliasRecord {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Pass it back for the next page; null on the last one. */
+  /** The cursor of the next page; null on the last one. */
   readonly nextCursor: string | null;
 }
 
-/** The list of whom tenants must not send to. Addresses are normalised. Safe to repeat. */
+/** The recipients to whom tenants must not send. Addresses are normalised. Safe to repeat. */
 export interface SuppressionRegistry {
   /** Adds the recipient, or changes the reason. Rejects with `ApiError` 404 when there is no such tenant. */
   putSuppression(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
@@ -107,15 +107,15 @@ export interface SuppressionRegistry {
   deleteSuppression(tenantId: string, address: string): Promise<boolean>;
   /** Why the recipient is on the list, or null. */
   suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
-  /** A tenant's list in the order of addresses. */
+  /** A tenant's list, ordered by address. */
   suppressions(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>>;
-  /** Those of a shard's tenants that come after the given one, in a fixed order; none: that was the last page. */
+  /** Suppressions of a shard's tenants after the given one, in a fixed order; none: that was the last page. */
   suppressionsOfShard(shard: number, after: Suppression | null): Promise<readonly Suppression[]>;
 }
 
 /**
  * The operator's side of the registry. A tenant that does not exist is an `ApiError` 404, a name that is taken or a
- * state that forbids the call 409, an unknown plan 400. Every change is seen by all processes within a second.
+ * state that forbids the call 409, an unknown plan 400. All processes see every change within a second.
  */
 export interface Registry extends SuppressionRegistry {
   createTenant(tenant: NewTenant): Promise<TenantRecord>;
@@ -123,7 +123,7 @@ export interface Registry extends SuppressionRegistry {
   tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>>;
   changeTenant(tenantId: string, change: TenantChange): Promise<TenantRecord>;
 
-  /** The key itself is given back here and never again. */
+  /** Returns the key itself, which cannot be read again. */
   createKey(tenantId: string): Promise<{ key_id: string; api_key: string }>;
   keys(tenantId: string): Promise<readonly KeyRecord[]>;
   revokeKey(tenantId: string, keyId: string): Promise<void>;
@@ -134,7 +134,7 @@ export interface Registry extends SuppressionRegistry {
   /** Creates the template or replaces it. The caller has checked that its channel can render it. */
   putTemplate(tenantId: string, template: TemplateRecord): Promise<TemplateRecord>;
   template(tenantId: string, slug: string): Promise<TemplateRecord>;
-  /** Of all channels, in the order of their slugs. */
+  /** Of all channels, ordered by slug. */
   templates(tenantId: string): Promise<readonly TemplateRecord[]>;
   deleteTemplate(tenantId: string, slug: string): Promise<void>;
 
@@ -143,19 +143,19 @@ export interface Registry extends SuppressionRegistry {
   aliases(tenantId: string): Promise<readonly WhatsappAliasRecord[]>;
   deleteAlias(tenantId: string, alias: string): Promise<void>;
 
-  /** Stored encrypted, never given back. */
+  /** Stored encrypted, never returned. */
   putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
-  /** Stored encrypted, never given back. */
+  /** Stored encrypted, never returned. */
   putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void>;
-  /** Stored encrypted, never given back. The caller has checked that they fit together. */
+  /** Stored encrypted, never returned. The caller has checked that they fit together. */
   putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void>;
-  /** Stored encrypted, never given back. */
+  /** Stored encrypted, never returned. */
   putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void>;
 
-  /** Where device registrations are told; null: nowhere. The caller has checked the address. */
+  /** The webhook for device registrations; null: none. The caller has checked the address. */
   putWalletWebhook(tenantId: string, url: string | null): Promise<void>;
 
-  /** Adds (or, negative, takes) tokens; 409 when the balance would fall below zero. */
+  /** Adds (or, if negative, takes) tokens; 409 when the balance would fall below zero. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }>;
   tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<Page<TokenMovement>>;
 }

@@ -4,7 +4,7 @@ interface Memory<K, V> {
   readonly max: number;
 }
 
-/** Puts the value at the end of the map, and forgets what was put in longest ago where there are more than `max`. */
+/** Puts the value at the end of the map, and removes the oldest entry if there are more than `max`. */
 export function remember<K, V>(map: Map<K, V>, { key, value, max }: Memory<K, V>): void {
   map.delete(key);
   map.set(key, value);

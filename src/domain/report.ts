@@ -2,13 +2,13 @@ import type { EventType } from "./event.ts";
 import type { ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What an MTA or a provider says about a message after it was handed over. */
+/** A report by an MTA or a provider about a message after its hand-over. */
 export interface DeliveryReport {
   readonly tenantId: string;
   readonly jobId: string;
   readonly type: EventType;
   readonly result: JsonObject;
-  /** The address that must not be sent to again because of this, or null. */
+  /** The address that must be suppressed because of this report, or null. */
   readonly suppressRecipient: string | null;
 }
 
@@ -24,11 +24,11 @@ export interface SandboxMessage {
 }
 
 export interface SandboxMailbox {
-  /** Newest first; `to` null: everybody's. */
+  /** Newest first; `to` null: all recipients. */
   messages(to: string | null, limit: number): readonly SandboxMessage[];
 }
 
-/** What reached the sandboxes, wherever they are; newest first, `to` null: everybody's. */
+/** The messages that reached all sandboxes; newest first, `to` null: all recipients. */
 export interface SandboxView {
   messages(to: string | null, limit: number): readonly SandboxMessage[] | Promise<readonly SandboxMessage[]>;
 }
@@ -36,7 +36,7 @@ export interface SandboxView {
 /** One dependency, as `/ready` sees it. */
 export interface ReadinessProbe {
   readonly name: string;
-  /** Rejects while it is down; with `PartsAwayError` where it has parts that go away by themselves. */
+  /** Rejects while the dependency is down; with `PartsAwayError` if it has parts that fail independently. */
   check(): Promise<void>;
 }
 

@@ -9,8 +9,8 @@ export interface SmtpServer {
 }
 
 /**
- * Takes `smtp://` and `smtps://` URLs apart, ports 587 and 465 by default. Null where it is neither. A query is ignored:
- * nodemailer would take its options from there, and with them its log, its proxy and its limits.
+ * Parses `smtp://` and `smtps://` URLs, with default ports 587 and 465. Null for any other text. A query is ignored:
+ * nodemailer would take its options from there, including its log, its proxy and its limits.
  */
 export function parseSmtpUrl(smtpUrl: string): SmtpServer | null {
   const url = URL.parse(smtpUrl);

@@ -4,10 +4,10 @@ import type { TenantRef } from "./tenant.ts";
 
 /** A recipient that a tenant's messages no longer go to, as the operator sees it. */
 export interface SuppressionRecord {
-  /** Normalised (`normaliseAddress`): addresses are compared without regard to case. */
+  /** Normalised (`normaliseAddress`): addresses are compared case-insensitively. */
   readonly address: string;
   readonly reason: SuppressionReason;
-  /** ISO 8601 UTC: since when. */
+  /** ISO 8601 UTC: when the suppression began. */
   readonly created_at: string;
 }
 
@@ -18,13 +18,13 @@ export interface Suppression {
   readonly reason: SuppressionReason;
 }
 
-/** The queue's index of the list, which `pull` looks at. Safe to repeat. */
+/** The queue's index of the list, which `pull` consults. Safe to repeat. */
 export interface SuppressionIndex {
   putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void>;
   removeSuppression(tenant: TenantRef, address: string): Promise<void>;
   /**
-   * Fills the index of a shard whose queue never had it. What was put or removed meanwhile stands. `isLast` says that
-   * it is complete now; an index that is complete takes nothing.
+   * Fills the index of a shard whose queue never had it. Suppressions that are put or removed in the meantime stand.
+   * `isLast` marks the index as complete; a complete index ignores the call.
    */
   loadSuppressions(
     lease: Lease,

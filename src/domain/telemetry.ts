@@ -2,7 +2,7 @@ import type { Json } from "./json.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** What the program says about itself. Names are Prometheus names without the `waybill_` prefix. */
+/** Logs and metrics of the program. Names are Prometheus names without the `waybill_` prefix. */
 export interface Telemetry {
   count(name: string, labels?: Labels, by?: number): void;
   /** Sets a value that goes up and down. */

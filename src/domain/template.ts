@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
-/** How a value is written into what surrounds it. `html` is safe in text and inside quoted attribute values. */
+/** How a value is escaped for its surroundings. `html` is safe in text and inside quoted attribute values. */
 export type Escape = "html" | "none";
 
-/** A rendered text that is longer than anybody would send: many placeholders times a large value. */
+/** The rendered text is longer than any real message: many placeholders times a large value. */
 export class RenderTooLargeError extends Error {
   override readonly name = "RenderTooLargeError";
 }
@@ -14,7 +14,9 @@ export class RenderTooLargeError extends Error {
  */
 export class Template {
   private constructor(
-    /** The text around the placeholders: one piece more than there are placeholders, empty where two of them meet. */
+    /**
+     * The text around the placeholders: one piece more than there are placeholders, empty between two adjacent ones.
+     */
     readonly literals: readonly string[],
     private readonly paths: readonly (readonly string[])[],
   ) {}
@@ -27,7 +29,7 @@ export class Template {
     let open = text.indexOf("{{");
     while (open !== -1) {
       const placeholder = placeholderAt(text, open);
-      // One character on, not two: the second brace of `{{{.name}}` begins a placeholder.
+      // Advances by one character, not two: the second brace of `{{{.name}}` begins a placeholder.
       const next = placeholder?.end ?? open + 1;
       if (placeholder !== null) {
         literals.push(text.slice(written, open));
@@ -41,10 +43,10 @@ export class Template {
   }
 
   /**
-   * What stands in place of the placeholders, in their order. Values are not looked into for further placeholders. A
-   * missing variable is empty, objects and arrays are written as JSON. Throws `RenderTooLargeError` where the whole text
-   * would have more than `charsMax` characters, before it makes more of it than that: the time is bounded by `charsMax` and
-   * the length of the template, whatever the data.
+   * The values of the placeholders, in their order. Values are not searched for further placeholders. A missing
+   * variable is empty, objects and arrays are written as JSON. Throws `RenderTooLargeError` if the whole text would
+   * have more than `charsMax` characters, before it produces more than that: `charsMax` and the length of the template
+   * bound the time, whatever the data.
    */
   values(data: JsonObject, escape: Escape, charsMax: number): readonly string[] {
     let room = charsMax - (this.literals[0]?.length ?? 0);
@@ -58,25 +60,27 @@ export class Template {
     return values;
   }
 
-  /** The text with its placeholders filled, as `values` says. */
+  /** The text with its placeholders filled by the rules of `values`. */
   render(data: JsonObject, escape: Escape, charsMax: number): string {
     return this.filled(this.values(data, escape, charsMax));
   }
 
-  /** The text with these in place of the placeholders. */
+  /** The text with the given values in place of the placeholders. */
   filled(values: readonly string[]): string {
     return interleaved(this.literals, values);
   }
 }
 
-/** Pieces of text with values between them: one piece more than there are values, of which the first to use is at `from`. */
+/**
+ * Pieces of text with values between them: one piece more than there are values; the first value to use is at `from`.
+ */
 export function interleaved(literals: readonly string[], values: readonly string[], from = 0): string {
   let text = literals[0] ?? "";
   for (let i = 1; i < literals.length; i += 1) text += (values[from + i - 1] ?? "") + (literals[i] ?? "");
   return text;
 }
 
-/** The placeholder that begins with the two braces at `open`, or null. It never looks beyond the next brace. */
+/** The placeholder that begins with the two braces at `open`, or null. Never looks beyond the next brace. */
 function placeholderAt(text: string, open: number): { path: readonly string[]; end: number } | null {
   let at = skipBlanks(text, open + 2);
   const path: string[] = [];
@@ -112,12 +116,12 @@ function skipName(text: string, from: number): number {
   return at;
 }
 
-/** False for NaN too, which is what stands beyond the end. */
+/** False for NaN too, which charCodeAt returns beyond the end. */
 function isNameCode(code: number): boolean {
   return code > SPACE && code !== DOT && code !== BRACE_OPEN && code !== BRACE_CLOSE;
 }
 
-/** Own properties only: what a prototype has is no data. */
+/** Own properties only: inherited properties are not data. */
 function valueAt(data: JsonObject, path: readonly string[]): Json | undefined {
   let value: Json | undefined = data;
   for (const name of path) {
@@ -128,7 +132,7 @@ function valueAt(data: JsonObject, path: readonly string[]): Json | undefined {
   return value;
 }
 
-/** Null: it would be longer than `room`. */
+/** Null: the text would be longer than `room`. */
 function write(value: Json | undefined, escape: Escape, room: number): string | null {
   const text = asText(value, room);
   if (text === null || text.length > room) return null;
@@ -142,19 +146,19 @@ function asText(value: Json | undefined, room: number): string | null {
   return isLongerThan(value, room) ? null : JSON.stringify(value);
 }
 
-/** Whether the value surely takes more than `chars` characters as JSON. Looks at no more than that many members. */
+/** Whether the value surely takes more than `chars` characters as JSON. Visits at most that many members. */
 function isLongerThan(value: Json, chars: number): boolean {
   let least = 0;
   const left: Json[] = [value];
   for (let next = left.pop(); next !== undefined && least <= chars; next = left.pop()) {
     if (typeof next === "string") least += next.length + 2;
     else if (Array.isArray(next)) {
-      // Its brackets and commas; each item has a character at least.
+      // Its brackets and commas; each item has at least one character.
       least += next.length + 1;
       if (least + next.length > chars) return true;
       for (const item of next) left.push(item);
     } else if (isJsonObject(next)) {
-      // Not by a list of its names, which would cost what this is to save.
+      // Without a list of its names, which would cost the time that this check saves.
       for (const name in next) {
         least += name.length + 4;
         if (least > chars) return true;
@@ -181,7 +185,7 @@ function escapedLength(text: string): number {
   return length;
 }
 
-/** By the code of a character, how much longer its entity is. */
+/** By character code: how much longer the character's entity is. */
 const GROWTH: readonly number[] = Array.from(
   { length: 0x40 },
   (_, code) => (ENTITIES[String.fromCharCode(code)]?.length ?? 1) - 1,

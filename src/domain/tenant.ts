@@ -4,7 +4,6 @@ import type { ChannelName } from "./job.ts";
 import type { AppleSigner, GoogleIssuer, WalletTemplate } from "./wallet.ts";
 import type { WhatsappAlias, WhatsappSender } from "./whatsapp.ts";
 
-/** Slug of a tenant: `^[a-z0-9][a-z0-9-]{0,62}$`. */
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export const PERMISSIONS = ["allow_raw_html"] as const;
@@ -13,23 +12,23 @@ export type Permission = (typeof PERMISSIONS)[number];
 export interface Plan {
   readonly name: string;
   readonly requestsPerMinute: number;
-  /** Null: as fast as the provider takes them. */
+  /** Null: as fast as the provider accepts them. */
   readonly deliveriesPerSecond: number | null;
-  /** Unfinished jobs that a tenant may have, and the bytes of their payloads together. */
+  /** Unfinished jobs that a tenant may have, and the total bytes of their payloads. */
   readonly queuedJobsMax: number;
   readonly queuedBytesMax: number;
-  /** How long, from its acceptance, a job is held while its relay is away. */
+  /** How long after its acceptance a job is held while its relay is away. */
   readonly holdMs: number;
 }
 
-/** What a plan allows of the queue where nobody has said otherwise. */
+/** A plan's default share of the queue. */
 export type QueueShare = Pick<Plan, "queuedJobsMax" | "queuedBytesMax" | "holdMs">;
 
 const HOUR_MS = 60 * 60 * 1000;
 const MIB = 1024 * 1024;
 
 export const QUEUE_SHARE: QueueShare = { queuedJobsMax: 2_000_000, queuedBytesMax: 2048 * MIB, holdMs: 72 * HOUR_MS };
-/** Of the plan `free`. */
+/** Share of the plan `free`. */
 export const FREE_QUEUE_SHARE: QueueShare = {
   queuedJobsMax: 100_000,
   queuedBytesMax: 256 * MIB,
@@ -40,13 +39,13 @@ export function queueShareOf(planName: string): QueueShare {
   return planName === "free" ? FREE_QUEUE_SHARE : QUEUE_SHARE;
 }
 
-/** Where a tenant's part of the queue is. */
+/** Locates a tenant's part of the queue. */
 export interface TenantRef {
   readonly tenantId: string;
   readonly shard: number;
 }
 
-/** All that the hot path needs to know of a tenant, as it was at most a second ago. Immutable. */
+/** Everything that the hot path needs to know about a tenant, at most a second old. Immutable. */
 export interface Tenant extends TenantRef, ChannelMembers {
   readonly name: string;
   readonly plan: Plan;
@@ -56,7 +55,7 @@ export interface Tenant extends TenantRef, ChannelMembers {
   readonly allowCustom: ReadonlySet<ChannelName>;
 }
 
-/** What the channels add to a tenant. */
+/** The channels' own members of a tenant. */
 export interface ChannelMembers {
   readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
   /** Null: the platform's sender. */
@@ -67,34 +66,34 @@ export interface ChannelMembers {
   readonly wallet: TenantWallet;
 }
 
-/** What a tenant has for the chat channel. */
+/** A tenant's settings for the chat channel. */
 export interface TenantWhatsapp {
-  /** Null: the platform's. */
+  /** Null: the platform's sender. */
   readonly sender: WhatsappSender | null;
   /** By alias. */
   readonly aliases: ReadonlyMap<string, WhatsappAlias>;
 }
 
-/** What a tenant has for wallet passes. */
+/** A tenant's settings for wallet passes. */
 export interface TenantWallet {
-  /** Null: the platform's. */
+  /** Null: the platform's signer. */
   readonly apple: AppleSigner | null;
-  /** Null: the platform's. */
+  /** Null: the platform's issuer. */
   readonly google: GoogleIssuer | null;
   readonly templates: ReadonlyMap<string, WalletTemplate>;
-  /** Where device registrations are told, or null. */
+  /** The webhook for device registrations, or null. */
   readonly webhookUrl: string | null;
 }
 
 /**
- * Tenants by key and by id, from memory while fresh. A value returned plainly (no promise) costs no turn of the event
- * loop; a promise is a load. Rejects with `UnavailableError` when the registry cannot be reached and nothing usable is
- * remembered.
+ * Tenants by key and by id, from memory while fresh. A plain return value (no promise) costs no turn of the event loop;
+ * a promise is a load. Rejects with `UnavailableError` when the registry cannot be reached and no usable copy is in
+ * memory.
  */
 export interface TenantDirectory {
   /** The tenant that holds this API key, or null. */
   byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null>;
   byId(tenantId: string): Tenant | null | Promise<Tenant | null>;
-  /** The tenant as it is in memory, null where it is known to be gone; undefined: it would have to be loaded. */
+  /** The tenant as it is in memory, null if it is known to be gone; undefined: it would have to be loaded. */
   byIdNow?(tenantId: string): Tenant | null | undefined;
 }

@@ -11,7 +11,7 @@ export type PassStyle = (typeof PASS_STYLES)[number];
 export const GOOGLE_KINDS = ["generic", "eventTicket"] as const;
 export type GoogleKind = (typeof GOOGLE_KINDS)[number];
 
-/** Reasons for an update that applications name. */
+/** Reasons for an update that applications state. */
 export const NOTIFICATION_KINDS = [
   "match.upcoming",
   "match.result.recorded",
@@ -24,18 +24,18 @@ export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 export interface WalletPayload {
   readonly action: "create" | "update";
   readonly passId: string;
-  /** The pass's version that the job brings to its holders, or a later one. */
+  /** The version of the pass that the job brings to its holders; a later one also satisfies it. */
   readonly version: number;
   /** Google: shown to the pass's holders. */
   readonly notifyMessage?: string;
 }
 
-/** What a pass for Apple's wallet says, ready to be signed. */
+/** The content of a pass for Apple Wallet, ready to be signed. */
 export interface AppleContent {
   readonly type: "apple";
   readonly style: PassStyle;
   /**
-   * pass.json (Apple's names) without what the service itself sets: `formatVersion`, `passTypeIdentifier`,
+   * pass.json (Apple's names) without the members that the service itself sets: `formatVersion`, `passTypeIdentifier`,
    * `teamIdentifier`, `serialNumber`, `webServiceURL`, `authenticationToken`.
    */
   readonly pass: JsonObject;
@@ -43,7 +43,7 @@ export interface AppleContent {
   readonly images: Readonly<Record<string, string>>;
 }
 
-/** What a pass for Google's wallet says: an object of the REST API, with its `id` and `classId`. */
+/** The content of a pass for Google Wallet: an object of the REST API, with its `id` and `classId`. */
 export interface GoogleContent {
   readonly type: "google";
   readonly kind: GoogleKind;
@@ -53,26 +53,28 @@ export interface GoogleContent {
 
 export type PassContent = AppleContent | GoogleContent;
 
-/** A tenant's template of a pass: `pass_data` in the form of the API, which a request's own is laid over. */
+/** A tenant's template of a pass: `pass_data` in the form of the API; a request's own `pass_data` overrides it. */
 export interface WalletTemplate {
   readonly passType: PassType;
   readonly style: PassStyle | null;
   readonly passData: JsonObject;
 }
 
-/** What signs a tenant's passes: a Pass Type ID certificate, its key, and the intermediate that issued it. */
+/**
+ * The material that signs a tenant's passes: a Pass Type ID certificate, its key, and the intermediate that issued it.
+ */
 export interface AppleSigner {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
   readonly passphrase: string | null;
-  /** Null: the one of Apple's that issued the certificate. */
+  /** Null: Apple's intermediate that issued the certificate. */
   readonly wwdrPem: string | null;
   readonly passTypeId: string;
   /** Ten characters. */
   readonly teamId: string;
 }
 
-/** A service account that may act for an issuer of Google's wallet. */
+/** A service account that may act for a Google Wallet issuer. */
 export interface GoogleIssuer {
   readonly issuerId: string;
   readonly clientEmail: string;

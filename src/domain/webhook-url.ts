@@ -1,22 +1,25 @@
 import { limits } from "./limits.ts";
 import type { OutboundRoute } from "./outbound.ts";
 
-/** Where a tenant wants to be called. */
+/** The address of a tenant's webhook. */
 export interface WebhookUrl {
   readonly secure: boolean;
-  /** A name without a dot at its end, or an IP address without brackets. */
+  /** A name without a trailing dot, or an IP address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** What the `Host` header says. */
+  /** The value of the `Host` header. */
   readonly authority: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
 }
 
-/** What the text is, by the rules of browsers (WHATWG URL), which read `0x7f.1` as 127.0.0.1; or why it cannot be used. */
+/**
+ * Parses the text by the rules of browsers (WHATWG URL), which read `0x7f.1` as 127.0.0.1; otherwise says why it cannot
+ * be used.
+ */
 export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: string } {
   if (text.length > limits.webhookUrlCharsMax) return { why: `is longer than ${limits.webhookUrlCharsMax} characters` };
-  // Some take a backslash for the end of a host, and others for a part of its user.
+  // Some parsers take a backslash for the end of a host, others for a part of its user.
   const url = /[\s\\\p{Cc}]/u.test(text) ? null : URL.parse(text);
   if (url === null) return { why: "is not an address like https://example.com/devices" };
   const { protocol, hostname, username, password } = url;
@@ -30,7 +33,10 @@ export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: stri
   return { secure, host, port, authority: url.host, path: url.pathname + url.search };
 }
 
-/** Where https is served to the public. Elsewhere a stranger's address could be something that is no web server. */
+/**
+ * Ports that serve https to the public. On other ports a stranger's address could belong to something that is not a web
+ * server.
+ */
 const PUBLIC_PORTS: readonly number[] = [443, 8443];
 
 /** Why this address must not be called over this route, or null. Completes "it …". */

@@ -1,6 +1,9 @@
-/** Payload of a chat job, as intake writes it and the chat channel reads it: aliases are translated, values are text. */
+/**
+ * Payload of a chat job: the accepting side writes it, the chat channel reads it. Aliases are translated, values are
+ * text.
+ */
 export interface WhatsappPayload {
-  /** Digits, with the country's code. */
+  /** Digits, including the country code. */
   readonly to: string;
   /** The provider's name of the template. */
   readonly template: string;
@@ -13,12 +16,12 @@ export interface WhatsappPayload {
 export const HEADER_MEDIA_TYPES = ["image", "video", "document"] as const;
 export type HeaderMediaType = (typeof HEADER_MEDIA_TYPES)[number];
 
-/** Media of a template's header. Exactly one of `link` (public https address) and `id` (uploaded media) is there. */
+/** Media of a template's header. Exactly one of `link` (public https address) and `id` (uploaded media) is present. */
 export interface HeaderMedia {
   readonly type: HeaderMediaType;
   readonly link?: string;
   readonly id?: string;
-  /** What a document is called on the phone. */
+  /** The name of a document on the phone. */
   readonly filename?: string;
 }
 
@@ -27,12 +30,12 @@ export interface WhatsappAlias {
   readonly metaName: string;
   /** Null: the service's default language. */
   readonly languageCode: string | null;
-  /** What each position holds, for people. */
+  /** Describes each position, for people. */
   readonly params: readonly string[];
   readonly header: HeaderMedia | null;
 }
 
-/** A phone number to send from, and the right to. */
+/** A phone number to send from, and the credentials for it. */
 export interface WhatsappSender {
   readonly phoneNumberId: string;
   readonly accessToken: string;
@@ -44,10 +47,10 @@ export const TEMPLATE_ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** Language of a template as the provider writes it: `es`, `en_US`, `zh_HK`. */
 export const LANGUAGE_CODE = /^[A-Za-z]{2,3}(?:[_-][A-Za-z0-9]{2,8}){0,2}$/;
 
-/** The provider's id of a phone number, which is no phone number. */
+/** The provider's id of a phone number, not the number itself. */
 export const PHONE_NUMBER_ID = /^[0-9]{1,32}$/;
 
-/** What fits into an Authorization header (RFC 6750, 2.1, and what else providers hand out). */
+/** Characters that fit into an Authorization header (RFC 6750, 2.1, and those in other tokens that providers issue). */
 export const ACCESS_TOKEN = /^[!-~]{1,2000}$/;
 
 export const DEFAULT_LANGUAGE = "es";

@@ -1,10 +1,10 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { type DeliveryEvent, EVENT_TYPES, type EventType, eventTimeMs } from "../domain/event.ts";
 import type { TenantEvent } from "../domain/event-store.ts";
-import { CHANNELS, isFinal, type JobRecord, SUPPRESSION_REASONS } from "../domain/job.ts";
+import { type ChannelName, isFinal, type JobRecord, SUPPRESSION_REASONS } from "../domain/job.ts";
 import { enumOf, Uuid } from "../http/schemas.ts";
 
-/** What tenants see of jobs and events. The status of a job and the type of an event say what its result is. */
+/** What tenants see of jobs and events. A job's status and an event's type determine the shape of its result. */
 
 const EmptyResult = Type.Object({}, { $id: "EmptyResult", additionalProperties: false });
 
@@ -67,7 +67,7 @@ export const Job = Type.Union(
 const EventId = Type.Integer({ format: "int64", description: "Increasing: newer events have larger ids." });
 const CreatedAt = Type.String({ format: "date-time", description: "UTC, as YYYY-MM-DDTHH:MM:SSZ." });
 
-/** What each type of event tells beside its job and its time. */
+/** The members of each event type's result. */
 const RESULTS = {
   sent: EmptyResult,
   delivered: EmptyResult,
@@ -80,7 +80,7 @@ const RESULTS = {
   suppressed: SuppressedResult,
 } as const satisfies Readonly<Record<EventType, TObject>>;
 
-/** An event of any type, with more members. */
+/** An event with additional members. */
 function eventWith<M extends TProperties>($id: string, more: M) {
   const variants = EVENT_TYPES.map((type) => {
     const what = { event_type: Type.Literal(type), result: RESULTS[type], created_at: CreatedAt };
@@ -90,18 +90,20 @@ function eventWith<M extends TProperties>($id: string, more: M) {
 }
 
 const JobEvent = eventWith("JobEvent", {});
-const Event = eventWith("Event", { job_id: Uuid, channel: enumOf(CHANNELS) });
 
 export const JobEvents = Type.Object({ job_id: Uuid, events: Type.Array(JobEvent) }, { $id: "JobEvents" });
 
-export const EventPage = Type.Object(
-  {
-    events: Type.Array(Event),
-    has_more: Type.Boolean(),
-    next_cursor: Type.Integer({ format: "int64", description: "Pass it as `cursor`; 0 on the last page." }),
-  },
-  { $id: "EventPage" },
-);
+export function eventPageOf(channels: readonly ChannelName[]) {
+  const Event = eventWith("Event", { job_id: Uuid, channel: enumOf(channels) });
+  return Type.Object(
+    {
+      events: Type.Array(Event),
+      has_more: Type.Boolean(),
+      next_cursor: Type.Integer({ format: "int64", description: "Pass it as `cursor`; 0 on the last page." }),
+    },
+    { $id: "EventPage" },
+  );
+}
 
 export const EXAMPLE_JOB_ID = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
 export const EXAMPLE_EVENT = {
@@ -113,7 +115,7 @@ export const EXAMPLE_EVENT = {
 
 export function shownJob({ jobId: job_id, status, result }: JobRecord): Static<typeof Job> {
   if (!isFinal(status)) return { job_id, status };
-  // Whoever ended the job stored the result that belongs to its status.
+  // The component that finished the job stored the result that belongs to its status.
   return { job_id, status, result: result ?? {} } as Static<typeof Job>;
 }
 
@@ -121,7 +123,7 @@ export function shownJobEvent({ eventId, type, result }: DeliveryEvent): Static<
   return { event_id: eventId, event_type: type, result, created_at: createdAt(eventId) };
 }
 
-export function shownEvent(event: TenantEvent): Static<typeof Event> {
+export function shownEvent(event: TenantEvent): Static<ReturnType<typeof eventPageOf>>["events"][number] {
   const { event_id, ...rest } = shownJobEvent(event);
   return { event_id, job_id: event.jobId, channel: event.channel, ...rest };
 }

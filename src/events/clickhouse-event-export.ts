@@ -10,14 +10,14 @@ import type { EventStoreTarget } from "./table.ts";
 /**
  * Writes events to files.
  *
- * Lines come in pieces, each a range of the primary key that begins where the last one ended. A tenant's events become
- * visible in the order of their ids, so nothing is ever written behind the place that has been read to: every event that
- * was there at the beginning is read once, whatever is written meanwhile. One piece is in memory at a time.
+ * Text formats are read in pieces, each a range of the primary key that begins where the last one ended. A tenant's events
+ * become visible in the order of their ids, so nothing is ever inserted behind the read position: every event that existed at
+ * the beginning is read exactly once, whatever is written meanwhile. Only one piece is in memory at a time.
  *
- * Parquet is written by ClickHouse itself, in one statement, which sees the table as it was when it began.
+ * ClickHouse writes Parquet itself, in one statement that sees the table as it was when the statement began.
  *
- * Values stand in the text, after they were checked to be plain: the in-process engine runs statements whose values are
- * bound one at a time, and pages would wait for a file of minutes.
+ * Values are checked to be plain and then written into the statement's text: the in-process engine runs statements with bound
+ * values one at a time, and pages would wait behind an export that takes minutes.
  */
 export class ClickHouseEventExport implements EventExport {
   private readonly pieceSettings: string;
@@ -25,7 +25,7 @@ export class ClickHouseEventExport implements EventExport {
   constructor(
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
-    /** Null: the server's own answer is passed on. The in-process engine cannot stream Parquet, and writes files. */
+    /** Null: the server's own answer is passed on. The in-process engine cannot stream Parquet and writes files instead. */
     private readonly files: ParquetFiles | null,
   ) {
     this.pieceSettings = selectSettings(target, limits.eventStoreReadTimeoutMs);
@@ -46,9 +46,9 @@ export class ClickHouseEventExport implements EventExport {
       if (bytes.length === 0) return;
       after = lastKeyOf(bytes, query.format);
       yield bytes;
-      // Nothing more was there. To look again for what came since would never end with a tenant that is always busy.
+      // The last row has been read. Checking for newer events could go on forever for a tenant that is always busy.
       if (countLines(bytes) < rowsMax) return;
-      // Results can be long: pieces are kept to the bytes rather than to the rows.
+      // Results can be long, so a piece is limited by bytes rather than by rows.
       rowsMax = Math.ceil(Math.min(limits.exportPieceRowsMax, (rowsMax * limits.exportPieceBytesMax) / bytes.length));
     }
     throw new UnavailableError("the export was given up");
@@ -66,7 +66,7 @@ SETTINGS ${this.pieceSettings}
 FORMAT TSVRaw`;
   }
 
-  /** Words as text, which readers of Parquet expect, rather than as the numbers that stand for them in the table. */
+  /** Enum values as text, which readers of Parquet expect, rather than the numbers stored in the table. */
   private parquetSelect(query: ExportQuery): string {
     return `SELECT toString(tenant_id) AS tenant_id, event_id, created_at, toString(job_id) AS job_id,
   toString(channel) AS channel, toString(event_type) AS event_type, result
@@ -78,10 +78,10 @@ ORDER BY tenant_id, event_id`;
   private parquetSettings(): string {
     return [
       selectSettings(this.target, limits.exportFileMsMax),
-      // The range is one of the columns, not of the text that is made of them.
+      // The range applies to the column, not to the text alias of the same name.
       "prefer_column_name_to_alias = 1",
       "output_format_parquet_string_as_string = 1",
-      // A group of rows is in memory until it is written: a million of them, as is usual, would be a gigabyte.
+      // A row group stays in memory until it is written; the default of a million rows would take a gigabyte.
       "output_format_parquet_row_group_size = 100000",
       `output_format_parquet_row_group_size_bytes = ${16 * 1024 * 1024}`,
       "output_format_parquet_parallel_encoding = 0",
@@ -96,14 +96,14 @@ ORDER BY tenant_id, event_id`;
       last = chunk.length >= PARQUET_MAGIC.length ? chunk : Buffer.concat([last, chunk]);
       yield chunk;
     }
-    // A server that fails midway writes what went wrong behind what it has sent, under a status that says 200.
+    // A server that fails midway appends the error to what it has sent, under status 200.
     if (signal.aborted || !Buffer.from(last).subarray(-PARQUET_MAGIC.length).equals(PARQUET_MAGIC)) {
       throw new UnavailableError("clickhouse did not end a Parquet file");
     }
   }
 }
 
-/** What a Parquet file begins and ends with. */
+/** The first and last bytes of a Parquet file. */
 const PARQUET_MAGIC = Buffer.from("PAR1");
 
 interface Key {
@@ -119,19 +119,19 @@ interface Piece {
 
 interface Lines {
   readonly header: string;
-  /** SQL for the text of a row, without its line break. */
+  /** SQL for the text of one row, without its line break. */
   readonly line: string;
 }
 
 /** `2026-11-01T08:00:00.123Z`. */
 const CREATED_AT = "replaceOne(toString(created_at), ' ', 'T'), 'Z'";
-/** A result that somebody damaged by hand costs its own content, and a line stays one line. */
+/** A result damaged by hand loses only its own content, and a line stays one line. */
 const RESULT =
   "if(result = '{}', result, if(isValidJSON(result), replaceRegexpAll(result, '[\\\\r\\\\n]', ' '), '{}'))";
 
 /**
- * ClickHouse writes the lines itself: then they are off the event loop, and cost it no parsing. Tenants' ids, job ids and
- * words need no escaping in either form.
+ * ClickHouse formats the lines itself, which keeps formatting and parsing off the event loop. Tenant ids, job ids and enum
+ * values need no escaping in either format.
  */
 const LINES: Readonly<Record<Exclude<ExportFormat, "parquet">, Lines>> = {
   ndjson: {
@@ -147,13 +147,13 @@ const LINES: Readonly<Record<Exclude<ExportFormat, "parquet">, Lines>> = {
   },
 };
 
-/** The key that a line begins with, where the line is whole. */
+/** Matches a complete line and captures its key. */
 const LINE: Readonly<Record<Exclude<ExportFormat, "parquet">, RegExp>> = {
   ndjson: /^\{"tenant_id":"([a-z0-9-]+)","event_id":(\d+),"created_at":".*\}$/,
   csv: /^([a-z0-9-]+),(\d+),.*"$/,
 };
 
-/** Throws `UnavailableError` where the answer does not end with a whole line: an error's text stands there instead. */
+/** Throws `UnavailableError` if the answer does not end with a complete line: it then ends with an error's text. */
 function lastKeyOf(bytes: Buffer, format: ExportFormat): Key {
   assert(format !== "parquet", "Parquet has no lines");
   const end = bytes.length - 1;
@@ -179,12 +179,12 @@ function rangeOf({ tenantId, fromEventId, toEventId }: ExportQuery): string {
   return tenantId === null ? range : `tenant_id = '${tenantId}' AND ${range}`;
 }
 
-/** Spelt out: a comparison of tuples is not one that the primary key is searched by. */
+/** Spelled out, because ClickHouse does not use the primary key for comparisons of tuples. */
 function beyondKey({ tenantId, eventId }: Key): string {
   return `(tenant_id > '${tenantId}' OR (tenant_id = '${tenantId}' AND event_id > ${eventId}))`;
 }
 
-/** The same chunks, of which the first is there: what fails at once fails here. */
+/** Reads the first chunk ahead, so an immediate failure surfaces here. */
 async function begun(chunks: AsyncGenerator<Uint8Array>): Promise<AsyncGenerator<Uint8Array, void>> {
   const first = await chunks.next();
   return (async function* () {

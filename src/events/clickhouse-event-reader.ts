@@ -3,7 +3,7 @@ import { assert } from "../domain/errors.ts";
 import { type DeliveryEvent, EVENT_TYPES, type EventType, firstEventIdAt } from "../domain/event.ts";
 import type { EventPage, EventQuery, EventReader, TenantEvent } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
-import { CHANNELS, type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
+import { type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import { limits } from "../domain/limits.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
@@ -14,12 +14,12 @@ import { SPARSE_TYPES } from "./rollups.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
 
-/** How far the clock of this process may be behind the one that makes event ids. */
+/** How far this process's clock may lag behind the clock that makes event ids. */
 const CLOCK_SKEW_MS = 600_000;
 
 /**
- * Reads pages and jobs. Each query is a range of a primary key, read in its order: what it costs depends neither on how
- * deep the page lies nor on how much there is. Values are bound, never part of the text.
+ * Reads pages and jobs. Each query reads a range of a primary key in key order, so its cost depends neither on how deep the
+ * page lies nor on how much data there is. Values are bound, never part of the text.
  */
 export class ClickHouseEventReader implements EventReader, ReadinessProbe {
   readonly name = "clickhouse";
@@ -42,7 +42,7 @@ export class ClickHouseEventReader implements EventReader, ReadinessProbe {
     const from = eventIdBound(query.fromEventId);
     const to = eventIdBound(query.toEventId);
     if (from >= to) return { events: [], hasMore: false };
-    // Nothing is above this, so that no span is spent on days that have not begun.
+    // No event is above this bound, so no span is wasted on days that have not begun.
     const top = Math.min(to, firstEventIdAt(this.clock.nowMs() + CLOCK_SKEW_MS));
     const rows: (readonly unknown[])[] = [];
     let [span, high] = [this.spans.of(query), to];
@@ -53,14 +53,14 @@ export class ClickHouseEventReader implements EventReader, ReadinessProbe {
       high = low;
     }
     const last = rows[limit];
-    // A range that was too short for a page says how long one would have been.
+    // A range that was too short for a page shows how long it should have been.
     const reached =
       last === undefined ? (top - from) * ((limit + 1) / Math.max(1, rows.length)) : top - readInteger(last[0]);
     this.spans.learn(query, reached);
     return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
   }
 
-  /** Newest first, at most so many. */
+  /** Newest first, up to the limit. */
   private range(
     { tenantId, channel, type }: EventQuery,
     { from, to, rows }: { readonly from: number; readonly to: number; readonly rows: number },
@@ -103,8 +103,8 @@ SETTINGS ${this.settings}`,
     );
     if (found === undefined) return null;
     const [channel, status, attempts, result] = found;
-    // Not from the time in the job's id on: it is that of the machine that made the id, whose clock may be years away from
-    // the one that made the events' ids. The filter on job ids finds the few places there are without it.
+    // The time in the job's id is no lower bound: the clock of the machine that made it may be years off from the one that made
+    // the events' ids. The filter on job ids finds the few matching places without it.
     const events = await this.clickhouse.rows(
       `SELECT event_id, event_type, result
 FROM ${database}.events
@@ -131,28 +131,28 @@ SETTINGS ${this.settings}`,
   }
 }
 
-/** Slices that are tried before all that is left is read at once. */
+/** Slices to try before reading all the rest at once. */
 const NEAR_STEPS = 2;
 
-/** By how much a span is too short that held some of the rows that were wanted. */
+/** The factor by which to widen a span that held too few of the wanted rows. */
 function widening(found: number, wanted: number): number {
   return found === 0 ? 8 : Math.max(2, (2 * wanted) / found);
 }
 
-/** The table whose order makes a page of this type a range, and that order. */
+/** The table whose key order makes a page of this type a contiguous range, and that order. */
 function orderFor(type: EventType | null): { readonly table: string; readonly order: string } {
   return type !== null && SPARSE_TYPES.includes(type)
     ? { table: "events_by_type", order: "tenant_id DESC, event_type DESC, event_id DESC" }
     : { table: "events", order: "tenant_id DESC, event_id DESC" };
 }
 
-/** Dates far away lead to numbers that are no event ids; the nearest one stands for them. */
+/** Distant dates map to numbers that are no event ids; the nearest event id is used instead. */
 function eventIdBound(bound: number): number {
   assert(!Number.isNaN(bound), "a range of events has ends");
   return Math.ceil(Math.min(Math.max(0, bound), Number.MAX_SAFE_INTEGER));
 }
 
-/** Should an event ever be stored twice, its copies are neighbours. */
+/** Removes duplicates. If an event is ever stored twice, its copies are neighbours. */
 function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
   return events.filter(({ eventId }, at) => events[at - 1]?.eventId !== eventId);
 }
@@ -170,9 +170,8 @@ function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
 }
 
 function readChannel(value: unknown): ChannelName {
-  const known = CHANNELS.find((word) => word === value);
-  assert(known !== undefined, "a stored row has a channel of ours");
-  return known;
+  assert(typeof value === "string", "a stored row has a channel");
+  return value;
 }
 
 function readStatus(value: unknown): FinalStatus {
@@ -186,7 +185,7 @@ function readInteger(value: unknown): number {
   return value;
 }
 
-/** A result that somebody has damaged by hand costs its own content, not the page it stands on. */
+/** A result damaged by hand loses only its own content, not the page it is on. */
 function readResult(value: unknown): JsonObject {
   try {
     const parsed: unknown = typeof value === "string" ? JSON.parse(value) : null;

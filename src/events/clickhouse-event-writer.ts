@@ -22,18 +22,18 @@ const EVENT_COLUMNS = ["tenant_id", "event_id", "job_id", "channel", "event_type
 const JOB_COLUMNS = ["tenant_id", "job_id", "channel", "status", "attempts", "result", "version", "template"] as const;
 
 /**
- * Since a batch's newest event. Its first insert is younger than that event, and tables remember their last 10,000 inserts,
- * which are more than all recorders together make in this time: a token that is this young is surely remembered.
+ * Counted from a batch's newest event. The batch's first insert is younger than that event, and tables remember their last
+ * 10,000 inserts, more than all recorders together make in this time: so a token this young is certainly remembered.
  */
 const TOKEN_SURE_MS = 30_000;
 /**
- * How long a batch of which only a part is stored must look the same before the rest is added: by then no insert that was
- * given up by its caller is still at work on it.
+ * How long a partly stored batch must look the same before its missing rows are added: by then, no insert that its caller gave
+ * up on is still running.
  */
 const SETTLED_MS = 30_000;
-/** Batches whose parts are looked at: one a shard at most. */
+/** Partly stored batches to keep track of: at most one per shard. */
 const UNSETTLED_MAX = 1_000;
-/** More refused rows in a batch than this are no rows at fault: their table does not fit. */
+/** If a batch has more refused rows than this, the rows are not at fault: the table does not fit them. */
 const SET_ASIDE_MAX = 10;
 
 interface Unsettled {
@@ -44,17 +44,17 @@ interface Unsettled {
 /**
  * Writes batches into `events` and `jobs`.
  *
- * Each insert has a token made of the batch's token, its table and its stretch of the batch. The tables remember their
- * last 10,000 tokens, so repeating a batch that was stored, wholly or in part, adds only what is missing. A token that
- * comes again with other rows would drop them in silence; that the stretch is part of it keeps this true even when the
- * size of an insert changes between two versions of the program.
+ * Each insert has a token made of the batch's token, its table and its stretch of the batch. The tables remember their last
+ * 10,000 tokens, so repeating a batch that was stored, wholly or in part, adds only what is missing. Reusing a token for other
+ * rows would silently drop them; because the stretch is part of the token, this cannot happen even if two versions of the
+ * program split a batch differently.
  *
  * A batch that may have been tried before is looked up first, because its token may be forgotten (`again`):
- * - Nothing of it is there: it is inserted under its tokens, and looked up once more.
- * - All of it is there, derived rows too: nothing is done.
- * - A part is there, and the batch is younger than `TOKEN_SURE_MS`: it is inserted under its tokens, which completes it.
- * - A part is there, and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then
- *   what is missing in the tables derived from them. Where only states of jobs are missing, they are inserted at once.
+ * - Nothing is stored: it is inserted under its tokens and looked up once more.
+ * - Everything is stored, including derived rows: nothing is done.
+ * - A part is stored and the batch is younger than `TOKEN_SURE_MS`: it is inserted under its tokens, which completes it.
+ * - A part is stored and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then the
+ *   missing rows of the derived tables. If only job states are missing, they are inserted at once.
  */
 export class ClickHouseEventWriter implements EventWriter {
   private readonly unsettled = new Map<string, Unsettled>();
@@ -66,8 +66,8 @@ export class ClickHouseEventWriter implements EventWriter {
   ) {}
 
   /**
-   * Rejects with `TransportError` where it is unknown how much is stored, with `UnavailableError` where it cannot be looked
-   * up, and with `RowsRefusedError`; the same call again is safe.
+   * Rejects with `TransportError` if it is unknown how much is stored, with `UnavailableError` if the batch cannot be looked
+   * up, and with `RowsRefusedError`. The call can safely be repeated.
    */
   async write(token: string, rows: readonly StoredEventRow[], attempt: WriteAttempt = "new"): Promise<WriteOutcome> {
     if (attempt === "apart") return this.writeApart(token, rows);
@@ -81,12 +81,12 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private async insertAll(token: string, rows: readonly StoredEventRow[]): Promise<void> {
-    // Events first: a job that can be found then has its events.
+    // Events first: any job that can be found then has its events.
     await this.insert(token, "events", rows.map(eventLine));
     await this.insert(token, "jobs", rows.flatMap(jobLine));
   }
 
-  /** Writes what is missing of a batch. */
+  /** Writes the missing rows of a batch. */
   private async complete(token: string, rows: readonly StoredEventRow[]): Promise<WriteOutcome> {
     const before = await this.look(rows);
     const wereThere = before.hasEvents;
@@ -106,12 +106,12 @@ export class ClickHouseEventWriter implements EventWriter {
     const events = rows.filter((row) => !stored.hasEvent(row));
     const jobs = rows.filter((row) => !stored.hasJob(row));
     const gaps = await derivedGaps(this.clickhouse, this.target, rows);
-    // A job's state that is stored twice replaces itself: nothing has to be waited for.
+    // A job state stored twice replaces itself, so it need not wait.
     if (events.length > 0 || gaps.length > 0) this.waitUntilSettled(token, JSON.stringify([events.length, gaps]));
-    // Other rows than the token stood for before: the token says which.
+    // These are not the rows that the batch's own token stood for, so they get a token of their own.
     await this.insert(`${token}:rest-${events[0]?.eventId ?? 0}-${events.length}`, "events", events.map(eventLine));
     await this.insert(`${token}:rest-${jobs[0]?.eventId ?? 0}-${jobs.length}`, "jobs", jobs.flatMap(jobLine));
-    // What was added to the events has reached the tables derived from them by itself.
+    // Rows added to `events` reach the derived tables by themselves.
     const left = events.length === 0 ? gaps : await derivedGaps(this.clickhouse, this.target, rows);
     await insertGaps(this.clickhouse, this.target, { token, gaps: left });
     if (!(await this.isWhole(rows, await this.look(rows)))) {
@@ -140,7 +140,7 @@ export class ClickHouseEventWriter implements EventWriter {
     return storedRows(this.clickhouse, this.target, rows);
   }
 
-  /** Writes all rows but those that are refused one by one, which are set aside. */
+  /** Writes all rows except those refused individually, which are set aside. */
   private async writeApart(token: string, rows: readonly StoredEventRow[]): Promise<WriteOutcome> {
     const refused = new Refused();
     for (const row of rows) {
@@ -172,7 +172,7 @@ export class ClickHouseEventWriter implements EventWriter {
     }
   }
 
-  /** Keeps the rows where an operator finds them, with the reason. */
+  /** Keeps the refused rows, with the reason, for operators to find. */
   private async setAside(token: string, refused: Refused): Promise<void> {
     for (const { row, fault } of refused.all()) {
       const settings = insertSettings(this.target, `${token}:aside-${row.eventId}`);
@@ -201,7 +201,7 @@ interface Piece {
   readonly refused: Refused;
 }
 
-/** The rows of a batch that no table takes. */
+/** The rows of a batch that no table accepts. */
 class Refused {
   private readonly faults = new Map<StoredEventRow, string>();
 
@@ -213,7 +213,7 @@ class Refused {
     return this.faults.has(row);
   }
 
-  /** Throws where there are too many. */
+  /** Throws if there are too many. */
   add(row: StoredEventRow, fault: string): void {
     this.faults.set(row, fault);
     if (this.faults.size > SET_ASIDE_MAX) {
@@ -228,8 +228,8 @@ class Refused {
 
 /** Why a row must not reach a statement, or null. */
 function faultOf({ tenantId, jobId, eventId }: StoredEventRow): string | null {
-  if (!TENANT_ID.test(tenantId)) return "a event store row names no tenant";
-  if (!isJobId(jobId)) return "a event store row names no job";
+  if (!TENANT_ID.test(tenantId)) return "an event store row names no tenant";
+  if (!isJobId(jobId)) return "an event store row names no job";
   if (!Number.isSafeInteger(eventId) || eventId < 0) return "an event id is no whole number below 2^53";
   return null;
 }
@@ -253,13 +253,13 @@ interface Refusal {
   readonly fault: string;
 }
 
-/** Text in all columns, which the table takes whatever it is. */
+/** All columns are text, so the table accepts any row. */
 function refusedLine(row: StoredEventRow, { atMs, token, fault }: Refusal): string {
   const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row)].map((one) => one.toWellFormed());
   return `${JSON.stringify([Math.floor(atMs / 1000), ...text])}\n`;
 }
 
-/** Cuts the lines into stretches [from, to) of bounded size; a line longer than the bound has one of its own. */
+/** Cuts the lines into stretches [from, to) of bounded size; a line longer than the bound gets its own stretch. */
 function* stretches(lines: readonly string[]): Generator<{ readonly from: number; readonly to: number }> {
   let from = 0;
   let chars = 0;

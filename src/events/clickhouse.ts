@@ -10,16 +10,16 @@ import { limits } from "../domain/limits.ts";
 export interface ClickHouseOptions {
   readonly client: ClickHouseClient;
   readonly clock: Clock;
-  /** How long any statement may take before its caller hears that there is no answer; inserts and reads have less. */
+  /** The longest that any statement may take before its caller gets a timeout; inserts and reads have less. */
   readonly timeoutMs: number;
 }
 
-/** Values by the names that they have in a statement. */
+/** Values by their names in a statement. */
 export type QueryParams = Readonly<Record<string, string | number>>;
 
 /**
- * Statements with a deadline, the same over HTTP and inside this process. Whatever a statement needs stands in its
- * text, settings too: the in-process engine would keep any that come beside it.
+ * Statements with a deadline, the same over HTTP and in process. A statement's text contains everything it needs, including
+ * settings: the in-process engine would keep settings passed separately.
  */
 export class ClickHouse {
   constructor(private readonly options: ClickHouseOptions) {}
@@ -34,9 +34,8 @@ export class ClickHouse {
   }
 
   /**
-   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `RowsRefusedError` where the server says that the data
-   * is wrong, and with `TransportError` in all other cases: a part of the rows may be stored, and the caller's token makes
-   * the repeat safe.
+   * Runs `INSERT … FORMAT …` with the data in `body`. Rejects with `RowsRefusedError` if the server says that the data is
+   * wrong, otherwise with `TransportError`: some rows may be stored, and the caller's token makes repeating safe.
    */
   async insert(sql: string, body: string): Promise<void> {
     await this.answer(
@@ -44,7 +43,7 @@ export class ClickHouse {
       async (signal) => {
         const values = Readable.from([Buffer.from(body)], { objectMode: false });
         const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
-        // An answer that is not read to its end keeps its connection from being used again.
+        // A connection whose answer is not read to the end cannot be reused.
         stream.resume();
         await finished(stream);
       },
@@ -56,14 +55,14 @@ export class ClickHouse {
   }
 
   /**
-   * The rows of a SELECT, an array of column values each. `params` are bound to its `{name:Type}`. Rejects with
-   * `UnavailableError`.
+   * The rows of a SELECT, one array of column values per row. `params` are bound to its `{name:Type}` placeholders. Rejects
+   * with `UnavailableError`.
    */
   rows(sql: string, params: QueryParams = {}): Promise<readonly (readonly unknown[])[]> {
     return this.answer(
       Math.min(this.options.timeoutMs, limits.eventStoreReadTimeoutMs),
       async (signal) => {
-        // One JSON document, not a line a row: an answer that breaks off then never passes for a short one.
+        // One JSON document rather than one line per row: a truncated answer then never passes for a short one.
         const result = await this.options.client.query({
           query: sql,
           query_params: { ...params },
@@ -77,7 +76,7 @@ export class ClickHouse {
     );
   }
 
-  /** The whole answer of a statement that names its own format, as it came. Rejects with `UnavailableError`. */
+  /** The whole answer, unparsed, of a statement that names its own format. Rejects with `UnavailableError`. */
   bytes(sql: string): Promise<Buffer> {
     return this.answer(
       Math.min(this.options.timeoutMs, limits.eventStoreReadTimeoutMs),
@@ -90,8 +89,8 @@ export class ClickHouse {
   }
 
   /**
-   * The same in chunks, as they come, each within the deadline of a statement. Throws `UnavailableError`. Ending the
-   * iteration, and `signal`, break the answer off.
+   * The same in chunks, as they arrive; each must arrive within a statement's deadline. Throws `UnavailableError`. Ending the
+   * iteration or aborting `signal` cancels the answer.
    */
   async *stream(sql: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { timeoutMs } = this.options;
@@ -115,7 +114,7 @@ export class ClickHouse {
     }
   }
 
-  /** The call's answer. A call that ignores its signal is left behind at the deadline. */
+  /** The call's answer. A call that ignores its signal is abandoned at the deadline. */
   private async answer<T>(
     timeoutMs: number,
     call: (signal: AbortSignal) => Promise<T>,
@@ -142,8 +141,8 @@ export class ClickHouse {
 }
 
 /**
- * What ClickHouse calls data that it cannot take: text that does not parse as its column's type, words that an enum does
- * not have, numbers out of range, broken constraints. Everything else is about the server or the table.
+ * ClickHouse's error codes for data it cannot take: text that does not parse as its column's type, unknown enum values, numbers
+ * out of range, violated constraints. All other errors concern the server or the table.
  */
 const DATA_ERRORS: ReadonlySet<string> = new Set(
   [6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 130, 131, 321, 349, 376, 407, 469, 691].map(String),

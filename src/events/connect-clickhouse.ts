@@ -16,12 +16,15 @@ export interface ClickHouseServer {
   close(): Promise<void>;
 }
 
-/** Beyond every deadline of ours, so that it is never the client that gives up first. */
+/** Longer than all of our own deadlines, so the client never gives up first. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const WRITER_SOCKETS_MAX = 16;
 const READER_SOCKETS_MAX = 16;
 
-/** Makes the clients; connects at the first statement. Readers do not wait behind inserts: each has its own sockets. */
+/**
+ * Creates the clients, which connect at their first statement. Readers and writers have separate sockets, so readers do not
+ * wait behind inserts.
+ */
 export function connectClickHouse(address: ClickHouseAddress): ClickHouseServer {
   const writer = connect(address, WRITER_SOCKETS_MAX);
   const reader = connect(address, READER_SOCKETS_MAX);
@@ -44,9 +47,9 @@ function connect({ url, user, password }: ClickHouseAddress, socketsMax: number)
     application: "waybill",
     request_timeout: REQUEST_TIMEOUT_MS,
     max_open_connections: socketsMax,
-    // A socket that the server has closed meanwhile fails the statement on it; servers wait 3 s or longer.
+    // A statement sent on a socket that the server has closed meanwhile fails; servers wait 3 s or longer.
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
-    // Failures are told by whoever made the call, with what it means to them.
+    // Callers log failures themselves, with what they mean to them.
     log: { level: ClickHouseLogLevel.OFF },
   });
 }

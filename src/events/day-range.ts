@@ -3,7 +3,7 @@ import { ApiError } from "../domain/errors.ts";
 import { firstEventIdAt } from "../domain/event.ts";
 import type { QueryParameter } from "../http/parameters.ts";
 
-/** UTC days, both inclusive, as unix milliseconds at which the first and the last begin. */
+/** UTC days, both inclusive, as the unix milliseconds at which the first and the last day begin. */
 export interface DayRange {
   readonly fromMs: number;
   readonly toMs: number;
@@ -12,7 +12,7 @@ export interface DayRange {
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * One end of a range of days: the unix milliseconds at which the day begins. Throws an `ApiError` 400 that names the
+ * One end of a range of days, as the unix milliseconds at which the day begins. Throws an `ApiError` 400 that names the
  * parameter.
  */
 export function dayParameter(name: "from" | "to", description: string, example: string): QueryParameter<number> {
@@ -25,12 +25,12 @@ export function requireOrder({ fromMs, toMs }: DayRange): void {
   if (toMs < fromMs) throw new ApiError(400, "to must not be before from");
 }
 
-/** The ids of the range's events: [fromEventId, toEventId). */
+/** The ids of the events in the range: [fromEventId, toEventId). */
 export function eventIdsOf({ fromMs, toMs }: DayRange): { readonly fromEventId: number; readonly toEventId: number } {
   return { fromEventId: eventIdAt(fromMs), toEventId: eventIdAt(toMs + DAY_MS) };
 }
 
-/** Ids begin at 1 and are exact up to 2^53: days beyond either end are cut there. */
+/** Ids begin at 1 and are exact up to 2^53; days beyond either end are clamped. */
 function eventIdAt(unixMs: number): number {
   return Math.min(Math.max(firstEventIdAt(unixMs), 1), Number.MAX_SAFE_INTEGER);
 }
@@ -38,7 +38,7 @@ function eventIdAt(unixMs: number): number {
 function parseDay(name: string, text: string | undefined): number {
   if (text === undefined) throw new ApiError(400, `${name} is required: a date as YYYY-MM-DD`);
   const unixMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  // The round trip refuses days that no calendar has, such as 30 February.
+  // The round trip refuses days that do not exist, such as 30 February.
   if (Number.isNaN(unixMs) || !new Date(unixMs).toISOString().startsWith(text)) {
     throw new ApiError(400, `${name} must be a calendar date as YYYY-MM-DD`);
   }

@@ -7,7 +7,7 @@ import { insertSettings, selectSettings } from "./statement-settings.ts";
 import { eventKey, idRange, tenantPieces } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
 
-/** What a table that is derived from `events` lacks: a row of it, in the order of its columns. */
+/** A row that is missing from a table derived from `events`, in the order of its columns. */
 export interface Gap {
   readonly table: "events_by_type" | "events_hourly" | "events_daily";
   readonly values: readonly (string | number)[];
@@ -25,14 +25,13 @@ const SUMS = [
 ] as const;
 
 /**
- * What the tables that are derived from `events` lack of rows that are there. An insert that was cut off behind `events`
- * leaves such gaps; its repeat closes them while its token is remembered, and these closes them later.
+ * Finds rows of `events` that are missing from the derived tables. An insert cut off after `events` leaves such gaps; repeating
+ * it closes them while its token is remembered, and these rows close them later.
  *
- * Sums are held against the events themselves, for the tenants, hours and days that the rows lie in. A tenant's
- * events are written one batch after the other, so nothing is added between the two looks, but where a batch has several
- * owners, one of whom has gone on already: what looks like a gap then is another one, or none, at the next look, and only
- * what looks the same for long is filled. Sums that are larger than their events are left alone: events leave with their
- * time, or are deleted, sums stay.
+ * Sums are compared with the events themselves, for the tenants, hours and days of the given rows. A tenant's events are
+ * written one batch after the other, so nothing is added between the two reads, unless a batch has several owners, one of which
+ * has moved on. A gap seen in that case differs at the next look or is gone, and only a gap that stays the same for long is
+ * filled. Sums larger than their events are left alone: events expire or are deleted, sums stay.
  */
 export async function derivedGaps(
   clickhouse: ClickHouse,
@@ -44,7 +43,7 @@ export async function derivedGaps(
   return gaps;
 }
 
-/** Under a token of the batch, so that two who find the same gap close it once. */
+/** Inserted under a token of the batch, so that two processes that find the same gap close it once. */
 export async function insertGaps(
   clickhouse: ClickHouse,
   target: EventStoreTarget,

@@ -2,15 +2,18 @@ import { Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
 import { EVENT_TYPES } from "../domain/event.ts";
 import type { EventReader, EventPage as FoundPage } from "../domain/event-store.ts";
-import { CHANNELS } from "../domain/job.ts";
+import type { ChannelName } from "../domain/job.ts";
 import { limits } from "../domain/limits.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
-import { EventPage, EXAMPLE_EVENT, EXAMPLE_JOB_ID, shownEvent } from "./answer-schemas.ts";
+import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, eventPageOf, shownEvent } from "./answer-schemas.ts";
 import { DAY_MS, type DayRange, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
 
 /** `GET /v1/events`: the tenant's delivery history, newest first. */
-export function eventEndpoint({ eventStore }: { readonly eventStore: Pick<EventReader, "page"> }): Endpoint {
+export function eventEndpoint(
+  { eventStore }: { readonly eventStore: Pick<EventReader, "page"> },
+  channels: readonly ChannelName[],
+): Endpoint {
   return tenantEndpoint({
     method: "GET",
     path: "/v1/events",
@@ -19,11 +22,11 @@ export function eventEndpoint({ eventStore }: { readonly eventStore: Pick<EventR
     tag: "Events",
     summary: "Delivery history of the tenant, newest first",
     description: "For more than 31 days, split the export into several calls. Unknown parameters are refused.",
-    query: QUERY,
+    query: queryOf(channels),
     answers: {
       200: {
         description: "One page.",
-        schema: EventPage,
+        schema: eventPageOf(channels),
         examples: [
           {
             events: [{ ...EXAMPLE_EVENT, job_id: EXAMPLE_JOB_ID, channel: "email" }],
@@ -39,7 +42,7 @@ export function eventEndpoint({ eventStore }: { readonly eventStore: Pick<EventR
     }) {
       const { fromEventId, toEventId: end } = eventIdsOf(shortRange({ fromMs, toMs }));
       const toEventId = Math.min(end, cursor ?? end);
-      // A cursor from before the first day leaves nothing to look for.
+      // A cursor from before the first day leaves nothing to read.
       const { events, hasMore } =
         fromEventId < toEventId
           ? await eventStore.page({ tenantId, fromEventId, toEventId, channel, type, limit })
@@ -56,7 +59,7 @@ const cursor: QueryParameter<number | null> = {
   read(text) {
     if (text === undefined) return null;
     const given = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    // 0 says that there is no further page: a client that asks for it would begin anew, and never end.
+    // 0 means that there is no further page: a client that sends it back would start over and never finish.
     if (Number.isSafeInteger(given) && given > 0) return given;
     throw new ApiError(400, "cursor must be the next_cursor of a page that has more; omit it on the first page");
   },
@@ -72,21 +75,21 @@ const limit: QueryParameter<number> = {
   },
 };
 
-const QUERY = {
+const queryOf = (channels: readonly ChannelName[]) => ({
   from: dayParameter("from", "First UTC day, inclusive.", "2026-11-01"),
   to: dayParameter(
     "to",
     `Last UTC day, inclusive; at most ${limits.eventWindowDaysMax} days after \`from\`.`,
     "2026-11-21",
   ),
-  channel: queryChoice("channel", CHANNELS, {
+  channel: queryChoice("channel", channels, {
     description: "Only this channel. Without it: e-mail and chat.",
     absent: null,
   }),
   event_type: queryChoice("event_type", EVENT_TYPES, { description: "Only this type.", absent: null }),
   limit,
   cursor,
-};
+});
 
 const NOTHING: FoundPage = { events: [], hasMore: false };
 

@@ -19,7 +19,7 @@ export interface ExportPorts {
   readonly whenDraining?: AbortSignal;
 }
 
-/** `GET /dash/api/export`: the events of some days as a file. */
+/** `GET /dash/api/export`: the events of a range of days as a file. */
 export function exportEndpoint(ports: ExportPorts): Endpoint {
   let inFlight = 0;
   return operatorEndpoint({
@@ -40,11 +40,13 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
       },
     },
     fails: { 429: EXPORT_UNDER_WAY },
-    // Nothing is sent while a file is being written that can only be read as a whole.
+    // No byte is sent while a file is written that can only be read once complete.
     idleSeconds: limits.exportFileMsMax / 1000 + 10,
     async handle({ exchange, query }) {
       const asked = toQuery(query);
-      if (inFlight >= limits.exportsMax) throw new ApiError(429, EXPORT_UNDER_WAY_ERROR);
+      if (inFlight >= limits.exportsMax) {
+        throw new ApiError(429, EXPORT_UNDER_WAY_ERROR, {}, EXPORT_RETRY_SECONDS);
+      }
       inFlight += 1;
       const sending = new Sending(ports, exchange, () => (inFlight -= 1));
       const body = await sending.begin(asked);
@@ -74,11 +76,14 @@ const EXPORT_UNDER_WAY = failure(
   "ExportUnderWay",
   "Another export is under way, or too many wrong tokens came from this address.",
   EXPORT_UNDER_WAY_ERROR,
+  { headers: ["Retry-After"] },
 );
+/** Nobody knows when the other one ends: most do by then. */
+const EXPORT_RETRY_SECONDS = 10;
 
 const tenant: QueryParameter<string | null> = {
   description: "A tenant's id; all tenants without it.",
-  schema: Type.String(),
+  schema: Type.String({ pattern: TENANT_ID.source }),
   read(text) {
     if (text !== undefined && !TENANT_ID.test(text)) throw new ApiError(400, "tenant must be a tenant's id");
     return text ?? null;
@@ -117,10 +122,10 @@ function nameOf({ from, to, tenant: tenantId, format }: Asked): string {
  * One export on its way to its client.
  *
  * Invariants:
- * E1. It ends once, and counts as under way until then: when all is sent, the client goes or takes nothing for
+ * E1. It ends exactly once, and counts as in flight until then: when everything is sent, the client leaves or takes nothing for
  *     `limits.exportStalledMs`, the event store fails, or the process begins to stop.
- * E2. Whatever ends it early breaks the connection off: a part never passes for the whole.
- * E3. No more is read than the client takes: a chunk ahead, at most.
+ * E2. Whatever ends it early breaks the connection: a part never passes for the whole.
+ * E3. It reads at most one chunk ahead of the client.
  */
 class Sending {
   private readonly gone = new AbortController();
@@ -134,7 +139,7 @@ class Sending {
     private readonly onEnd: () => void,
   ) {}
 
-  /** Answers when the first bytes are there: a event store that is away is told in the status. */
+  /** Resolves once the first bytes are there, so the status can report that the event store is unavailable. */
   async begin(query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
     const { request } = this.exchange;
     for (const signal of [request.signal, this.ports.whenDraining]) {

@@ -12,7 +12,7 @@ import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, Job, JobEvents, shownJob, shownJobEvent 
 export interface JobPorts {
   readonly queue: Pick<FrontQueue, "job">;
   readonly eventStore: Pick<EventReader, "job">;
-  /** Adds to a job's result what its channel does not store with it. */
+  /** Adds parts of a job's result that its channel does not store with it. */
   completeResult(tenant: Tenant, job: JobRecord): Promise<JobRecord>;
 }
 
@@ -82,8 +82,8 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
 }
 
 /**
- * The queue first: what it still knows is newer than what the event store has. Throws 404 for what is not a job of this
- * tenant, without telling a stranger's job from none.
+ * Asks the queue first: what it still knows is newer than what the event store has. Throws 404 if the tenant has no such job,
+ * with the same answer whether or not another tenant has it.
  */
 async function find({ queue, eventStore }: JobPorts, tenant: Tenant, id: string): Promise<JobRecord> {
   const job = isJobId(id) ? ((await queue.job(tenant, id)) ?? (await eventStore.job(tenant.tenantId, id))) : null;

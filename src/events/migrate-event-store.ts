@@ -1,17 +1,24 @@
 import { ConfigurationError } from "../domain/errors.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventStoreFoundation, eventStoreMigrations } from "./schema.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
+import { FIRST_CHANNELS } from "./stored-channels.ts";
 import { type EventStoreTarget, onCluster, replicated, window } from "./table.ts";
+import { wideningTo } from "./widening.ts";
 
-/** How long the look at what has been run may take on the server. */
+/** How long listing the applied migrations may take on the server. */
 const LOOK_TIMEOUT_MS = 60_000;
 
 /**
- * Brings the event store's tables to the current schema and answers the versions that it ran. Safe to repeat, also half-way
- * and from several processes at once: every statement says IF NOT EXISTS or the like.
+ * Brings the event store's tables to the current schema and returns the versions that it applied. Safe to repeat, even after
+ * stopping half-way or from several processes at once: every statement says IF NOT EXISTS or the like.
  */
-export async function migrateEventStore(clickhouse: ClickHouse, target: EventStoreTarget): Promise<readonly number[]> {
+export async function migrateEventStore(
+  clickhouse: ClickHouse,
+  target: EventStoreTarget,
+  channels: readonly ChannelName[] = FIRST_CHANNELS,
+): Promise<readonly number[]> {
   for (const statement of eventStoreFoundation(target)) await clickhouse.command(statement);
   const settings = selectSettings(target, LOOK_TIMEOUT_MS);
   const rows = await clickhouse.rows(`SELECT version FROM ${target.database}.migrations SETTINGS ${settings}`);
@@ -20,22 +27,29 @@ export async function migrateEventStore(clickhouse: ClickHouse, target: EventSto
   for (const { version, name, statements } of eventStoreMigrations(target)) {
     if (known.has(version)) continue;
     for (const statement of statements) await clickhouse.command(statement);
-    // Noted last: a step that died before this line is run again.
+    // Recorded last: a step that died before this line runs again.
     await clickhouse.insert(
       `INSERT INTO ${target.database}.migrations (version, name) SETTINGS ${insertSettings(target, `migration-${version}`)} FORMAT JSONCompactEachRow`,
       `${JSON.stringify([version, name])}\n`,
     );
     ran.push(version);
   }
+  for (const statement of await wideningTo(clickhouse, target, { channels, settings })) {
+    await clickhouse.command(statement);
+  }
   await ensureIdentity(clickhouse, target);
   return ran;
 }
 
 /**
- * The id of the event store, by which a queue knows the one that it belongs to. Rejects with `ConfigurationError` when
- * its tables are not those of this version, with `UnavailableError` when it does not answer.
+ * The id of the event store, by which a queue recognizes the event store it belongs to. Rejects with `ConfigurationError` if
+ * its tables do not have this version's schema, with `UnavailableError` if it does not answer.
  */
-export async function eventStoreIdentity(clickhouse: ClickHouse, target: EventStoreTarget): Promise<string> {
+export async function eventStoreIdentity(
+  clickhouse: ClickHouse,
+  target: EventStoreTarget,
+  channels: readonly ChannelName[] = FIRST_CHANNELS,
+): Promise<string> {
   const { database } = target;
   const settings = selectSettings(target, LOOK_TIMEOUT_MS);
   const tables = await clickhouse.rows(
@@ -45,6 +59,7 @@ export async function eventStoreIdentity(clickhouse: ClickHouse, target: EventSt
   const rows = await clickhouse.rows(`SELECT version FROM ${database}.migrations SETTINGS ${settings}`);
   const present = new Set(rows.map(([version]) => Number(version)));
   if (eventStoreMigrations(target).some(({ version }) => !present.has(version))) throw notCurrent(database);
+  if ((await wideningTo(clickhouse, target, { channels, settings })).length > 0) throw notCurrent(database);
   const id = await firstIdentity(clickhouse, target);
   if (id === null) throw notCurrent(database);
   return id;
@@ -56,7 +71,7 @@ function notCurrent(database: string): ConfigurationError {
   );
 }
 
-/** Beside the migrations and not one of them, as in the registry. The oldest row counts, should two have been written. */
+/** Created apart from the migrations, as in the registry. Should two rows have been written, the oldest counts. */
 async function ensureIdentity(clickhouse: ClickHouse, target: EventStoreTarget): Promise<void> {
   const { database, cluster } = target;
   const engine =
@@ -72,7 +87,7 @@ ORDER BY created_at
 SETTINGS ${window(cluster)}`,
   );
   if ((await firstIdentity(clickhouse, target)) !== null) return;
-  // As a command, which may take as long as any other step of a migration. Of two at a time the token lets one in.
+  // Sent as a command, which may take as long as any other migration step. If two run at once, the token lets one in.
   const settings = insertSettings(target, "identity");
   await clickhouse.command(
     `INSERT INTO ${database}.identity (id) SETTINGS ${settings} SELECT toString(generateUUIDv4())`,

@@ -4,18 +4,18 @@ import { UnavailableError } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 
-/** In two parts, between which the format stands. */
+/** A statement in two parts, with the format between them. */
 export interface ParquetStatement {
   readonly select: string;
   readonly settings: string;
 }
 
 /**
- * Parquet by way of a file: the in-process engine writes it as a whole, then it is read in chunks.
+ * Parquet by way of a file: the in-process engine writes the whole file, which is then read in chunks.
  *
  * Invariants:
- * P1. The folder is this process's alone, and emptied before the first file: what a crash left is gone then.
- * P2. A file's name is removed as soon as it is open for reading, so nothing is left however the reading ends.
+ * P1. The folder belongs to this process alone and is emptied before the first file, which removes what a crash left.
+ * P2. A file's name is removed as soon as the file is open for reading, so nothing remains however the reading ends.
  */
 export class ParquetFiles {
   private made = 0;
@@ -23,9 +23,9 @@ export class ParquetFiles {
 
   constructor(
     private readonly engine: {
-      /** Runs the statement that writes a file, with minutes to do so. */
+      /** Runs the statement that writes a file; allows it minutes. */
       readonly writing: Pick<ClickHouse, "command">;
-      /** Runs others meanwhile. */
+      /** Runs other statements meanwhile. */
       readonly beside: Pick<ClickHouse, "command">;
     },
     private readonly folder: string,
@@ -40,7 +40,7 @@ export class ParquetFiles {
         const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
         if (bytesRead === 0) return;
         if (signal.aborted) throw new UnavailableError("the export was given up");
-        // A copy, because whoever takes it may hold it longer than until the next one.
+        // A copy, because the consumer may keep it beyond the next read.
         yield Uint8Array.from(chunk.subarray(0, bytesRead));
       }
     } finally {
@@ -65,9 +65,9 @@ export class ParquetFiles {
     }
   }
 
-  /** A hint: where it is lost, the statement ends by its own deadline. */
+  /** Best effort: if this fails, the statement ends by its own deadline. */
   private async stopWriting(path: string): Promise<void> {
-    // With its folder, which is another process's where that has a file of the same number.
+    // Includes the folder, because another process's folder may hold a file of the same number.
     const name = path.split("/").slice(-2).join("/");
     const which = `query LIKE 'SELECT%INTO OUTFILE%/${name}%'`;
     await this.engine.beside.command(`KILL QUERY WHERE ${which} ASYNC`).catch(() => {});

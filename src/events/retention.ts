@@ -3,29 +3,29 @@ import type { ClickHouse } from "./clickhouse.ts";
 import { selectSettings } from "./statement-settings.ts";
 import { checked, type EventStoreTarget, localName, onCluster } from "./table.ts";
 
-/** How long the event store keeps what. The sums by hour and day stay: no person is in them. */
+/** How long the event store keeps events and jobs. The sums by hour and day stay: they hold no personal data. */
 export interface Retention {
-  /** Of an event, counted from its own time. */
+  /** For an event, counted from its own time. */
   readonly eventsMonths: number;
-  /** Of a finished job, counted from when it ended. */
+  /** For a finished job, counted from its end. */
   readonly jobsDays: number;
 }
 
-/** What the tables are created with. */
+/** The retention that tables are created with. */
 export const RETENTION_DEFAULT: Retention = { eventsMonths: 13, jobsDays: 90 };
 
 export const eventsTtl = (months: number) =>
   `toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL ${months} MONTH`;
-/** What the table of jobs is created with; `applyRetention` then counts from another time. */
+/** The TTL that the jobs table is created with; `applyRetention` then counts from another time. */
 export const jobsTtl = (days: number) => `toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL ${days} DAY`;
-/** Not by the job's id: it was made by the clock of one machine, and a job that seems to be years old would go at once. */
+/** Not taken from the job's id, which was made by one machine's clock: a job that seems years old would expire at once. */
 const JOB_ENDED = "toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC')";
 
 const LOOK_TIMEOUT_MS = 60_000;
 
 /**
- * Brings the tables' time to live to what is configured. A table that has it already is left alone: an ALTER would rewrite
- * what is known of every part. Rows go by whole parts, a month at a time, once the last of a part is too old.
+ * Sets the tables' TTL to the configured retention. A table that already has it is left alone: an ALTER would rewrite the
+ * metadata of every part. Rows are removed by whole parts, one month at a time, once a part's last row has expired.
  */
 export async function applyRetention(
   clickhouse: ClickHouse,

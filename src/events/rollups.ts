@@ -1,13 +1,24 @@
 import { EVENT_TYPES, type EventType } from "../domain/event.ts";
-import { CHANNELS } from "../domain/job.ts";
 import { eventsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
-import { checked, type EventStoreTarget, enumOf, eventTime, localName, onCluster, type Table, table } from "./table.ts";
+import { FIRST_CHANNELS } from "./stored-channels.ts";
+import {
+  CREATE_VIEW,
+  type Creation,
+  checked,
+  type EventStoreTarget,
+  enumOf,
+  eventTime,
+  localName,
+  onCluster,
+  type Table,
+  table,
+} from "./table.ts";
 
 /**
- * What is derived from `events` as it is written: a copy of the sparse types in an order of their own, sums by hour and
- * day, and views for analysts. The sums follow the events exactly, also when an insert is repeated: their tables remember
- * the insert's token as well.
+ * Tables filled from `events` as it is written: a copy of the rare types in their own order, sums by hour and day, and views
+ * for analysts. The sums match the events exactly, even when an insert is repeated: their tables remember the insert's token as
+ * well.
  */
 export function rollups(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
@@ -24,10 +35,13 @@ export function rollups(target: EventStoreTarget): readonly string[] {
   ];
 }
 
-/** Types that a page may be asked for and that can be rare: every job has a `sent`, and most have a `delivered`. */
+/** Types that a page can filter by and that can be rare. Every job has a `sent`, and most have a `delivered`. */
 export const SPARSE_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => type !== "sent" && type !== "delivered");
 
-/** A month that is over becomes one part: a page that looks through it opens one, not what was left of a month's inserts. */
+/**
+ * A month that has ended is merged into one part, so a page that looks through it opens one part rather than what was left of a
+ * month's inserts.
+ */
 const MERGED_WHEN_OVER = [
   "min_age_to_force_merge_seconds = 86400",
   "min_age_to_force_merge_on_partition_only = 1",
@@ -35,17 +49,17 @@ const MERGED_WHEN_OVER = [
 
 interface Derived {
   readonly table: Table;
-  /** What a row of `events` adds. */
+  /** What one row of `events` adds. */
   readonly columns: string;
   readonly where: string;
   readonly groupBy: string | null;
 }
 
-const CHANNEL = `channel ${enumOf(CHANNELS)} CODEC(ZSTD(1))`;
+const CHANNEL = `channel ${enumOf(FIRST_CHANNELS)} CODEC(ZSTD(1))`;
 const EVENT_TYPE = `event_type ${enumOf(EVENT_TYPES)} CODEC(ZSTD(1))`;
 const TENANT = "tenant_id LowCardinality(String) CODEC(ZSTD(1))";
 
-/** A page of a rare type is a range here, where in `events` it would be a scan of the tenant. */
+/** Makes a page of a rare type a range; in `events` it would be a scan of the whole tenant. */
 const EVENTS_BY_TYPE: Derived = {
   table: {
     name: "events_by_type",
@@ -74,7 +88,7 @@ const EVENTS_DAILY = sums("events_daily", { name: "day", type: "Date", of: "toDa
 
 const DERIVED: readonly Derived[] = [EVENTS_BY_TYPE, EVENTS_HOURLY, EVENTS_DAILY];
 
-/** Events by tenant, span of time, channel and type. Kept when the events themselves have gone: no person is in them. */
+/** Events by tenant, time span, channel and type. Kept after the events themselves expire: they hold no personal data. */
 function sums(name: string, span: { readonly name: string; readonly type: string; readonly of: string }): Derived {
   const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
   return {
@@ -91,7 +105,7 @@ function sums(name: string, span: { readonly name: string; readonly type: string
       orderBy: `(tenant_id, ${span.name}, channel, event_type)`,
       ttl: null,
       settings: [],
-      // Each would cost an insert of a batch 10 ms. After a power cut the last seconds can be missing here, not in events.
+      // Syncing each would add 10 ms to every batch. After a power cut the last seconds can be missing here, but not in events.
       isSynced: false,
     },
     columns: `tenant_id, ${span.of}(${time}) AS ${span.name}, channel, event_type, count() AS events`,
@@ -101,9 +115,9 @@ function sums(name: string, span: { readonly name: string; readonly type: string
 }
 
 /**
- * The table, filled from the events that are there, then the view that keeps it so. Events that are written between the
- * two would be missed, so recorders do not run while a event store that has events is brought to this step. Once the view is
- * there, a repeat fills nothing.
+ * Creates the table, fills it from the existing events, then creates the view that keeps it current. Events written between
+ * filling and the view would be missed, so recorders do not run while an event store with events goes through this step. Once
+ * the view exists, repeating the step fills nothing.
  */
 function derivedTable(target: EventStoreTarget, { table: spec, columns, where, groupBy }: Derived): readonly string[] {
   const { database, cluster } = target;
@@ -120,11 +134,12 @@ TO ${database}.${localName(target, spec.name)} AS ${select(localName(target, "ev
   ];
 }
 
-function views({ database, cluster }: EventStoreTarget): readonly string[] {
+/** For analysts. A view keeps the types that its columns had when it was made. */
+export function views({ database, cluster }: EventStoreTarget, how: Creation = "once"): readonly string[] {
   const view = (name: string, select: string) =>
-    `CREATE VIEW IF NOT EXISTS ${database}.${name}${onCluster(cluster)} AS\n${select}`;
+    `${CREATE_VIEW[how]} ${database}.${name}${onCluster(cluster)} AS\n${select}`;
   const counts = EVENT_TYPES.map((type) => `sumIf(events, event_type = '${type}') AS ${type}`).join(", ");
-  /** First id of a UTC day; `days` later. */
+  /** The first event id of a UTC day, or of the day `days` later. */
   const idOf = (day: string, days: number) =>
     `(toUnixTimestamp(toDateTime(${day} + ${days}, 'UTC')) * 1000 - 1735689600000) * 4096`;
   const inRange = `tenant_id = {tenant:String} AND event_id >= ${idOf("{from:Date}", 0)} AND event_id < ${idOf("{to:Date}", 1)}`;

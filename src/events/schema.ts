@@ -1,8 +1,10 @@
 import { EVENT_TYPES } from "../domain/event.ts";
-import { CHANNELS } from "../domain/job.ts";
 import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { rollups } from "./rollups.ts";
+import { FIRST_CHANNELS } from "./stored-channels.ts";
 import {
+  CREATE_VIEW,
+  type Creation,
   checked,
   type EventStoreTarget,
   enumOf,
@@ -14,14 +16,14 @@ import {
   window,
 } from "./table.ts";
 
-/** One step of the schema. Every statement can be repeated: a step that died half-way is run again from its start. */
+/** One schema step. Every statement can be repeated: a step that died half-way runs again from its start. */
 export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly statements: readonly string[];
 }
 
-/** What must exist before the migrations' own table can be asked. */
+/** What must exist before the migrations table can be queried. */
 export function eventStoreFoundation(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
   return [
@@ -35,23 +37,23 @@ SETTINGS ${window(cluster)}`,
   ];
 }
 
-/** All steps, oldest first. A released step never changes; what comes later is another entry. */
+/** All steps, oldest first. A released step never changes; later changes are new entries. */
 export function eventStoreMigrations(target: EventStoreTarget): readonly Migration[] {
-  const { database } = checked(target);
+  checked(target);
   return [
     {
       version: 1,
       name: "events and jobs",
-      statements: [
-        ...table(target, EVENTS),
-        ...table(target, JOBS),
-        `CREATE VIEW IF NOT EXISTS ${database}.events_v${onCluster(target.cluster)} AS
-SELECT *, created_at, toDate(created_at) AS day FROM ${database}.events`,
-      ],
+      statements: [...table(target, EVENTS), ...table(target, JOBS), eventsView(target)],
     },
     { version: 2, name: "events by type, rollups and views", statements: rollups(target) },
     { version: 3, name: "rows that were refused", statements: table(target, REFUSED_ROWS) },
   ];
+}
+
+export function eventsView({ database, cluster }: EventStoreTarget, how: Creation = "once"): string {
+  return `${CREATE_VIEW[how]} ${database}.events_v${onCluster(cluster)} AS
+SELECT *, created_at, toDate(created_at) AS day FROM ${database}.events`;
 }
 
 /** One row an event. A page is a range of the key; a job's events are found by the bloom filter. */
@@ -60,7 +62,7 @@ const EVENTS: Table = {
   columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),
   event_id UInt64 CODEC(Delta, ZSTD(1)),
   job_id UUID CODEC(ZSTD(1)),
-  channel ${enumOf(CHANNELS)} CODEC(ZSTD(1)),
+  channel ${enumOf(FIRST_CHANNELS)} CODEC(ZSTD(1)),
   event_type ${enumOf(EVENT_TYPES)} CODEC(ZSTD(1)),
   result String DEFAULT '{}' CODEC(ZSTD(3)),
   created_at DateTime64(3, 'UTC') ALIAS ${eventTime("event_id")},
@@ -75,14 +77,14 @@ const EVENTS: Table = {
 };
 
 /**
- * One row a final state of a job; the newest version counts. UUIDs sort by their second half, hence the number, which
- * sorts by time. Months are the job's own, so that all its versions meet in one partition.
+ * One row per final state of a job; the newest version counts. UUIDs sort by their second half, so a number that sorts by time
+ * is stored instead. Partitions go by the job's own month, so all its versions meet in one partition.
  */
 const JOBS: Table = {
   name: "jobs",
   columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),
   job_id UUID CODEC(ZSTD(1)),
-  channel ${enumOf(CHANNELS)} CODEC(ZSTD(1)),
+  channel ${enumOf(FIRST_CHANNELS)} CODEC(ZSTD(1)),
   status ${enumOf(["success", "failed", "suppressed"])} CODEC(ZSTD(1)),
   attempts UInt16 CODEC(ZSTD(1)),
   result String DEFAULT '{}' CODEC(ZSTD(3)),
@@ -99,7 +101,7 @@ const JOBS: Table = {
   isSynced: true,
 };
 
-/** Rows that no other table takes, with the reason, for operators to look at. Text in all columns: it takes any row. */
+/** Rows that no other table accepts, with the reason, for operators to inspect. All columns are text, so it accepts any row. */
 const REFUSED_ROWS: Table = {
   name: "refused_rows",
   columns: `  at DateTime('UTC') CODEC(ZSTD(1)),

@@ -2,15 +2,15 @@ import { assert } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
 import type { EventStoreTarget } from "./table.ts";
 
-/** Reads and writes prefer the same replica, so that a reader sees the batches in the order in which they came. */
+/** Reads and writes prefer the same replica, so a reader sees batches in the order in which they were written. */
 const CLUSTER_SETTINGS = ["load_balancing = 'in_order'"] as const;
 
 /**
- * An insert is confirmed when most replicas have it: the queue then forgets its rows.
+ * An insert is confirmed once most replicas have it, because the queue then deletes its rows.
  *
- * Inserts stay parallel. Otherwise ClickHouse allows one at a time for each table and refuses the others instead of letting
- * them wait, and the recorders of all shards would fail one another. Reads could then be sequentially consistent; what they
- * have instead is below.
+ * Inserts stay parallel. Otherwise ClickHouse allows one at a time per table and refuses the others instead of queueing them,
+ * and the recorders of different shards would fail each other. The price is that reads cannot be sequentially consistent;
+ * `FRESH_SETTINGS` is what they have instead.
  */
 const QUORUM_SETTINGS = [
   "insert_quorum = 'auto'",
@@ -19,22 +19,22 @@ const QUORUM_SETTINGS = [
 ] as const;
 
 /**
- * No read from a replica that lags behind by two seconds or more: it could show a tenant's newer events without older ones,
- * which whoever reads on from the newest would never see. Where all lag, a read fails, and can be repeated.
+ * Reads avoid replicas that lag by two seconds or more: such a replica could show a tenant's newer events without older ones,
+ * and a client that continues from the newest would never see those. If all replicas lag, the read fails and can be repeated.
  */
 const FRESH_SETTINGS = [
   "max_replica_delay_for_distributed_queries = 2",
   "fallback_to_stale_replicas_for_distributed_queries = 0",
 ] as const;
 
-/** Settings of an insert, so that a repeat under the same token changes nothing whatever the server's defaults are. */
+/** Settings of an insert that make repeating it under the same token a no-op, whatever the server's defaults are. */
 export function insertSettings({ cluster }: EventStoreTarget, token: string): string {
   assert(/^[A-Za-z0-9:_./-]{1,200}$/.test(token), "a deduplication token is made of safe characters");
   const settings = [
     `insert_deduplication_token = '${token}'`,
     "insert_deduplicate = 1",
     "deduplicate_blocks_in_dependent_materialized_views = 1",
-    // Each insert is a whole batch already, and is answered when it can be read.
+    // Each insert is a whole batch already, and must be readable when it is confirmed.
     "async_insert = 0",
   ];
   if (cluster !== null) settings.push("distributed_foreground_insert = 1", ...QUORUM_SETTINGS, ...CLUSTER_SETTINGS);
@@ -44,10 +44,10 @@ export function insertSettings({ cluster }: EventStoreTarget, token: string): st
 /** Settings of a read. `timeoutMs`: when the server itself gives up. */
 export function selectSettings({ cluster }: EventStoreTarget, timeoutMs: number): string {
   const settings = [
-    // A page reads a few granules: more threads gain nothing and take the cores from the others.
+    // A page reads a few granules: more threads gain nothing and take cores from other queries.
     "max_threads = 1",
     "optimize_read_in_order = 1",
-    // Event ids are below 2^53; older servers would quote them.
+    // Event ids are below 2^53, but older servers would quote them.
     "output_format_json_quote_64bit_integers = 0",
     `max_execution_time = ${Math.ceil(timeoutMs / 1000)}`,
   ];

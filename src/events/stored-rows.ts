@@ -4,14 +4,14 @@ import type { ClickHouse } from "./clickhouse.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
 
-/** What is stored of some rows. */
+/** Which of the given rows are stored. */
 export class StoredRows {
   constructor(
     private readonly events: ReadonlySet<string>,
     private readonly versions: ReadonlyMap<string, number>,
   ) {}
 
-  /** Whether any of the rows is there. */
+  /** Whether any of the events is stored. */
   get hasEvents(): boolean {
     return this.events.size > 0;
   }
@@ -20,20 +20,20 @@ export class StoredRows {
     return this.events.has(eventKey(row));
   }
 
-  /** Whether the job's state is there that the row ends it with, if it does, or a later one, which replaces it. */
+  /** Whether the job state that this row sets, if any, is stored, or a later one that replaces it. */
   hasJob({ jobId, eventId, finished }: StoredEventRow): boolean {
     return finished === null || (this.versions.get(jobId) ?? -1) >= eventId;
   }
 }
 
-/** Names in the text of one statement, whose length is bounded on the server. */
+/** Most names in one statement, because the server bounds the length of its text. */
 const NAMES_MAX = 1_000;
 
 export const eventKey = ({ tenantId, eventId }: Pick<StoredEventRow, "tenantId" | "eventId">) =>
   `${tenantId}:${eventId}`;
 
 /**
- * Looks rows up by the primary keys of their tables. The caller has checked that tenants and job ids are plain. Rejects with
+ * Looks rows up by the primary keys of their tables. The caller has checked that tenant and job ids are plain. Rejects with
  * `UnavailableError`.
  */
 export async function storedRows(
@@ -63,7 +63,7 @@ export async function storedRows(
   return new StoredRows(events, versions);
 }
 
-/** Conditions that together name the tenants of the rows. */
+/** Conditions that together match the tenants of the rows. */
 export function tenantPieces(rows: readonly StoredEventRow[]): readonly string[] {
   const tenants = [...new Set(rows.map(({ tenantId }) => tenantId))];
   const pieces: string[] = [];
@@ -74,7 +74,7 @@ export function tenantPieces(rows: readonly StoredEventRow[]): readonly string[]
   return pieces;
 }
 
-/** From the first to the last event of the rows: a shard's batch is a stretch of its tenants' ids. */
+/** From the first to the last event of the rows; a shard's batch is a contiguous range of event ids per tenant. */
 export function idRange(rows: readonly StoredEventRow[]): string {
   const ids = rows.map(({ eventId }) => eventId);
   return `event_id >= ${Math.min(...ids)} AND event_id <= ${Math.max(...ids)}`;

@@ -3,11 +3,11 @@ import { assert } from "../domain/errors.ts";
 /** Where the event store's tables are. */
 export interface EventStoreTarget {
   readonly database: string;
-  /** Name of the ClickHouse cluster that holds the tables in shards and replicas, or null for a single node. */
+  /** The ClickHouse cluster that holds the tables in shards and replicas, or null for a single node. */
   readonly cluster: string | null;
 }
 
-/** A table of the event store, in the words that are the same on a single node and in a cluster. */
+/** A table of the event store, described the same way for a single node and a cluster. */
 export interface Table {
   readonly name: string;
   readonly columns: string;
@@ -15,30 +15,34 @@ export interface Table {
   readonly engineArguments: readonly string[];
   readonly partitionBy: string;
   readonly orderBy: string;
-  /** Null: its rows stay. */
+  /** Null: rows never expire. */
   readonly ttl: string | null;
   readonly settings: readonly string[];
-  /** Whether an insert is answered only when its rows are on disk. */
+  /** Whether an insert is confirmed only once its rows are on disk. */
   readonly isSynced: boolean;
 }
 
 /**
- * An event's own time (see core's event clock), never stored. The quarter of a millisecond makes the division exact, and
- * this form of it, unlike `fromUnixTimestamp64Milli`, is one that the primary key is searched by.
+ * An event's own time (see the domain's event clock), computed and never stored. The quarter of a millisecond makes the
+ * division exact. ClickHouse can search the primary key by this expression, unlike by `fromUnixTimestamp64Milli`.
  */
 export const eventTime = (column: string) =>
   `CAST((intDiv(${column}, 4096) + 1735689600000.25) / 1000, 'DateTime64(3, \\'UTC\\')')`;
 
-/** A word of a closed set; the numbers are stored, so new words are added behind the old ones. */
+/** A closed set of words. The numbers are stored, so new words must be appended at the end. */
 export const enumOf = (words: readonly string[]) =>
   `Enum8(${words.map((word, i) => `'${word}' = ${i + 1}`).join(", ")})`;
+
+/** How a view is made: where there is none, or in place of the one that is there. */
+export const CREATE_VIEW = { once: "CREATE VIEW IF NOT EXISTS", anew: "CREATE OR REPLACE VIEW" } as const;
+export type Creation = keyof typeof CREATE_VIEW;
 
 /** The table that a node's rows are in: in a cluster, the one of the plain name is a face over all nodes'. */
 export function localName({ cluster }: EventStoreTarget, name: string): string {
   return cluster === null ? name : `${name}_local`;
 }
 
-/** A table; in a cluster, one on every node, and one that spreads rows over the shards by tenant. */
+/** Creates a table. In a cluster: one on every node, plus one that distributes rows over the shards by tenant. */
 export function table(target: EventStoreTarget, spec: Table): readonly string[] {
   const { database, cluster } = target;
   const local = localName(target, spec.name);
@@ -77,12 +81,12 @@ export function replicated(
 }
 
 /**
- * An insert is answered when it is on disk, because the queue then forgets its rows. Measured: 6 ms more for a small
- * batch of events and jobs, nothing for a large one.
+ * An insert is confirmed once it is on disk, because the queue then deletes its rows. Measured: 6 ms more for a small batch of
+ * events and jobs, nothing for a large one.
  */
 const ON_DISK = ["fsync_after_insert = 1", "fsync_part_directory = 1"] as const;
 
-/** How many inserts, and for how long, a table remembers tokens of. Without it a repeat is stored twice. */
+/** How many insert tokens a table remembers, and for how long. Without this, a repeated insert is stored twice. */
 export function window(cluster: string | null): string {
   return cluster === null
     ? "non_replicated_deduplication_window = 10000"
@@ -93,7 +97,7 @@ export function onCluster(cluster: string | null): string {
   return cluster === null ? "" : ` ON CLUSTER '${cluster}'`;
 }
 
-/** Throws where a name is not plain: names become part of statements. */
+/** Throws unless the names are plain: they become part of statements. */
 export function checked(target: EventStoreTarget): EventStoreTarget {
   assert(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(target.database), "the database's name is an identifier");
   assert(

@@ -9,7 +9,7 @@ export class BearerToken {
     this.expected = secretDigest(token);
   }
 
-  /** Compares in a time that tells nothing about the secret. Null: the request carries no token at all. */
+  /** Compares in constant time. Null: the request carries no token. */
   fits(authorization: string | null): boolean | null {
     const given = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
     return given === undefined ? null : timingSafeEqual(secretDigest(given), this.expected);

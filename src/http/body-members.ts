@@ -3,13 +3,13 @@ import type { Refusal } from "./sending/acceptance.ts";
 
 const QUOTED_CHARS_MAX = 100;
 
-/** A body's members without those that are null: an optional member that is null counts as absent. */
+/** Drops the members of a body that are null: an optional member that is null counts as absent. */
 export function presentMembers(body: JsonObject): JsonObject {
   if (!Object.values(body).includes(null)) return body;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
-/** The refusal of a body that has a member which the endpoint does not know, or null. None is dropped in silence. */
+/** Refuses a body with a member that the endpoint does not know; null if there is none. No member is silently ignored. */
 export function unknownMember(body: JsonObject, known: readonly string[]): Refusal | null {
   const unknown = Object.keys(body).find((name) => !known.includes(name));
   if (unknown === undefined) return null;

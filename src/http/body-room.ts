@@ -2,26 +2,26 @@ import { ApiError } from "../domain/errors.ts";
 
 const MIB = 1024 * 1024;
 
-/** Bodies up to this length are read without asking for room: calls of the usual size are never kept out. */
+/** Bodies up to this length are read without reserving room, so calls of the usual size are never kept out. */
 export const SMALL_BODY_BYTES = 64 * 1024;
-/** All larger bodies that are being read or worked on, in all processes that take requests at one address. */
+/** For all larger bodies being read or processed, across all processes that share an address. */
 const ROOM_BYTES = 256 * MIB;
-/** Of one process, however many there are: a caller's share of it has room for more than one body. */
+/** Minimum for one process, however many processes there are: a caller's share still fits more than one body. */
 const ROOM_BYTES_MIN = 64 * MIB;
 const SHARES = 4;
-/** Of them, those of one caller, where one process takes them all. */
+/** One caller's share where a single process takes all requests. */
 export const SHARE_BYTES = ROOM_BYTES / SHARES;
 
-/** Whose body it is: a tenant's, one of the operator's calls, or of a caller who has not shown who it is. */
+/** Whose body it is: a tenant's, an operator's, or an unauthenticated caller's. */
 export type Caller = { readonly tenantId: string } | "operator" | "stranger";
 
 /**
  * Room in memory for the bodies of requests, in bytes.
  *
- * B1. All bodies longer than `SMALL_BODY_BYTES` together, from the moment that they are read until their requests are
- *     answered, are at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all
- *     strangers) at most a quarter of that. A body counts with the length that it declares, one without with what has come of it.
- * B2. What there is no room for is refused before it is read: 429 where the tenant's own bodies fill its share, 503 else.
+ * B1. From the moment they are read until their requests are answered, all bodies longer than `SMALL_BODY_BYTES` together take
+ *     at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most a
+ *     quarter of that. A body counts with its declared length; without one, with the bytes received so far.
+ * B2. A body that does not fit is refused before it is read: with 429 if the tenant's own bodies fill its share, otherwise 503.
  */
 export class BodyRoom {
   private taken = 0;
@@ -57,7 +57,7 @@ export class BodyRoom {
   }
 }
 
-/** The room of one request's body. */
+/** The room reserved for one request's body. */
 export class BodyHold {
   private bytes = 0;
 
@@ -66,14 +66,14 @@ export class BodyHold {
     private readonly caller: Caller,
   ) {}
 
-  /** Throws an `ApiError` 429 or 503; what it holds already stays. */
+  /** Throws an `ApiError` 429 or 503; room already reserved stays reserved. */
   growTo(bytes: number): void {
     if (bytes <= this.bytes) return;
     this.room.take(this.caller, bytes - this.bytes);
     this.bytes = bytes;
   }
 
-  /** Safe to repeat. */
+  /** Safe to call twice. */
   release(): void {
     if (this.bytes > 0) this.room.give(this.caller, this.bytes);
     this.bytes = 0;
@@ -81,7 +81,7 @@ export class BodyHold {
 }
 
 function keyOf(caller: Caller): string {
-  // No slug of a tenant begins like that.
+  // No tenant slug starts with a slash.
   return typeof caller === "string" ? `/${caller}` : caller.tenantId;
 }
 

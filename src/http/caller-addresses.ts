@@ -1,24 +1,24 @@
-/** What connections to a listener of ours tell about who is at their other end. */
+/** What a listener knows about the other end of its connections. */
 export interface Listening {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
-/** Where requests come from. */
+/** Finds the address a request came from. */
 export class CallerAddresses {
   private listening: Listening | null = null;
-  /** The requests that came over a connection, by those that were made of them. */
+  /** Maps a copied request to the request that arrived over the connection. */
   private readonly originals = new WeakMap<Request, Request>();
 
   listensOn(listening: Listening): void {
     this.listening = listening;
   }
 
-  /** `copy` is answered in place of `request`. */
+  /** Registers `copy`, which is answered in place of `request`. */
   standsFor(copy: Request, request: Request): void {
     this.originals.set(copy, request);
   }
 
-  /** The address at the other end of the connection: behind a proxy, the proxy's. Null: there is no connection. */
+  /** The address at the other end of the connection; behind a proxy, the proxy's. Null if there is no connection. */
   of(request: Request): string | null {
     return this.listening?.requestIP(this.originals.get(request) ?? request)?.address ?? null;
   }

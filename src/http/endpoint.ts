@@ -11,13 +11,13 @@ import { readQuery } from "./request-query.ts";
 import { requireChannel } from "./require-channel.ts";
 
 /*
- * The declaration of an endpoint: from one object follow its route, the checks of what it is asked, the types of its
- * handler, its operation in the OpenAPI document, and the test that holds its answers to what it declares.
+ * The declaration of an endpoint. One object yields the route, the request checks, the handler's types, the operation in the
+ * OpenAPI document, and the test that holds the answers to their declared schemas.
  */
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** A heading of the document. */
+/** A section heading in the API document. */
 export type Tag =
   | "Send"
   | "Passes"
@@ -34,40 +34,40 @@ export type Tag =
   | "Public links"
   | "Service";
 
-/** Who calls: a tenant with its key, an operator with the token, whoever has what the endpoint itself asks for. */
+/** Who may call: a tenant with its key, an operator with the token, or anyone who passes the endpoint's own checks. */
 export type CallerKind = "tenant" | "operator" | "anyone";
 
-/** An example by name, with what it shows. */
+/** A named example, with a sentence on what it shows. */
 export interface Example {
   readonly summary?: string;
   readonly value: Json;
 }
 
-/** A success. */
+/** A successful answer. */
 export interface Answer {
   readonly description: string;
-  /** Of its JSON body; null: its body is not JSON (`mediaType`), or it has none. */
+  /** Schema of its JSON body. Null: the body is not JSON (see `mediaType`), or there is none. */
   readonly schema: TSchema | null;
-  /** Several, where the request says which. */
+  /** A list if the request selects one of several. */
   readonly mediaType?: string | readonly string[];
-  /** Whether a body that is not JSON is bytes, and no text. */
+  /** Whether a non-JSON body is binary rather than text. */
   readonly isBinary?: boolean;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
-  /** What it carries beside what every answer does: a sentence for each name. */
+  /** Headers beyond those that every answer carries, with one sentence per name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** By status. */
+/** Answers by status. */
 export type Answers = Readonly<Record<number, Answer>>;
 
-/** What is shown is not changed. */
+/** Deeply readonly: an example that is shown never changes. */
 type Shown<T> = T extends readonly (infer E)[]
   ? readonly Shown<E>[]
   : T extends object
     ? { readonly [K in keyof T]: Shown<T[K]> }
     : T;
 
-/** What a handler gives back: one of the answers that its endpoint declares. */
+/** What a handler returns: one of the answers that its endpoint declares. */
 export type Reply<A extends Answers> = {
   readonly [S in keyof A & number]: {
     readonly status: S;
@@ -76,7 +76,7 @@ export type Reply<A extends Answers> = {
   };
 }[keyof A & number];
 
-/** One of the declared answers. Without a body: null. */
+/** Builds one of the declared answers. `body` is null for an answer without a body. */
 export function reply<const S extends number, const T>(status: S, body: T, headers?: AnswerHeaders) {
   return headers === undefined ? { status, body } : { status, body, headers };
 }
@@ -86,24 +86,24 @@ export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
 
 type ValuesOf<P> = { readonly [N in keyof P]: P[N] extends { read(text: never): infer T } ? T : never };
 
-/** What the document says of a body that the handler checks itself. */
+/** What the document says about a body that the handler checks itself. */
 export interface DocumentedBody {
-  /** Null: it is not JSON. */
+  /** Null if the body is not JSON. */
   readonly schema: TSchema | null;
-  /** JSON by default; several: any of them. */
+  /** JSON by default. A list allows any of its media types. */
   readonly mediaType?: string | readonly string[];
-  /** Whether it may be left out. */
+  /** Whether the body may be left out. */
   readonly isOptional?: boolean;
   readonly description?: string;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
 }
 
-/** What the document is made of. */
+/** Everything the document needs to know about an endpoint. */
 export interface Declaration {
   readonly method: Method;
-  /** With `:name` for a parameter. */
+  /** Path parameters are written `:name`. */
   readonly path: string;
-  /** Names its work in metrics and logs. */
+  /** Labels the endpoint in metrics and logs. */
   readonly name: string;
   /** The document's `operationId`. */
   readonly operation: string;
@@ -114,23 +114,26 @@ export interface Declaration {
   readonly query?: QueryParameters;
   readonly headers?: readonly HeaderParameter[];
   readonly answers: Answers;
-  /** By status: beside what follows from its caller, its body and its parameters. */
+  /** Failures by status, beyond those that follow from caller, body and parameters. */
   readonly fails?: Readonly<Record<number, Failure>>;
 }
 
 /** An endpoint as the server serves it. */
 export interface Endpoint extends Declaration {
   readonly caller: CallerKind;
-  /** Names of `securitySchemes`, any of which will do, where its caller does not say it; empty: none. Null: without. */
+  /**
+   * Names of `securitySchemes`, any one of which suffices, for endpoints whose caller kind does not imply one. Empty: none. A
+   * null entry allows anonymous calls.
+   */
   readonly security?: readonly (string | null)[];
   readonly channel?: ChannelName;
   readonly documentedBody?: DocumentedBody;
-  /** For how long its connection may be silent while it is served, where that is longer than usual. */
+  /** How long the connection may stay silent while the request is served, if longer than usual. */
   readonly idleSeconds?: number;
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
 }
 
-/** As the router gives them: null for what is no valid percent-encoding. */
+/** Parameters as the router passes them: null where the percent-encoding is invalid. */
 export type RawParameters = Readonly<Record<string, string | null>>;
 
 interface Call<P, Q> {
@@ -144,15 +147,16 @@ interface Handled<A extends Answers> {
   readonly answers: A;
 }
 
-/** A body: of a shape that is checked before the handler, or documented and checked by it. Null: none. */
+/**
+ * The type of a body: validated by its schema before the handler runs, or documented here and checked by the handler. Null: no
+ * body.
+ */
 type BodyOf<B> = B extends TSchema ? Static<B> : B extends DocumentedBody ? unknown : null;
 
 type Declared<P, Q, A extends Answers> = Omit<Declaration, "params" | "query" | "answers"> &
   Handled<A> & { readonly params?: P; readonly query?: Q };
 
-/**
- * A call of the operator API. The order of its checks: the token, the path, the query, the body.
- */
+/** A call of the operator API. Order of checks: token, path, query, body. */
 export function operatorEndpoint<
   const P extends PathParameters,
   const Q extends QueryParameters,
@@ -173,7 +177,7 @@ export function operatorEndpoint<
       door.requireOperator(exchange);
       const named = readParams(declared, params);
       const query = readQueryOf(declared, exchange);
-      // The reader is made of the very schema that the type comes from.
+      // The reader is built from the same schema as the type.
       const given = (await body.read(door, exchange)) as BodyOf<B>;
       const call = { door, exchange, params: named, query, body: given } as Call<P, Q> & { readonly body: BodyOf<B> };
       return toResponse(exchange, await declared.handle(call));
@@ -182,9 +186,9 @@ export function operatorEndpoint<
 }
 
 /**
- * A tenant's call. The order of its checks: the key, the rate window, the channel, the query, its share of the queue (where
- * it queues a job), the body, the path. It is counted before its work begins: a limited tenant must not make the service
- * ask around.
+ * A tenant's call. Order of checks: key, rate window, channel, query, the tenant's share of the queue (if the call queues a
+ * job), body, path. The request is counted before its work begins: a rate-limited tenant must not cause look-ups in other parts
+ * of the service.
  */
 export function tenantEndpoint<
   const P extends PathParameters,
@@ -193,10 +197,10 @@ export function tenantEndpoint<
   B extends DocumentedBody | undefined = undefined,
 >(
   declared: Declared<P, Q, A> & {
-    /** That the tenant must have. */
+    /** The channel that the tenant must have. */
     readonly channel?: ChannelName;
     readonly body?: B;
-    /** Whether it queues a job, and is refused where the tenant's share of the queue is used up. */
+    /** Whether the call queues a job. If so, it is refused once the tenant's share of the queue is used up. */
     readonly queues?: boolean;
     handle(call: Call<P, Q> & { readonly tenant: Tenant; readonly body: BodyOf<B> }): Promise<Reply<A> | Response>;
   },
@@ -213,7 +217,7 @@ export function tenantEndpoint<
       if (channel !== undefined) requireChannel(tenant, channel);
       const query = readQueryOf(declared, exchange);
       if (queues) door.refuseFullQueue(exchange, tenant);
-      // The reader is made of the very schema that the type comes from.
+      // The reader is built from the same schema as the type.
       const given = (await body.read(door, exchange)) as BodyOf<B>;
       const call = { door, exchange, tenant, params: readParams(declared, params), query, body: given } as Call<
         P,
@@ -227,7 +231,7 @@ export function tenantEndpoint<
   });
 }
 
-/** A call whose handler does all checks itself, and may give a finished answer. */
+/** A call whose handler does all checks itself and may return a finished response. */
 export function endpoint<const A extends Answers>(
   declared: Omit<Declaration, "answers"> &
     Handled<A> & {
@@ -260,7 +264,7 @@ export function endpoint<const A extends Answers>(
 
 type Rest = Omit<Endpoint, keyof Declaration>;
 
-/** Throws a `TypeError` where its path and its parameters differ: a mistake of the declaration. */
+/** Throws a `TypeError` if path and parameters disagree, which is a mistake in the declaration. */
 export function finished(declared: Declaration & { readonly idleSeconds?: number }, rest: Rest): Endpoint {
   const named = Array.from(declared.path.matchAll(/:(\w+)/g), ([, name = ""]) => name);
   const known = Object.keys(declared.params ?? {});
@@ -273,14 +277,14 @@ export function finished(declared: Declaration & { readonly idleSeconds?: number
   return { method, path, name, operation, tag, summary, answers, ...given, ...rest };
 }
 
-/** An answer of some endpoint. */
+/** An answer of any endpoint. */
 export interface AnyReply {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: AnswerHeaders;
 }
 
-/** The answer as it is sent. */
+/** The answer as an HTTP response. */
 export function toResponse(exchange: Exchange, reply: AnyReply | Response): Response {
   if (reply instanceof Response) return reply;
   const { status, body, headers } = reply;
@@ -292,7 +296,7 @@ function readParams({ params }: { readonly params?: PathParameters }, raw: RawPa
   return Object.fromEntries(Object.entries(params).map(([name, { read }]) => [name, read(raw[name] ?? null)]));
 }
 
-/** Throws an `ApiError` 400, also for a parameter that the endpoint does not have. */
+/** Throws an `ApiError` 400, also for a parameter that the endpoint does not declare. */
 function readQueryOf({ query }: { readonly query?: QueryParameters }, { request }: Exchange): Record<string, unknown> {
   const given: Readonly<Record<string, string | undefined>> = readQuery(request, Object.keys(query ?? {}));
   if (query === undefined) return {};

@@ -5,19 +5,19 @@ import type { BodyHold, Caller } from "./body-room.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** One request on its way to its answer, and the headers that every answer carries. */
+/** One request on its way to its answer, with the headers that every answer carries. */
 export class Exchange {
-  /** The caller's X-Request-Id where it is a usable one, otherwise a new one. */
+  /** The caller's X-Request-Id if it is usable, otherwise a new one. */
   readonly requestId: string;
-  /** Who sent it, once that is known. */
+  /** The caller, once it is known. */
   caller: Caller = "stranger";
-  /** How long it says that its body is; null: it does not say. Undefined: nobody has looked. */
+  /** The declared length of the body. Null: the request declares none. Undefined: not looked up yet. */
   declaredBytes: number | null | undefined = undefined;
-  /** The room that its body takes in memory. */
+  /** The room in memory reserved for the body. */
   bodyHold: BodyHold | null = null;
   /** The tenant's rate window, once the request has been counted. */
   rate: RateState | null = null;
-  /** How a 401 says to authenticate (RFC 9110, 11.6.1). */
+  /** How a 401 tells the caller to authenticate (RFC 9110, 11.6.1). */
   challenge = 'ApiKey realm="waybill", header="X-API-Key"';
 
   constructor(
@@ -28,7 +28,7 @@ export class Exchange {
     this.requestId = given !== null && REQUEST_ID.test(given) ? given : jobIds.next();
   }
 
-  /** An answer whose body is JSON text already. */
+  /** An answer whose body is already JSON text. */
   jsonText(status: number, body: string, extra?: AnswerHeaders): Response {
     const headers: Record<string, string> = {
       "content-type": "application/json",
@@ -48,12 +48,12 @@ export class Exchange {
     if (error.status === 401) extra["www-authenticate"] = this.challenge;
     const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
     if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
-    // Its caller is not done with the body that it is answered for.
+    // The caller is still sending the body that this answers.
     if (error.status === 408) extra["connection"] = "close";
     return this.json(error.status, { error: error.message, ...error.members }, extra);
   }
 
-  /** An answer that is not JSON, or has no body. */
+  /** An answer without a body, or with one that is not JSON. */
   body(status: number, body: AnswerBody, extra: AnswerHeaders): Response {
     const headers = { "x-content-type-options": "nosniff", "x-request-id": this.requestId };
     return this.finish(status, body, headers, extra);

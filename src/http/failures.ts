@@ -3,21 +3,21 @@ import type { Json } from "../domain/json.ts";
 
 /** An error answer as the document shows it. */
 export interface Failure {
-  /** Under `components.responses`. */
+  /** Its name under `components.responses`. */
   readonly name: string;
   readonly description: string;
   readonly example: Json;
-  /** Whether the tenant's rate window is known by then, and so in its headers. */
+  /** Whether the tenant's rate window is known at this point and appears in the headers. */
   readonly isLimited: boolean;
-  /** Headers of its own. */
+  /** Headers specific to this failure. */
   readonly headers: readonly ("WWW-Authenticate" | "Retry-After")[];
-  /** Of its body; null: `{error}`. */
+  /** Schema of its body; null stands for `{error}`. */
   readonly schema: TSchema | null;
 }
 
 type Extras = Partial<Pick<Failure, "headers" | "schema">> & { readonly members?: Readonly<Record<string, Json>> };
 
-/** Of an endpoint that tenants call. */
+/** A failure of an endpoint that tenants call. */
 export function tenantFailure(name: string, description: string, error: string, extras: Extras = {}): Failure {
   return { ...failure(name, description, error, extras), isLimited: true };
 }

@@ -8,24 +8,23 @@ import { OperatorGate } from "./operator-gate.ts";
 import { type JsonBody, RequestBodies } from "./request-body.ts";
 import { transportSecurity } from "./transport-security.ts";
 
-/** Does one request's work. What it throws becomes the error answer. */
+/** Does one request's work. An exception becomes the error answer. */
 export type Work = (exchange: Exchange) => Response | Promise<Response>;
 
 /**
  * What every route goes through: request id, authentication, the rate window, error answers, metrics.
  *
  * Invariants:
- * F1. Every request is answered once, with JSON for what went wrong, and nothing internal in it.
- * F2. Every authenticated `/v1` request is counted exactly once: by `queue.accept` when it queues a job and its body is
- *     small, by `queue.admit` in all other cases. What is refused because of a limit that this process knows of
- *     (`KnownLimits`) is not counted.
- * F3. A request over the limit is answered 429 and nothing else, whatever else is wrong with it.
- * F4. The body of a request that is refused for a limit is not read, unless the body is small and the limit was not known.
+ * F1. Every request is answered once. Errors are answered in JSON and reveal nothing internal.
+ * F2. Every authenticated `/v1` request is counted exactly once: by `queue.accept` if it queues a job and its body is small,
+ *     otherwise by `queue.admit`. Requests refused for a limit that this process knows of (`KnownLimits`) are not counted.
+ * F3. A request over the limit is answered with 429 and nothing else, whatever else is wrong with it.
+ * F4. The body of a request refused for a limit is not read, unless the body is small and the limit was not known.
  */
 export class FrontDoor {
-  /** Where requests come from; known to the listener. */
+  /** Addresses that requests come from; the listener fills this in. */
   readonly callers = new CallerAddresses();
-  /** What every page and its parts say beside their own headers. */
+  /** Headers that every HTML page and its assets carry in addition to their own. */
   readonly ofPages: AnswerHeaders;
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
@@ -38,7 +37,7 @@ export class FrontDoor {
     this.known = new KnownLimits(ports.clock);
   }
 
-  /** `route` names the work in metrics and logs. */
+  /** `route` labels the work in metrics and logs. */
   async serve(route: string, request: Request, work: Work): Promise<Response> {
     const { clock, jobIds, telemetry } = this.ports;
     const startedMs = clock.monotonicMs();
@@ -69,7 +68,7 @@ export class FrontDoor {
     return this.bodies.json(exchange);
   }
 
-  /** The body as it is. Throws an `ApiError` as `RequestBodies.bytes` does. */
+  /** The raw body. Throws an `ApiError` as `RequestBodies.bytes` does. */
   bytes(exchange: Exchange, bytesMax?: number): Promise<Uint8Array> {
     return this.bodies.bytes(exchange, bytesMax);
   }
@@ -81,12 +80,12 @@ export class FrontDoor {
     return this.ports.directory.byApiKey(apiKey);
   }
 
-  /** Does work on a body of so many bytes: what takes long, when nobody else's is done. */
+  /** Processes a body of the given size. Large bodies wait their turn, one at a time. */
   inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
     return this.bodies.inTurn(bytes, work);
   }
 
-  /** Counts a request by itself. Throws 429. */
+  /** Counts a request that queues nothing. Throws 429. */
   async admit(exchange: Exchange, tenant: Tenant): Promise<void> {
     this.refuseOverLimit(exchange, tenant);
     const { limited, rate } = await this.ports.queue.admit(tenant, tenant.plan.requestsPerMinute);
@@ -94,7 +93,7 @@ export class FrontDoor {
     if (limited) throw this.overLimit(exchange, tenant);
   }
 
-  /** Throws 429 where it is known that the tenant is over its limit. */
+  /** Throws 429 if this process already knows that the tenant is over its limit. */
   refuseOverLimit(exchange: Exchange, tenant: Tenant): void {
     const rate = this.known.usedUp(tenant);
     if (rate === null) return;
@@ -102,7 +101,9 @@ export class FrontDoor {
     throw OVER_LIMIT;
   }
 
-  /** Throws 429 where it is known that the tenant's share of the queue is used up. For requests that queue a job. */
+  /**
+   * Throws 429 if this process already knows that the tenant's share of the queue is used up. For requests that queue a job.
+   */
   refuseFullQueue(exchange: Exchange, tenant: Tenant): void {
     const queue = this.known.fullQueue(tenant);
     if (queue === null) return;
@@ -110,19 +111,19 @@ export class FrontDoor {
     throw queueFull(queue.what);
   }
 
-  /** The 429 of a request that was found over the limit, which is remembered. */
+  /** Builds the 429 for a request over the limit, and remembers the limit. */
   overLimit({ rate }: Exchange, tenant: Tenant): ApiError {
     if (rate !== null) this.known.noteUsedUp(tenant, rate);
     return OVER_LIMIT;
   }
 
-  /** The 429 of a request that found the tenant's share of the queue used up, which is remembered. */
+  /** Builds the 429 for a request that found the tenant's share of the queue used up, and remembers it. */
   queueFull({ rate }: Exchange, tenant: Tenant, what: "jobs" | "bytes"): ApiError {
     this.known.noteFull(tenant, { what, rate });
     return queueFull(what);
   }
 
-  /** Throws 401 unless the request carries the operator's token, and 429 where too many wrong ones were tried. */
+  /** Throws 401 unless the request carries the operator's token, and 429 after too many wrong tokens. */
   requireOperator(exchange: Exchange): void {
     exchange.challenge = 'Bearer realm="waybill operators"';
     const { request } = exchange;
@@ -144,7 +145,7 @@ const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 
 const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
-/** Deliveries make room all the time. */
+/** Deliveries free up room continuously. */
 const QUEUE_FULL_RETRY_SECONDS = 5;
 
 function queueFull(what: "jobs" | "bytes"): ApiError {

@@ -4,10 +4,10 @@ const [BRACKET, BRACE, BRACKET_END, BRACE_END] = [0x5b, 0x7b, 0x5d, 0x7d];
 export const NESTING_MAX = 100;
 
 /**
- * What makes a text too costly for the parser, or null. Looked for before the parser sees it: a megabyte of nested or of
- * empty containers is sent in milliseconds, and holds the whole process for many times as long when it is parsed, checked
- * and written again. Values are counted by their commas and opening brackets. Ends at the first bound that is passed;
- * whether the text is JSON at all is not its business.
+ * Reports what makes a text too costly to parse, or null. It runs before the parser does: a megabyte of nested or empty
+ * containers can be sent in milliseconds, but blocks the whole process for many times as long while it is parsed, validated and
+ * serialized again. Values are counted by commas and opening brackets. The scan stops at the first bound exceeded; it does not
+ * check whether the text is JSON.
  */
 export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" | "values" | null {
   let depth = 0;
@@ -25,10 +25,10 @@ export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" |
   return null;
 }
 
-/** Most strings are short; a long one is nearly all of its body, and is searched by the machine. */
+/** Most strings are short. A long one makes up nearly all of its body, so a native search pays off. */
 const SHORT_STRING_BYTES = 64;
 
-/** Where the string's closing quote is, or the end of the text. `from`: behind its opening quote. */
+/** Index of the string's closing quote, or the end of the text. `from` is just past the opening quote. */
 function endOfString(bytes: Uint8Array, from: number): number {
   const near = from + SHORT_STRING_BYTES;
   let at = from;

@@ -5,12 +5,12 @@ import type { Tenant } from "../domain/tenant.ts";
 
 /** Tenants that are remembered; of more, those that were refused longest ago are asked about again. */
 const TENANTS_MAX = 10_000;
-/** A full queue can have room again at any moment. */
+/** A full queue may have room again at any moment. */
 const FULL_QUEUE_MS = 1_000;
 
 export interface FullQueue {
   readonly what: "jobs" | "bytes";
-  /** As it was when the queue was found full. */
+  /** The rate window at the time the queue was found full. */
   readonly rate: RateState | null;
 }
 
@@ -20,13 +20,13 @@ interface Remembered<T> {
 }
 
 /**
- * What this process was told of tenants that are over a limit, so that their next requests are refused without asking the
- * queue again, and before their bodies are read.
+ * Remembers which tenants are over a limit, so their next requests are refused before their bodies are read and without asking
+ * the queue again.
  *
- * K1. A window is taken for used up no longer than the queue said, whole seconds: whoever waits for the seconds of
- *     Retry-After is asked about again. Before that it has no room, for nobody takes anything out of a window.
- * K2. What is refused from here is not counted, so a tenant that keeps asking is let in as soon as one that waits.
- * K3. Under another limit (the plan was changed) nothing of it holds.
+ * K1. A window counts as used up no longer than the queue said, in whole seconds: after the number of seconds in Retry-After,
+ *     the queue is asked again. Until then the window has no room, because nothing is ever taken out of a window.
+ * K2. Requests refused from here are not counted, so a tenant that keeps asking is let in as soon as one that waits.
+ * K3. An entry stops applying when the limit changes, for example with a new plan.
  */
 export class KnownLimits {
   private readonly windows = new Map<string, Remembered<RateState>>();
@@ -44,7 +44,7 @@ export class KnownLimits {
     remember(this.queues, { key: tenantId, value: { untilMs, of: queue }, max: TENANTS_MAX });
   }
 
-  /** The tenant's window where it is used up, with the seconds that are left now. */
+  /** The tenant's rate window if it is used up, with the seconds left as of now. */
   usedUp({ tenantId, plan }: Tenant): RateState | null {
     if (this.windows.size === 0) return null;
     const known = this.windows.get(tenantId);

@@ -1,18 +1,18 @@
 import { type Clock, sleep } from "../domain/clock.ts";
 
-/** Of each turn's time so many times as much is left to all other work before the next. */
+/** After each turn, other work gets this many times the turn's duration before the next turn. */
 const REST_FACTOR = 3;
 
 /**
- * Lets the work on large bodies (parsing, checking, writing) be done one piece at a time, each in a turn of the event loop
- * of its own: together it takes at most a quarter of the process, and a small request waits for no more than one piece.
+ * Runs the work on large bodies (parsing, validation, serializing) one piece at a time, each in its own turn of the event loop.
+ * Together they take at most a quarter of the process, and a small request waits for at most one piece.
  */
 export class LargeBodies {
   private last: Promise<void> = Promise.resolve();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Does the work, which must not wait for anything, when its turn has come. */
+  /** Runs synchronous work when its turn comes. */
   async inTurn<T>(work: () => T): Promise<T> {
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const before = this.last;

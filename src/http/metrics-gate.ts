@@ -4,14 +4,14 @@ import { BearerToken } from "./bearer-token.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * Who may read `/metrics`: whoever carries the token (`token`), programs of this machine (`this-machine`), or everybody
- * that reaches the address (`everybody`). Nobody: it is served elsewhere.
+ * Who may read `/metrics`: holders of the token (`token`), programs on this machine (`this-machine`), or everyone who can reach
+ * the address (`everybody`). `nobody`: the metrics are served elsewhere.
  */
 export type MetricsReaders =
   | { readonly kind: "token"; readonly token: string }
   | { readonly kind: "this-machine" | "everybody" | "nobody" };
 
-/** Headers with which a proxy says that it speaks for somebody else. */
+/** Headers by which a proxy shows that it forwards somebody else's request. */
 const FORWARDING = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
 export class MetricsGate {
@@ -21,7 +21,7 @@ export class MetricsGate {
     this.token = readers.kind === "token" ? new BearerToken(readers.token) : null;
   }
 
-  /** Throws an `ApiError` where the metrics are not for this caller. `addressOf`: where the request came from. */
+  /** Throws an `ApiError` if this caller may not read the metrics. `addressOf` finds the address a request came from. */
   require(exchange: Exchange, addressOf: (request: Request) => string | null): void {
     const { request } = exchange;
     switch (this.readers.kind) {
@@ -40,7 +40,10 @@ export class MetricsGate {
   }
 }
 
-/** A proxy of this machine speaks for strangers. Null: there is no connection, and so nobody else. */
+/**
+ * A proxy on this machine forwards requests of strangers, so it does not count. Null: there is no connection, so the caller is
+ * this process.
+ */
 function isOfThisMachine(request: Request, address: string | null): boolean {
   if (FORWARDING.some((name) => request.headers.has(name))) return false;
   return address === null || isLoopback(address);

@@ -19,13 +19,13 @@ import {
   UNKNOWN_KEY,
 } from "./failures.ts";
 
-/** The OpenAPI 3.1 document of the endpoints, which follows from their declarations. */
+/** The OpenAPI 3.1 document, derived from the endpoints' declarations. */
 export function openApiDocument(
   endpoints: readonly Endpoint[],
   { version, publicUrl }: { readonly version: string; readonly publicUrl: string },
 ): object {
   const components = new Components();
-  // It serves nothing: the plugin reads from it what there is.
+  // This app serves nothing: the plugin only reads its routes.
   const described = new Elysia();
   for (const endpoint of endpoints) {
     described.route(endpoint.method, pathOf(endpoint), () => "", { detail: operationOf(endpoint, components) });
@@ -33,7 +33,7 @@ export function openApiDocument(
   const { paths } = toOpenAPISchema(described, { staticFile: false });
   for (const endpoint of endpoints) {
     const operation: unknown = Reflect.get(paths[pathOf(endpoint)] ?? {}, endpoint.method.toLowerCase());
-    // What the plugin knows of parameters are names at most.
+    // The plugin knows at most the names of parameters.
     if (isJsonObject(operation)) Object.assign(operation, { parameters: parametersOf(endpoint) });
   }
   return {
@@ -52,12 +52,12 @@ export function openApiDocument(
   };
 }
 
-/** As OpenAPI writes it. The plugin would take an ending such as `.gif` for part of a parameter's name. */
+/** The path in OpenAPI syntax. The plugin would take an ending such as `.gif` for part of a parameter's name. */
 function pathOf({ path }: Pick<Endpoint, "path">): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
 
-/** What is said once, and referred to by its name. */
+/** Definitions that are written once and referred to by name. */
 class Components {
   private readonly schemas = new Map<string, Json>();
   private readonly responses = new Map<string, { readonly failure: Failure; readonly json: JsonObject }>();
@@ -67,9 +67,9 @@ class Components {
     return { responses, schemas: Object.fromEntries(this.schemas) };
   }
 
-  /** The schema, or a reference to it where it has a name (`$id`). TypeBox's symbols are gone. */
+  /** The schema, or a reference to it if it has a name (`$id`). TypeBox's symbols are removed. */
   schema(schema: TSchema): Json {
-    // What TypeBox makes is JSON Schema, once its symbols are gone.
+    // Without its symbols, a TypeBox schema is plain JSON Schema.
     return this.hoisted(JSON.parse(JSON.stringify(schema)) as Json);
   }
 
@@ -136,13 +136,13 @@ const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
   anyone: [],
 };
 
-/** What every endpoint of its kind may answer, and what it says itself. */
+/** The failures that every endpoint of this kind shares, plus its own. */
 function failuresOf({ caller, channel, documentedBody, fails = {} }: Endpoint): Readonly<Record<number, Failure>> {
   const hasBody = documentedBody !== undefined;
   switch (caller) {
     case "tenant":
       return {
-        // Also for a query parameter that there is not.
+        // Also covers unknown query parameters.
         400: BAD_REQUEST,
         401: UNKNOWN_KEY,
         ...(channel === undefined ? null : { 403: FORBIDDEN }),
@@ -236,7 +236,7 @@ function parametersOf({ params = {}, query = {}, headers = [] }: Endpoint): read
   return [...inPath, ...inQuery, ...inHead];
 }
 
-/** A schema without TypeBox's symbols. */
+/** The schema without TypeBox's symbols. */
 function plain(schema: TSchema): Json {
   return JSON.parse(JSON.stringify(schema));
 }

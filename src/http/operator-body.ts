@@ -4,7 +4,7 @@ import { ApiError } from "../domain/errors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 
-/** The shape of one operator call's body, compiled once. */
+/** The schema of one operator call's body, compiled once. */
 export class OperatorBody<Schema extends TSchema> {
   private readonly compiled: TypeCheck<Schema>;
 
@@ -12,12 +12,12 @@ export class OperatorBody<Schema extends TSchema> {
     this.compiled = TypeCompiler.Compile(schema);
   }
 
-  /** Throws an `ApiError`: 400 that names what is unknown, missing or of another type, 413. */
+  /** Throws an `ApiError`: 400 that names an unknown, missing or mistyped field, or 413. */
   async read(door: FrontDoor, exchange: Exchange): Promise<Static<Schema>> {
     return this.check((await door.json(exchange)).value);
   }
 
-  /** A body that was read already. Throws an `ApiError` 400 that names what is unknown, missing or of another type. */
+  /** Checks a body that has been read already. Throws an `ApiError` 400 that names an unknown, missing or mistyped field. */
   check(value: unknown): Static<Schema> {
     if (this.compiled.Check(value)) return value;
     throw new ApiError(400, explain([...this.compiled.Errors(value)]));
@@ -25,7 +25,7 @@ export class OperatorBody<Schema extends TSchema> {
 }
 
 function explain(errors: readonly ValueError[]): string {
-  // A body of another kind has other fields: its kind is what is wrong with it.
+  // A body of another kind has other fields, so the wrong kind is the error to report.
   const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
   if (kind !== undefined) return `${fieldOf(kind)} must be ${expectation(kind)}`;
   const unknown = errors.filter(({ type }) => type === ValueErrorType.ObjectAdditionalProperties).map(fieldOf);
@@ -36,13 +36,13 @@ function explain(errors: readonly ValueError[]): string {
   return `${first.path === "" ? "the body" : fieldOf(first)} must be ${expectation(first)}`;
 }
 
-/** A schema's description says what the field must be. */
+/** What the field must be, taken from the schema's description. */
 function expectation({ schema, message }: ValueError): string {
   const expected: unknown = schema["description"];
   return typeof expected === "string" ? expected : lowerFirst(message);
 }
 
-/** `/channels/0` as `channels[0]`. */
+/** Turns `/channels/0` into `channels[0]`. */
 function fieldOf({ path }: ValueError): string {
   const [name = "", ...inner] = path.slice(1).split("/");
   return [name.slice(0, 100), ...inner.map((part) => `[${part.slice(0, 100)}]`)].join("");

@@ -12,20 +12,20 @@ export interface OperatorGatePorts {
   readonly operatorToken: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** How other processes behind the same address hear of wrong tokens; null or absent: there are none. */
+  /** Shares wrong tokens with the other processes behind the same address; null or absent if there are none. */
   readonly wrongTokens?: WrongTokens | null | undefined;
 }
 
-/** What processes behind one address tell one another. */
+/** What processes behind one address tell each other. */
 export interface WrongTokens {
   tell(caller: string): void;
   hear(listener: (caller: string) => void): void;
 }
 
 /**
- * Admits who carries the operator's token, always and at once: somebody who guesses, perhaps behind the same proxy, must
- * not lock the operators out. Wrong tokens of one address are answered ten times a minute, and then told to wait. A
- * request without a token guesses nothing and is not counted.
+ * Admits every request with the operator's token, always and at once: an attacker who guesses, perhaps behind the same proxy,
+ * must not lock the operators out. Each address may try ten wrong tokens per minute, then it is told to wait. A request without
+ * a token is not a guess and is not counted.
  */
 export class OperatorGate {
   private readonly token: BearerToken;
@@ -40,7 +40,7 @@ export class OperatorGate {
     ports.wrongTokens?.hear((caller) => this.failures.add(caller, ports.clock.monotonicMs()));
   }
 
-  /** Throws 401, and 429 where there were too many wrong tokens. `addressOf`: where the request came from. */
+  /** Throws 401, or 429 after too many wrong tokens. `addressOf` finds the address the request came from. */
   require(authorization: string | null, addressOf: () => string | null): void {
     const fits = this.token.fits(authorization);
     if (fits === true) return;
@@ -64,7 +64,7 @@ export class OperatorGate {
   }
 }
 
-/** Whose an address is: of IPv6 a caller has a whole /64. */
+/** The network that counts as one caller: an IPv6 caller owns a whole /64. */
 function networkOf(address: string | null): string {
   const plain = address?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
   if (!plain.includes(":")) return plain;

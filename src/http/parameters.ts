@@ -3,21 +3,21 @@ import { ApiError } from "../domain/errors.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import { enumOf } from "./schemas.ts";
 
-/** A part of the path. */
+/** A path parameter. */
 export interface PathParameter<T> {
   readonly description: string;
   readonly example: string;
-  /** Null: no valid percent-encoding. Throws an `ApiError`. */
+  /** `text` is null if the percent-encoding is invalid. Throws an `ApiError`. */
   read(text: string | null): T;
 }
 
-/** A parameter of the query. */
+/** A query parameter. */
 export interface QueryParameter<T> {
   readonly description: string;
   readonly schema: TSchema;
   readonly example?: string;
   readonly isRequired?: boolean;
-  /** Undefined: it is not given. Throws an `ApiError` 400. */
+  /** `text` is undefined if the parameter is absent. Throws an `ApiError` 400. */
   read(text: string | undefined): T;
 }
 
@@ -29,17 +29,17 @@ export interface HeaderParameter {
   readonly example?: string;
 }
 
-/** A part of the path as it came: "" where that is no valid percent-encoding. The handler finds out what it names. */
+/** A path parameter as it arrived; "" if the percent-encoding is invalid. The handler looks up what it names. */
 export function pathText(description: string, example: string): PathParameter<string> {
   return { description, example, read: (text) => text ?? "" };
 }
 
-/** A parameter of the query as it came; null where it is not given. */
+/** A query parameter as it arrived; null if absent. */
 export function queryText(description: string): QueryParameter<string | null> {
   return { description, schema: Type.String(), read: (text) => text ?? null };
 }
 
-/** One of some words; `absent` where it is not given. Throws an `ApiError` 400 that names the parameter. */
+/** One of a set of words, or `absent` if the parameter is missing. Throws an `ApiError` 400 that names the parameter. */
 export function queryChoice<const T extends string, const F extends T | null>(
   name: string,
   known: readonly T[],
@@ -57,7 +57,7 @@ export function queryChoice<const T extends string, const F extends T | null>(
   };
 }
 
-/** A tenant's id. Throws 404 for what cannot be one. */
+/** A tenant's id. Throws 404 for a text that cannot be one. */
 export const tenantIdParameter: PathParameter<string> = {
   description: "A tenant's id.",
   example: "acme",
@@ -70,7 +70,7 @@ export const tenantIdParameter: PathParameter<string> = {
 const PAGE_DEFAULT = 100;
 const PAGE_MAX = 500;
 
-/** Of a list's page; absent: 100. */
+/** The page size of a list; 100 if absent. */
 export const limitParameter: QueryParameter<number> = {
   description: "Page size; above 500 counts as 500.",
   schema: Type.Integer({ minimum: 1, default: PAGE_DEFAULT }),
@@ -81,7 +81,7 @@ export const limitParameter: QueryParameter<number> = {
   },
 };
 
-/** `?cursor&limit` of a paged list. */
+/** The parameters `?cursor&limit` of a paged list. */
 export const paging = {
   cursor: {
     description: "The `next_cursor` of the previous page.",

@@ -3,37 +3,40 @@ import { oneAtATime } from "../domain/one-at-a-time.ts";
 import { PartsAwayError, type ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 
-/** A part of the service that is away, and since when (unix ms). */
+/** An unavailable part of the service, and when it became so (unix ms). */
 export interface AwayPart {
   readonly part: string;
   readonly sinceMs: number;
 }
 
 export interface ReadinessState {
-  /** Names of the parts without which this process cannot do its work. Empty: it is ready. */
+  /** Names of the unavailable parts that this process cannot work without. Empty: it is ready. */
   readonly failing: readonly string[];
-  /** All parts that are away, those too without which work goes on. */
+  /** All unavailable parts, including those that the process can work without. */
   readonly away: readonly AwayPart[];
 }
 
 export interface ReadinessOptions {
-  /** Without these the process is not ready. */
+  /** The process is not ready unless all of these are available. */
   readonly needed: readonly ReadinessProbe[];
-  /** What else is away, while work goes on: relays, the spam filter. They log and measure themselves. */
+  /**
+   * Other unavailable parts, such as relays and the spam filter, that do not stop the work. They write their own logs and
+   * metrics.
+   */
   readonly beside?: () => readonly AwayPart[];
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 const PROBE_TIMEOUT_MS = 2_000;
-/** How often the parts are looked at when nobody asks. */
+/** How often the parts are probed when no request asks. */
 const LOOK_MS = 2_000;
 
 /**
- * Which parts are away. Looks for itself, too, so that the log and the gauge `part_up` tell of an outage that nobody
- * asked about: one line when a part goes away, one when it is back.
+ * Tracks which parts are unavailable. It also probes on its own schedule, so the log and the gauge `part_up` show an outage
+ * that no request asked about: one line when a part fails, one when it recovers.
  *
- * The probes are asked once at a time however many ask: a stranger's requests must not load a dependency.
+ * Probes never run concurrently, however many requests ask: a stranger's requests must not load a dependency.
  */
 export class Readiness {
   readonly look: () => Promise<ReadinessState>;
@@ -65,7 +68,7 @@ export class Readiness {
   private async ask(): Promise<ReadinessState> {
     const { needed, beside } = this.options;
     const down = (await Promise.all(needed.map((probe) => this.askOne(probe)))).flat();
-    // While the process stops, its stores are closed one by one: nothing of that is an outage.
+    // A stopping process closes its stores one by one; that is no outage.
     if (!this.stopped.signal.aborted) this.note(down);
     const parts = down.map(({ part }) => ({ part, sinceMs: this.away.get(part) ?? this.options.clock.nowMs() }));
     return { failing: down.map(({ part }) => part), away: [...parts, ...(beside?.() ?? [])] };
@@ -85,7 +88,7 @@ export class Readiness {
     return found;
   }
 
-  /** Says what has changed since the last look. */
+  /** Logs and records what changed since the last probe. */
   private note(down: readonly PartAway[]): void {
     const { clock, telemetry } = this.options;
     const now = new Set(down.map(({ part }) => part));
@@ -111,7 +114,7 @@ export class Readiness {
 
 interface PartAway {
   readonly part: string;
-  /** For the log alone: it may name addresses. */
+  /** For the log only: it may contain addresses. */
   readonly why: string;
 }
 

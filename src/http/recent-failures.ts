@@ -1,13 +1,13 @@
 export interface RecentFailuresOptions {
   readonly windowMs: number;
-  /** So many in a window, and no more. */
+  /** The most failures that one caller may have within a window. */
   readonly failuresMax: number;
   readonly callersMax: number;
 }
 
-/** Who failed lately, and when. Bounded: whose last failure is the oldest is forgotten first. */
+/** Recent failures by caller. Bounded: the caller whose last failure is oldest is forgotten first. */
 export class RecentFailures {
-  /** The times of each caller's failures, oldest first. Callers in the order of their last one. */
+  /** Each caller's failure times, oldest first. Callers are ordered by their latest failure. */
   private readonly timesMs = new Map<string, readonly number[]>();
 
   constructor(private readonly options: RecentFailuresOptions) {}
@@ -16,7 +16,7 @@ export class RecentFailures {
     return this.timesMs.size;
   }
 
-  /** How long the caller has to wait before it may fail again, in ms; 0: it may. */
+  /** How long the caller must wait before it may fail again, in ms; 0 if it may now. */
   waitMs(caller: string, nowMs: number): number {
     const { windowMs, failuresMax } = this.options;
     const recent = this.recent(caller, nowMs);
@@ -24,7 +24,7 @@ export class RecentFailures {
     return oldest === undefined || recent.length < failuresMax ? 0 : oldest + windowMs - nowMs;
   }
 
-  /** Answers how many there are with this one. */
+  /** Returns the caller's number of failures, including this one. */
   add(caller: string, nowMs: number): number {
     const recent = [...this.recent(caller, nowMs), nowMs];
     this.timesMs.delete(caller);

@@ -8,26 +8,25 @@ import { LargeBodies } from "./large-bodies.ts";
 import { SlowBodies } from "./slow-bodies.ts";
 
 export interface JsonBody {
-  /** As it came over the wire. */
+  /** As received. */
   readonly bytes: Uint8Array;
   readonly value: unknown;
 }
 
-/** Longer bodies are worked on one at a time. */
+/** Longer bodies are processed one at a time. */
 const LARGE_BYTES = 1024 * 1024;
 
 /**
- * Reads requests' bodies, with a bound on what all of them hold in memory (`BodyRoom`), on how long one may take
- * (`SlowBodies`), and on what parsing them takes from everybody else (`LargeBodies`). A body that nobody asks for is not
- * read: the server holds back its sender until there is an answer, and discards the rest as it arrives, so that the
- * connection goes on.
+ * Reads request bodies, with bounds on the memory they take together (`BodyRoom`), on how long one may take to arrive
+ * (`SlowBodies`), and on how much parsing slows down other work (`LargeBodies`). A body that no handler asks for is not read:
+ * the server applies backpressure until there is an answer, then discards the rest as it arrives and keeps the connection.
  */
 export class RequestBodies {
   private readonly room: BodyRoom;
   private readonly slow: SlowBodies;
   private readonly large: LargeBodies;
 
-  /** `processes`: how many share the room. */
+  /** `processes`: how many processes share the room. */
   constructor(clock: Clock, processes = 1) {
     this.room = new BodyRoom(processes);
     this.slow = new SlowBodies(clock);
@@ -35,7 +34,7 @@ export class RequestBodies {
   }
 
   /**
-   * Throws an `ApiError`: 400 when the body is not `application/json` in valid UTF-8 or costs too much to parse, and as
+   * Throws an `ApiError`: 400 if the body is not `application/json` in valid UTF-8 or costs too much to parse, otherwise as
    * `bytes` does.
    */
   async json(exchange: Exchange): Promise<JsonBody> {
@@ -46,26 +45,26 @@ export class RequestBodies {
     return { bytes, value: await this.large.inTurn(() => parseJson(bytes)) };
   }
 
-  /** Does work on a body of so many bytes, where that is large in a turn of its own. */
+  /** Processes a body of the given size; a large one waits for its own turn. */
   inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
     return bytes <= LARGE_BYTES ? work() : this.large.inTurn(work);
   }
 
   /**
-   * A request's body as it is. Throws an `ApiError`: 413 when it is longer than `bytesMax`, 429 or 503 when there is no
-   * room for it, 408 when it comes too slowly, 400 when it breaks off.
+   * The raw body. Throws an `ApiError`: 413 if it is longer than `bytesMax`, 429 or 503 if there is no room for it, 408 if it
+   * arrives too slowly, 400 if it breaks off.
    */
   async bytes(exchange: Exchange, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
     const { request } = exchange;
     const declared = declaredLength(exchange);
     if (declared !== null && declared > bytesMax) throw tooLarge(bytesMax);
     try {
-      // Nothing to share out; and it is a good deal faster than a stream.
+      // A small body needs no reservation, and this is much faster than a stream.
       if (declared !== null && declared <= SMALL_BODY_BYTES) return await request.bytes();
       return await this.stream(exchange, declared, bytesMax);
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      // The caller went away or broke the transfer coding: nothing that it can still be told.
+      // The caller disconnected or broke the transfer coding; no answer can reach it.
       throw new ApiError(400, "the body could not be read");
     }
   }
@@ -91,7 +90,7 @@ export class RequestBodies {
         chunks.push(chunk.value);
       }
     } catch (error) {
-      // What still comes is not kept.
+      // The rest of the body is dropped.
       await reader.cancel().catch(() => undefined);
       throw error;
     } finally {
@@ -106,13 +105,13 @@ export class RequestBodies {
   }
 }
 
-/** Whether the body needs room: it is long, or does not say how long it is. */
+/** Whether the body needs reserved room: it is long, or its length is not declared. */
 export function isLargeBody(exchange: Exchange): boolean {
   const declared = declaredLength(exchange);
   return declared === null ? exchange.request.headers.has("transfer-encoding") : declared > SMALL_BODY_BYTES;
 }
 
-/** Null: the request does not say how long its body is. The server refuses one that says so and sends it in chunks. */
+/** Null if the request declares no length. The server refuses requests that declare a length and also send chunks. */
 function declaredLength(exchange: Exchange): number | null {
   if (exchange.declaredBytes === undefined) {
     const length = exchange.request.headers.get("content-length");
@@ -122,16 +121,16 @@ function declaredLength(exchange: Exchange): number | null {
   return exchange.declaredBytes;
 }
 
-/** In steps, so that a body that grows asks a few times only. */
+/** Rounds up to a few steps, so a growing body asks for room only a few times. */
 function roomFor(bytes: number): number {
   const step = SMALL_BODY_BYTES * 4;
   return Math.ceil(bytes / step) * step;
 }
 
-/** Of one body: members, elements and containers. */
+/** Per body: members, elements and containers together. */
 const VALUES_MAX = 50_000;
 
-/** The JSON value that the bytes are. Throws an `ApiError` 400. */
+/** Parses the bytes as JSON. Throws an `ApiError` 400. */
 export function parseJson(bytes: Uint8Array, valuesMax: number = VALUES_MAX): unknown {
   const cost = costOfParsing(bytes, valuesMax);
   if (cost === "nesting") throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);

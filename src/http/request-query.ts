@@ -1,6 +1,6 @@
 import { ApiError } from "../domain/errors.ts";
 
-/** The query's parameters. Throws an `ApiError` 400 that names a parameter which is unknown or given twice. */
+/** The query's parameters. Throws an `ApiError` 400 that names an unknown or repeated parameter. */
 export function readQuery<Name extends string>(
   request: Request,
   names: readonly Name[],

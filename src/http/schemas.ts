@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 
-/** Schemas that bodies and answers of several rooms are made of. A schema's `$id` is its name in the document. */
+/** Schemas that several rooms build bodies and answers from. A schema's `$id` is its name in the document. */
 
 export const Uuid = Type.String({ format: "uuid" });
 export const Timestamp = Type.String({ format: "date-time" });
@@ -8,22 +8,30 @@ export const NextCursor = Type.Union([Type.String(), Type.Null()], {
   description: "Pass it as `cursor`; null on the last page.",
 });
 
-/** One of some strings. For answers: a body that is checked takes a union of literals. */
+/** One of a set of strings. For answers only; a body that is validated uses a union of literals. */
 export function enumOf<const T extends string>(values: readonly T[], description?: string) {
   return Type.Unsafe<T>({ type: "string", enum: values, ...(description === undefined ? null : { description }) });
 }
 
-/** A text without control characters, and so without line breaks. For bodies. */
+/** A text without control characters, and therefore without line breaks. For bodies. */
 export function oneLine(description: string, maxLength: number, minLength: number) {
   return Type.String({ minLength, maxLength, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", description });
 }
 
-/** An object with one member, which is a list. */
+/** A member of a body that may be left out: null counts as absent. */
+export function optional(schema: TSchema) {
+  const { description, ...unsaid } = schema;
+  // What is said of a member stands beside its alternatives; a schema with a name keeps what is said of it everywhere.
+  if (description === undefined || schema.$id !== undefined) return Type.Optional(Type.Union([schema, Type.Null()]));
+  return Type.Optional(Type.Union([unsaid, Type.Null()], { description }));
+}
+
+/** An object whose only member is a list. */
 export function listOf<const N extends string, S extends TSchema>($id: string, name: N, element: S) {
   return Type.Object({ [name]: Type.Array(element) } as { [K in N]: ReturnType<typeof Type.Array<S>> }, { $id });
 }
 
-/** A page of a list, and where the next one begins. */
+/** One page of a list, with the cursor of the next page. */
 export function pageOf<const N extends string, S extends TSchema>($id: string, name: N, element: S) {
   return Type.Object(
     { [name]: Type.Array(element), next_cursor: NextCursor } as { [K in N]: ReturnType<typeof Type.Array<S>> } & {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Digests are of one length, which `timingSafeEqual` asks for, and hide how long the secret is. */
+/** Digests have a fixed length, as `timingSafeEqual` requires, and hide the secret's length. */
 export function secretDigest(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }

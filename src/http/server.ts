@@ -13,26 +13,26 @@ import { type KnownRoute, Unrouted } from "./unrouted.ts";
 export interface Server {
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
-  /** Takes requests at `port` (0: a free one). Once only. Rejects when the address cannot be had. */
+  /** Takes requests at `port` (0: any free port). May be called once. Rejects if the address is not available. */
   listen(at: ListenAt): Promise<{ readonly url: string; readonly port: number }>;
-  /** Takes no new connection, answers what is in flight, then closes the rest. Safe to repeat. */
+  /** Stops taking connections, answers the requests in flight, then closes the remaining connections. Safe to call twice. */
   stop(): Promise<void>;
-  /** Every route that it answers. */
+  /** Every route that this server answers. */
   readonly routes: readonly KnownRoute[];
 }
 
 export interface ListenAt {
   readonly host: string;
   readonly port: number;
-  /** Other processes of this user take requests at the same port: the kernel spreads connections over them. */
+  /** Other processes of this user listen on the same port; the kernel spreads connections over them. */
   readonly isShared?: boolean;
 }
 
 /** The HTTP side of Waybill. Starts nothing. */
 export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): Server {
   const door = new FrontDoor(ports);
-  // Elysia routes and nothing else: no lifecycle hook stands in the hot path, every handler gives a finished Response.
-  // Without `standardHostname: false` it takes a host name of three letters for part of the path.
+  // Elysia only routes: no lifecycle hook runs in the hot path, and every handler returns a finished Response. Without
+  // `standardHostname: false`, it takes a three-letter host name for part of the path.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   const documented = [...endpoints, ...serviceEndpoints(door)];
   const all = [...documented, ...docsEndpoints(door, documented)];
@@ -55,14 +55,14 @@ function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
   const { method, path, name } = endpoint;
   const serve = (request: Request, params: RawParameters) =>
     door.serve(name, request, (exchange) => endpoint.serve(door, exchange, params));
-  // The router's parameters are an object of their own for each request: where there are none, none is made.
+  // The router allocates a parameter object per request. Routes without parameters avoid that.
   if (path.includes(":")) app.route(method, path, ({ request, params }) => serve(request, params));
   else app.route(method, path, ({ request }) => serve(request, NO_PARAMETERS));
 }
 
 const NO_PARAMETERS: RawParameters = {};
 
-/** While it is served, its connection may be silent for longer. */
+/** Connections may stay silent for longer while this path is served. */
 interface SlowPath {
   readonly path: string;
   readonly seconds: number;
@@ -72,7 +72,7 @@ interface SlowPath {
 class Listener {
   private server: Bun.Server<undefined> | null = null;
   private stopped: Promise<void> | null = null;
-  /** Requests that have no answer yet. */
+  /** Requests without an answer so far. */
   private unanswered = 0;
   private onAnswered: (() => void) | null = null;
 
@@ -88,14 +88,14 @@ class Listener {
       hostname: at.host,
       port: at.port,
       fetch: (request, listening) => {
-        // Nothing is sent while its file is being written.
+        // No byte is sent while the export's file is being written.
         for (const { path, seconds } of this.slow) if (request.url.includes(path)) listening.timeout(request, seconds);
         return this.answerCounted(request);
       },
-      // Bun answers its own 413 without a body and closes the connection; the routes keep the limit themselves.
+      // Bun answers its own 413 without a body and closes the connection, so the routes enforce the limit themselves.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
-      // Said aloud, because without it a port that another process has is shared in silence.
+      // Explicit, because otherwise a port that another process holds would be shared silently.
       reusePort: at.isShared === true,
       development: false,
       error: (error) => this.lastResort(error),
@@ -115,7 +115,7 @@ class Listener {
     if (this.server === null) return;
     const drained = new AbortController();
     const late = sleep(this.ports.clock, limits.drainMs, drained.signal);
-    // Bun waits for every connection in use, also for one whose caller never finishes a body that was refused.
+    // Bun waits for every open connection, even one whose caller never finishes sending a refused body.
     await Promise.race([this.server.stop(false), this.allAnswered(drained.signal), late]);
     drained.abort();
     await this.server.stop(true);
@@ -131,14 +131,14 @@ class Listener {
     }
   }
 
-  /** Resolves when no request is without an answer, and the last answers had time to leave. */
+  /** Resolves once every request is answered and the last answers have had time to leave. */
   private async allAnswered(signal: AbortSignal): Promise<void> {
     while (this.unanswered > 0) await new Promise<void>((resolve) => (this.onAnswered = resolve));
     await sleep(this.ports.clock, LAST_ANSWERS_MS, signal);
     if (this.unanswered > 0) await this.allAnswered(signal);
   }
 
-  /** For what the routes cannot answer for, which would be a mistake of ours. */
+  /** For errors that escape the routes; each one is a bug. */
   private lastResort(error: Error): Response {
     const requestId = this.ports.jobIds.next();
     this.ports.telemetry.log("error", "a request broke the server", {

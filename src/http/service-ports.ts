@@ -1,13 +1,13 @@
 import type { MetricsReaders } from "./metrics-gate.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** What machines may ask about this process. */
+/** What monitoring may ask about this process. */
 export interface ServiceAnswerPorts {
   readonly readiness: Pick<Readiness, "look">;
   /** The Prometheus text exposition of this process. */
   metricsText(): Promise<string>;
-  /** Who may read that; programs of this machine where nothing is said. */
+  /** Who may read the metrics; programs on this machine if absent. */
   readonly metricsReaders?: MetricsReaders;
-  /** Aborts when the process begins to stop: `/ready` then says so, and load balancers look elsewhere. */
+  /** Aborts when the process begins to stop: `/ready` then fails and load balancers turn elsewhere. */
   readonly whenDraining?: AbortSignal;
 }

@@ -19,8 +19,8 @@ export interface ServiceServer {
 }
 
 /**
- * The listener of a process without the role `api`, or of metrics that have an address of their own: health, readiness
- * and metrics, and nothing else. Throws where the address cannot be had.
+ * The listener of a process without the role `api`, or of metrics at their own address: health, readiness and metrics only.
+ * Throws if the address is not available.
  */
 export function serveService(ports: ServiceServerPorts, at: { readonly host: string; readonly port: number }) {
   const callers = new CallerAddresses();

@@ -48,7 +48,7 @@ const READY = {
   },
 } as const satisfies Answers;
 
-/** What machines ask about this process, by path. */
+/** The answers for monitoring, by path. */
 export function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
   const { readiness, metricsText, metricsReaders = { kind: "this-machine" }, whenDraining } = ports;
   const gate = new MetricsGate(metricsReaders);
@@ -103,7 +103,7 @@ export function serviceEndpoints(door: FrontDoor): readonly Endpoint[] {
       operation: "metrics",
       tag: "Service",
       summary: "Metrics in the Prometheus text format",
-      // For programs of this machine without one, unless the server was given one.
+      // Programs on this machine need no token, unless the server was given one.
       security: [null, "metrics"],
       answers: {
         200: { description: "Metrics in the Prometheus text format", schema: null, mediaType: "text/plain" },

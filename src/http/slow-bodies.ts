@@ -1,26 +1,26 @@
 import type { Clock, Timer } from "../domain/clock.ts";
 
-/** A body that brings nothing for this long is given up, */
+/** A body that brings no bytes for this long is given up, */
 export const BODY_STALL_MS = 10_000;
-/** and one that takes longer than this, and as long as its bytes take at the slowest pace that is waited for. */
+/** as is one that takes longer than this plus the time its bytes need at the slowest tolerated rate. */
 export const BODY_BASE_MS = 30_000;
 export const BODY_BYTES_PER_MS_MIN = 64;
-/** How often they are looked at, all with one timer. */
+/** How often all bodies are checked, with one timer. */
 const LOOK_MS = 500;
 
-/** One body on its way. */
+/** One body being received. */
 export interface BodyWatch {
   /** Whether it was given up. */
   readonly isLate: boolean;
-  /** So many bytes more have come. */
+  /** This many more bytes have arrived. */
   progressed(bytes: number): void;
-  /** It is not on its way any more. */
+  /** The body has arrived, or is no longer wanted. */
   end(): void;
 }
 
 interface Watched {
   readonly startedMs: number;
-  /** Null: it does not say, so what has come counts. */
+  /** Null if no length is declared; then the bytes received so far count. */
   readonly declared: number | null;
   received: number;
   progressedMs: number;
@@ -28,7 +28,7 @@ interface Watched {
   giveUp(): void;
 }
 
-/** Gives up bodies that come too slowly, so that nobody holds room by sending nothing. */
+/** Gives up on bodies that arrive too slowly, so no caller can hold room without sending. */
 export class SlowBodies {
   private readonly watched = new Set<Watched>();
   private timer: Timer | null = null;

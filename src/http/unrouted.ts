@@ -4,13 +4,13 @@ import type { FrontDoor } from "./front-door.ts";
 
 export interface KnownRoute {
   readonly method: string;
-  /** With `:name` for a parameter. */
+  /** Path parameters are written `:name`. */
   readonly path: string;
 }
 
 /**
- * What no route takes: HEAD (answered as its GET, without the body), OPTIONS, a method that the path does not know (405
- * with `Allow`, RFC 9110, 15.5.6), and addresses that do not exist (404).
+ * Answers what no route matches: HEAD (as its GET, without the body), OPTIONS, methods that the path does not support (405 with
+ * `Allow`, RFC 9110, 15.5.6), and unknown addresses (404).
  */
 export class Unrouted {
   private readonly methodsByPath: readonly { readonly pattern: RegExp; readonly methods: readonly string[] }[];
@@ -48,7 +48,7 @@ export class Unrouted {
     return new Response(null, { status, headers: answered });
   }
 
-  /** Operators' addresses tell a stranger nothing, and a tenant's stray request counts as any other does. */
+  /** Operator addresses reveal nothing to strangers, and a tenant's stray request counts like any other. */
   private async guard(exchange: Exchange, path: string): Promise<void> {
     if (path === "/dash/api" || path.startsWith("/dash/api/")) return this.door.requireOperator(exchange);
     if (!path.startsWith("/v1/")) return;

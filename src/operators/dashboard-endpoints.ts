@@ -9,7 +9,7 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
 } as const;
 
-/** `GET /dash`: the operators' page and its files. They hold nothing secret; what they show comes from `/dash/api`. */
+/** `GET /dash`: the operators' page and its files. They hold no secrets; their data comes from `/dash/api`. */
 export const dashboardEndpoints: readonly Endpoint[] = DASHBOARD_PAGES.map((page) => pageEndpoint(page));
 
 function pageEndpoint({ path, operation, summary, mediaType, file }: DashboardPage): Endpoint {

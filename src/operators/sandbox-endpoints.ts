@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
-import { CHANNELS } from "../domain/job.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { SandboxView } from "../domain/report.ts";
 import { type Endpoint, endpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
@@ -8,14 +8,16 @@ import { limitParameter, type QueryParameter } from "../http/parameters.ts";
 import { readQuery } from "../http/request-query.ts";
 import { enumOf, listOf, Timestamp } from "../http/schemas.ts";
 
-const Message = Type.Object({
-  channel: enumOf(CHANNELS),
-  received_at: Timestamp,
-  from: Type.String(),
-  to: Type.String(),
-  subject: Type.String(),
-  source: Type.String({ description: "As it came over the wire." }),
-});
+function messageOf(channels: readonly ChannelName[]) {
+  return Type.Object({
+    channel: enumOf(channels),
+    received_at: Timestamp,
+    from: Type.String(),
+    to: Type.String(),
+    subject: Type.String(),
+    source: Type.String({ description: "As it came over the wire." }),
+  });
+}
 
 const Complaint = Type.Object({ logged_at: Timestamp, message: Type.String() });
 
@@ -29,10 +31,13 @@ export interface SandboxPorts {
 }
 
 /**
- * What reached the stand-ins for the providers, and what devices said of us. Without a sandbox there is nothing here,
- * whatever the query says: that is looked at first.
+ * What reached the sandbox providers, and what devices logged about us. Without a sandbox these addresses answer 404, whatever
+ * the query says: that is checked first.
  */
-export function sandboxEndpoints({ sandbox, deviceLog }: SandboxPorts): readonly Endpoint[] {
+export function sandboxEndpoints(
+  { sandbox, deviceLog }: SandboxPorts,
+  channels: readonly ChannelName[],
+): readonly Endpoint[] {
   const limited = { ...limitParameter, description: "At most this many; above 500 counts as 500." };
   return [
     endpoint({
@@ -44,7 +49,9 @@ export function sandboxEndpoints({ sandbox, deviceLog }: SandboxPorts): readonly
       summary: "What the sandbox received, newest first",
       caller: "operator",
       query: { to: toParameter, limit: limited },
-      answers: { 200: { description: "What it received.", schema: listOf("SandboxMessages", "messages", Message) } },
+      answers: {
+        200: { description: "What it received.", schema: listOf("SandboxMessages", "messages", messageOf(channels)) },
+      },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle(door, exchange) {
         door.requireOperator(exchange);

@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 
 const CGROUPS = "/sys/fs/cgroup";
 
-/** Whole cores that this process may use: those it may run on, and not more than its control groups grant it. */
+/** Whole cores that this process may use: the cores that it may run on, limited by the quotas of its control groups. */
 export function availableCores(): number {
   const granted = Math.min(...quotasOfGroups(), quotaOfFormerGroup());
   return Math.max(1, Math.min(availableParallelism(), Math.floor(granted)));
 }
 
-/** Control groups, version 2: each of those around this process may have a quota. */
+/** Control groups, version 2: each group around this process may have a quota. */
 function quotasOfGroups(): readonly number[] {
   const [, path = "/"] = /^0::(\/.*)$/m.exec(textOf("/proc/self/cgroup")) ?? [];
   const quotas: number[] = [];
@@ -20,13 +20,13 @@ function quotasOfGroups(): readonly number[] {
   }
 }
 
-/** Version 1, as containers see their own. */
+/** Version 1, as containers see their own group. */
 function quotaOfFormerGroup(): number {
   const [quota, period] = ["quota", "period"].map((name) => textOf(`${CGROUPS}/cpu/cpu.cfs_${name}_us`).trim());
   return quotaOf(`${quota} ${period}`);
 }
 
-/** `200000 100000`: so many µs in each period. Anything else is no bound. */
+/** `200000 100000`: this many µs in each period. Any other text is no bound. */
 export function quotaOf(text: string): number {
   const [, quota, period] = /^(\d+) (\d+)\s*$/.exec(text) ?? [];
   return quota === undefined || Number(period) === 0 ? Number.POSITIVE_INFINITY : Number(quota) / Number(period);
@@ -36,7 +36,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    // No Linux, or no such group: nothing that bounds us.
+    // Not Linux, or no such group: no bound.
     return "";
   }
 }

@@ -2,21 +2,21 @@ import { callName } from "../domain/calls.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import { type CallMessage, MessageCalls } from "./message-calls.ts";
 
-/** How it ended: its exit code, or the signal that ended it. */
+/** How the process ended: its exit code, or the signal that ended it. */
 export type ChildEnd = number | string;
 
-/** Asks whether the event loop of the other process still turns. */
+/** Checks whether the event loop of the other process still turns. */
 export const PING = callName<null, null>("process.ping");
 
-/** A process that says nothing for this many times as long as `PING_MS` hangs. Longer than any work that blocks it. */
+/** A process that is silent for this many times `PING_MS` hangs. Longer than any work that blocks it. */
 const PING_MS = 2_000;
 const SILENT_PINGS_MAX = 15;
 
 /**
- * One life of a child process, which talks to this one over a channel of its own.
+ * One life of a child process, which talks to this one over its own channel.
  *
- * In a session of its own: Ctrl-C on the terminal is for the main process, which ends the others in order. Its log goes
- * where ours goes, line by line.
+ * It runs in its own session: Ctrl-C on the terminal goes to the main process only, which ends the others in order. Its
+ * log goes where this process logs, line by line.
  */
 export class ChildProcess {
   readonly calls: MessageCalls;
@@ -24,12 +24,12 @@ export class ChildProcess {
   readonly exited: Promise<ChildEnd>;
   private readonly child: Bun.Subprocess<"ignore", "inherit", "inherit">;
 
-  /** Call it on the main thread: see `parentDeathSignal`. */
+  /** Call on the main thread: see `parentDeathSignal`. */
   constructor(command: readonly string[]) {
     this.child = Bun.spawn([...command], {
       stdio: ["ignore", "inherit", "inherit"],
       detached: true,
-      // Bytes and dates as they are.
+      // Transfers bytes and dates unchanged.
       serialization: "advanced",
       ipc: (message: CallMessage) => this.calls.take(message),
       onDisconnect: () => this.calls.cut(),
@@ -52,7 +52,10 @@ export class ChildProcess {
     this.child.kill("SIGKILL");
   }
 
-  /** Ends a process whose event loop does not turn any more. Resolves when the process is gone; whether it was that. */
+  /**
+   * Kills the process if its event loop no longer turns. Resolves when the process is gone, with whether it was killed
+   * for that.
+   */
   async endWhenHung(clock: Clock): Promise<boolean> {
     const { gone } = this.calls;
     let silent = 0;
@@ -60,11 +63,11 @@ export class ChildProcess {
       let isHeard = false;
       this.calls.call(PING, null).then(
         () => (isHeard = true),
-        // It is gone.
+        // The process is gone.
         () => undefined,
       );
       await sleep(clock, PING_MS, gone);
-      // Counted in turns of ours: a pause of this process, or of the machine, says nothing about the other.
+      // Counted in turns of this process: a pause of this process, or of the machine, says nothing about the other.
       silent = isHeard ? 0 : silent + 1;
       if (silent < SILENT_PINGS_MAX || gone.aborted) continue;
       this.kill();

@@ -1,11 +1,11 @@
 import { ConfigurationError, TransportError, UnavailableError } from "../domain/errors.ts";
 
-/** An error as it goes from one process to another. */
+/** An error as it travels from one process to another. */
 export interface ErrorParts {
   readonly name: string;
   readonly message: string;
   readonly stack: string;
-  /** What kind of error it is in the words of whoever threw it: SQLSTATE, constraint, code of the event store. */
+  /** The thrower's own description of the kind of error: SQLSTATE, constraint, code of the event store. */
   readonly members: Readonly<Record<string, string | number | readonly string[]>>;
 }
 
@@ -18,7 +18,7 @@ export function errorParts(error: unknown): ErrorParts {
   return { name: error.name, message: error.message, stack: error.stack ?? "", members };
 }
 
-/** Errors that somebody tells apart by their class have it again. */
+/** Restores the class of errors that callers distinguish by class. */
 export function errorOf({ name, message, stack, members }: ErrorParts): Error {
   const { problems } = members;
   if (name === "ConfigurationError" && isTexts(problems)) return new ConfigurationError(...problems);

@@ -2,7 +2,7 @@ import type { CallName, Calls } from "../domain/calls.ts";
 import { TransportError } from "../domain/errors.ts";
 import { type ErrorParts, errorOf, errorParts } from "./error-parts.ts";
 
-/** What goes over the line between two processes. */
+/** A message between two processes. */
 export type CallMessage =
   | { readonly kind: "call"; readonly id: number; readonly name: string; readonly argument: unknown }
   | { readonly kind: "cancel"; readonly id: number }
@@ -16,7 +16,7 @@ type Handler = (argument: unknown, signal: AbortSignal) => unknown;
  *
  * Invariants:
  * C1. Each call settles once: with its answer, when its caller gives up, or when the other process is gone.
- * C2. When the other process is gone, the signal of every call of its own that is still worked on aborts.
+ * C2. When the other process is gone, the signals of all its calls that are still in progress abort.
  */
 export class MessageCalls implements Calls {
   private readonly handlers = new Map<string, Handler>();
@@ -49,7 +49,7 @@ export class MessageCalls implements Calls {
     signal?.addEventListener("abort", giveUp, { once: true });
     this.trySend({ kind: "call", id, name, argument });
     try {
-      // Both processes run the same build, and the name says what its result is.
+      // Both processes run the same build, and the name determines the type of the result.
       return (await call.promise) as Awaited<Result>;
     } finally {
       this.waiting.delete(id);
@@ -65,7 +65,7 @@ export class MessageCalls implements Calls {
     this.handlers.set(name, (argument, signal) => handler(argument as Argument, signal));
   }
 
-  /** What the line brought. */
+  /** Handles a message from the line. */
   take(message: CallMessage): void {
     switch (message.kind) {
       case "call":
@@ -103,7 +103,7 @@ export class MessageCalls implements Calls {
     this.working.delete(id);
   }
 
-  /** A line that takes nothing more is cut. */
+  /** A line that accepts no more messages is cut. */
   private trySend(message: CallMessage): void {
     if (this.gone.aborted) return;
     try {
@@ -116,7 +116,7 @@ export class MessageCalls implements Calls {
 }
 
 function otherIsGone(): TransportError {
-  return new TransportError("the process that was asked has ended");
+  return new TransportError("the called process has ended");
 }
 
 function isClosed(error: unknown): boolean {

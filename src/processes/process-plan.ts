@@ -1,10 +1,10 @@
-/** What is wanted: so many processes in all, or so many of a role beside the main one. */
+/** The requested number of processes: in total, or per role beside the main process. */
 export type WantedProcesses = { readonly total: number } | { readonly api: number; readonly dispatcher: number };
 
 export interface ProcessPlan<Role extends string> {
-  /** What the main process does by itself, beside keeping the stores that are embedded. */
+  /** The roles that the main process plays itself, beside keeping the embedded stores. */
   readonly mainRoles: readonly Role[];
-  /** Child processes of each role. */
+  /** Child processes per role. */
   readonly api: number;
   readonly dispatcher: number;
 }
@@ -14,29 +14,30 @@ export interface PlanOptions<Role extends string> {
   readonly wanted: WantedProcesses;
   /** Whether the main process has stores to keep. */
   readonly hasStores: boolean;
-  /** More dispatchers than shards have nothing to do. */
+  /** Dispatchers beyond the number of shards have nothing to do. */
   readonly shards: number;
 }
 
-/** Where nothing is said. More than these wait for Redis, which works on one core. */
+/** The default. More processes than this wait for Redis, which works on one core. */
 export const PROCESSES_MAX_DEFAULT = 16;
 
 /**
- * CPU time of a job a role, µs, as measured; the recorder's and the stores' is less than any of them. What is
- * between two processes of a role is shared by the kernel (connections) and by leases (shards).
+ * Measured CPU time per job and role, µs; the recorder and the stores each need less. Between two processes of a role,
+ * the kernel shares connections and leases share shards.
  */
 const COST_US = { api: 45, dispatcher: 120 };
 
 /**
- * Which process plays which role. The main process keeps the embedded stores, records and follows the mail log; the API
- * is the first to leave it, because its callers wait. The main process goes on delivering until two others do.
+ * Decides which process plays which role. The main process keeps the embedded stores, records and follows the mail log;
+ * the API is the first role to leave it, because its callers wait. The main process goes on delivering until two others
+ * do.
  */
 export function planProcesses<Role extends string>(options: PlanOptions<Role>): ProcessPlan<Role> {
   const { roles, wanted, hasStores, shards } = options;
   const hasApi = roles.some((role) => role === "api");
   const hasDispatcher = roles.some((role) => role === "dispatcher");
   const others = roles.filter((role) => role !== "api" && role !== "dispatcher");
-  // A main process that does nothing but watch the others is not counted.
+  // A main process that only watches the others is not counted.
   const mainWorks = hasStores || others.length > 0;
   const beside = "total" in wanted ? childCount(wanted.total, mainWorks) : null;
   const { api, dispatcher } =
@@ -51,10 +52,10 @@ export function planProcesses<Role extends string>(options: PlanOptions<Role>): 
   return { mainRoles, api, dispatcher: Math.min(dispatcher, shards) };
 }
 
-/** What a child process does. */
+/** The role of a child process. */
 export type ChildRole = "api" | "dispatcher";
 
-/** The child processes of a plan by their names, like `api-1`. */
+/** The names of a plan's child processes, like `api-1`. */
 export function childrenOf(plan: Readonly<Record<ChildRole, number>>): ReadonlyMap<string, ChildRole> {
   const roles = ["api", "dispatcher"] as const;
   return new Map(roles.flatMap((role) => Array.from({ length: plan[role] }, (_, n) => [`${role}-${n + 1}`, role])));

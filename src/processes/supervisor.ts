@@ -4,30 +4,33 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { ChildProcess } from "./child-process.ts";
 
 export interface SupervisorOptions {
-  /** Of the children, like `api-1`. */
+  /** The children's names, like `api-1`. */
   readonly names: readonly string[];
   /** The command line of a child. */
   command(name: string): readonly string[];
-  /** Gets a child that was just started to work, with all that it may ask of this process. Rejects where it cannot. */
+  /**
+   * Starts the work of a newly started child, with everything that it may request from this process. Rejects if that
+   * fails.
+   */
   begin(child: ChildProcess, name: string): Promise<void>;
-  /** A child that worked is gone for certain, and will be replaced. */
+  /** A working child is gone for certain, and will be replaced. */
   onLost(name: string): void;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
-/** Asks a child to finish what is in flight and to end; for so many ms it still takes requests. */
+/** Asks a child to finish its work in flight and to end; it still takes requests for the given number of ms. */
 export const STOP = callName<number, void>("process.stop");
 
 const RESTART_BASE_MS = 100;
 const RESTART_MS_MAX = 10_000;
-/** A child that worked this long has proved itself: its next end is counted from one again. */
+/** A child that worked for this long has proved itself: its next end counts as the first again. */
 const STABLE_MS = 10_000;
 
 interface Kept {
   readonly name: string;
   child: ChildProcess | null;
-  /** Since when (unix ms) it does not work; null while it does. */
+  /** Since when (unix ms) it has not worked; null while it works. */
   awaySinceMs: number | null;
 }
 
@@ -35,8 +38,9 @@ interface Kept {
  * Keeps child processes at work.
  *
  * Invariants:
- * S1. A child that ends is replaced, ever more slowly while its successors end early. S2. After `stop` none is started.
- * S3. `away` names every child that does not work: from its end until its successor says that it is ready.
+ * S1. A child that ends is replaced, ever more slowly while its successors end early.
+ * S2. After `stop` none is started.
+ * S3. `away` names every child that does not work: from its end until its successor reports that it is ready.
  */
 export class Supervisor {
   private readonly kept: readonly Kept[];
@@ -52,7 +56,7 @@ export class Supervisor {
     for (const kept of this.kept) kept.child = new ChildProcess(this.options.command(kept.name));
   }
 
-  /** Resolves when all children work, and keeps them at it from then on. Rejects when one does not begin. */
+  /** Resolves when all children work, and replaces them from then on. Rejects when one does not begin. */
   async begin(): Promise<void> {
     await Promise.all(this.kept.map((kept) => this.beginOne(kept)));
     for (const kept of this.kept) void this.keep(kept);
@@ -67,7 +71,7 @@ export class Supervisor {
     return new Map(this.kept.map(({ name, child }) => [name, child?.pid ?? 0]));
   }
 
-  /** The answers of the children that work, and answer in time. */
+  /** The answers of the working children that answer in time. */
   async askAll<Argument, Result>(
     call: CallName<Argument, Result>,
     argument: Argument,
@@ -79,7 +83,7 @@ export class Supervisor {
         try {
           return [[name, await child.calls.call(call, argument, AbortSignal.timeout(withinMs))] as const];
         } catch {
-          // Gone, or too busy; whoever asks does without it.
+          // Gone, or too busy; the caller does without the answer.
           return [];
         }
       }),
@@ -87,7 +91,7 @@ export class Supervisor {
     return new Map(answers.flat());
   }
 
-  /** Tells all children that work but one. Nobody waits for them. */
+  /** Tells all working children but one, without waiting for them. */
   tellOthers<Argument>(but: string, call: CallName<Argument, void>, argument: Argument): void {
     for (const { name, child, awaySinceMs } of this.kept) {
       if (name === but || awaySinceMs !== null) continue;
@@ -95,7 +99,7 @@ export class Supervisor {
     }
   }
 
-  /** Has every child finish what is in flight, and waits until all have ended. Safe to repeat. */
+  /** Has every child finish its work in flight, and waits until all have ended. Safe to repeat. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
     await Promise.all(
@@ -108,13 +112,13 @@ export class Supervisor {
     );
   }
 
-  /** Ends whatever did not stop. */
+  /** Kills the children that did not stop. */
   end(): void {
     this.stopping.abort();
     for (const { child } of this.kept) if (child?.calls.gone.aborted === false) child.kill();
   }
 
-  /** Answers its process id. */
+  /** Returns its process id. */
   private async beginOne(kept: Kept): Promise<number> {
     const child = kept.child ?? new ChildProcess(this.options.command(kept.name));
     kept.child = child;
@@ -155,7 +159,7 @@ export class Supervisor {
     }
   }
 
-  /** Answers how often it was tried. */
+  /** Returns the number of tries. */
   private async replace(kept: Kept, { failures, why }: { readonly failures: number; readonly why: string }) {
     const { clock, telemetry } = this.options;
     const { signal } = this.stopping;

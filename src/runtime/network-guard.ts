@@ -3,23 +3,23 @@ import { BlockList, isIP } from "node:net";
 import type { OutboundGuard, OutboundRoute } from "../domain/outbound.ts";
 
 export interface NetworkGuardOptions {
-  /** CIDRs that may be connected to although they are not public. */
+  /** CIDRs that are allowed although they are not public. */
   readonly allow: readonly string[];
-  /** False where nothing may leave the machine: then `allow` is all there is. */
+  /** False if no connection may leave the machine: then only `allow` applies. */
   readonly publicAllowed: boolean;
-  /** All addresses of a name; by default the system's look-up. */
+  /** All addresses of a name; by default the system's lookup. */
   readonly addressesOf?: (host: string) => Promise<readonly string[]>;
 }
 
 /**
- * Keeps connections that tenants ask for out of private networks (OWASP: server-side request forgery). Every address
- * that a name has must be allowed, and the caller connects to the one that was looked at, so that a name whose address
- * changes in between gains nothing.
+ * Keeps connections that tenants request out of private networks (OWASP: server-side request forgery). Every address of
+ * a name must be allowed, and the caller connects to the very address that was checked: a name whose address changes in
+ * between gains nothing.
  */
 export class NetworkGuard implements OutboundGuard {
   private readonly allowed: BlockList;
 
-  /** Throws `TypeError` where an entry of `allow` is no CIDR. */
+  /** Throws `TypeError` if an entry of `allow` is no CIDR. */
   constructor(private readonly options: NetworkGuardOptions) {
     this.allowed = listOf(options.allow);
   }
@@ -29,7 +29,7 @@ export class NetworkGuard implements OutboundGuard {
     try {
       return this.judge(await (this.options.addressesOf ?? systemAddressesOf)(host));
     } catch (error) {
-      // What getaddrinfo says for a name that does not exist (RFC 3493, 6.1), in the words of the runtime.
+      // The runtime's codes for getaddrinfo's answer that a name does not exist (RFC 3493, 6.1).
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
       if (code === "ENOTFOUND" || code === "ENODATA") {
         return { kind: "refused", cause: "absent", why: "does not exist" };
@@ -58,8 +58,8 @@ export class NetworkGuard implements OutboundGuard {
 }
 
 /**
- * IPv4: all but what IANA's registry of special-purpose addresses keeps from the public Internet (RFC 6890), and the
- * public address at which one cloud serves its machines their configuration.
+ * IPv4: all addresses except those that IANA's registry of special-purpose addresses keeps off the public Internet (RFC
+ * 6890), and except the public address at which one cloud serves its machines their configuration.
  */
 // biome-ignore format: a list of networks
 const SPECIAL_IPV4 = listOf([
@@ -69,11 +69,11 @@ const SPECIAL_IPV4 = listOf([
 ]);
 
 /**
- * IPv6 is the other way round: nothing but global unicast addresses (RFC 4291, 2.5.4). Whatever else there is, or will
- * be, is local, or stands for an IPv4 address: mapped, translated (`::ffff:0:…`, `64:ff9b::…`), compatible.
+ * IPv6 is the other way round: only global unicast addresses (RFC 4291, 2.5.4). All others, present and future, are
+ * local, or stand for an IPv4 address: mapped, translated (`::ffff:0:…`, `64:ff9b::…`), compatible.
  */
 const GLOBAL_IPV6 = listOf(["2000::/3"]);
-/** Among them: protocols and Teredo, documentation, 6to4, and the former 6bone. */
+/** The exceptions among them: protocols and Teredo, documentation, 6to4, and the former 6bone. */
 const SPECIAL_IPV6 = listOf(["2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20"]);
 
 function isPublic(address: string): boolean {
@@ -81,10 +81,10 @@ function isPublic(address: string): boolean {
   return isIP(address) === 6 && isOn(GLOBAL_IPV6, address) && !isOn(SPECIAL_IPV6, address);
 }
 
-/** A name, for example, is on no list. */
+/** A text that is no address, such as a name, is on no list. */
 function isOn(list: BlockList, address: string): boolean {
   const family = isIP(address);
-  // A zone is of this machine, and no list knows it.
+  // A zone belongs to this machine, and no list knows it.
   return family !== 0 && !address.includes("%") && list.check(address, family === 6 ? "ipv6" : "ipv4");
 }
 

@@ -1,6 +1,6 @@
 import type { Random } from "../domain/random.ts";
 
-/** The machine's chance. What must be unpredictable is filled by the system's generator. */
+/** The machine's randomness. `fill` uses the system's generator, because its bytes must be unpredictable. */
 export const systemRandom: Random = {
   next: () => Math.random(),
   fill: (bytes) => {

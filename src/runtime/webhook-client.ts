@@ -11,9 +11,9 @@ export interface WebhookClientOptions {
 }
 
 /**
- * Calls tenants' addresses without lending them our place in the network: the name is looked up once, the connection
- * goes to the very address that was looked at, its certificate must be the name's, no redirect is followed, no proxy of
- * the environment is asked, no connection is shared, and nothing of the answer is read but its status.
+ * Calls tenants' addresses without lending them this machine's place in the network: the name is looked up once, the
+ * connection goes to the very address that was checked, its certificate must match the name, redirects and the
+ * environment's proxies are ignored, no connection is shared, and only the status of the answer is read.
  *
  * `fetch` would not do: the runtime's honours the environment's proxies.
  */
@@ -72,7 +72,7 @@ export class WebhookClient implements WebhookCaller {
     return new Promise((resolve) => {
       const call = (secure ? requestHttps : requestHttp)(options);
       const end = () => call.destroy();
-      // Stays for good: what goes wrong after the answer concerns nobody.
+      // Stays attached: an error after the answer concerns nobody.
       call.on("error", (error) => resolve(causeOf(error)));
       call.on("response", (response) => {
         response.on("error", () => undefined);
@@ -89,7 +89,7 @@ export class WebhookClient implements WebhookCaller {
   }
 }
 
-/** The runtime's code, and nothing that the receiver wrote. */
+/** Returns the runtime's code, and nothing that the receiver wrote. */
 function causeOf(error: Error): string {
   const code: unknown = Reflect.get(error, "code");
   return `the call failed${typeof code === "string" ? ` (${code.slice(0, 60)})` : ""}`;

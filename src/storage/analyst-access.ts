@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { limits } from "../domain/limits.ts";
 
 /**
- * What the engine has to be opened with so that some of its sessions can read and nothing else.
+ * Prepares the engine for sessions that can only read.
  *
- * Every session of the in-process engine is the same user, which may do anything. But a session can take on a role
- * (`SET ROLE`), and roles have to stand in a file that the engine reads as it opens. What a role forbids the engine itself
- * refuses: writing, DDL, tables of files and of other hosts. What it does not know of is in `read-statement.ts`.
+ * Every session of the in-process engine belongs to the same user, which may do anything. But a session can take on a role
+ * (`SET ROLE`); roles must be defined in a file that the engine reads as it opens. The engine itself refuses what a role
+ * forbids: writing, DDL, tables of files and of other hosts. `read-statement.ts` refuses what roles do not cover.
  */
 export function writeAnalystAccess(folder: string, database: string): { readonly configFile: string } {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -20,20 +20,20 @@ export function writeAnalystAccess(folder: string, database: string): { readonly
   return { configFile };
 }
 
-/** How a statement's result is handed out: in one piece, which has to fit into memory, or as it comes. */
+/** How a statement's result is returned: in one piece, which must fit into memory, or as a stream. */
 export type Delivery = "whole" | "stream";
 
 /**
- * The statements that turn a fresh session into an analyst's. `settings` (assignments) come last but for the lock: a
- * profile brings bounds, not values. After the lock (`readonly = 1`) the engine refuses every setting, wherever a statement
- * names it: none can read a schema or a template from a file, turn on what is off, or lift a bound.
+ * The statements that turn a fresh session into an analyst's. `settings` (assignments) come last, just before the lock, because
+ * a profile sets bounds rather than values. After the lock (`readonly = 1`) the engine refuses every setting, wherever a
+ * statement names it: none can read a schema or a template from a file, enable a disabled feature, or lift a bound.
  */
 export function becomeAnalyst(delivery: Delivery, settings: readonly string[]): string {
   const values = Object.entries(BOUNDS[delivery]).map(([name, max]) => `${name} = ${max}`);
   return [
     `SET profile = 'analyst_${delivery}'`,
     "SET ROLE analyst",
-    // First and by themselves: bounds are not looked at where a setting is given the value that it has before the statement.
+    // First and separately: a setting is not checked against its bounds if it is set to the value it already has.
     `SET ${values.join(", ")}`,
     `SET ${[...settings, "readonly = 1"].join(", ")}`,
   ].join("; ");
@@ -55,7 +55,7 @@ const BOUNDS: Readonly<Record<Delivery, Readonly<Record<string, number>>>> = {
 };
 
 function profile(delivery: Delivery): string {
-  // `min` as well, because 0 stands for "no bound".
+  // `min` as well, because 0 means "no bound".
   const bounds = Object.entries(BOUNDS[delivery]).map(
     ([name, max]) => `<${name}><min>1</min><max>${max}</max></${name}>`,
   );

@@ -2,14 +2,14 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { EngineError } from "./engine-error.ts";
 
-/** What a wrong password costs before it is answered, and how many of them may wait for that one after the other. */
+/** The delay before a wrong password is answered, and how many wrong ones may wait in line. */
 const WRONG_MS = 200;
 const WRONG_WAITING_MAX = 16;
 
-/** The names that the one user goes by; none is as good. */
+/** The names of the one user; none at all is fine, too. */
 const USERS: ReadonlySet<string> = new Set(["", "default", "waybill"]);
 
-/** Knows the password of the analysts' port, in whichever way of ClickHouse's HTTP protocol it comes. */
+/** Checks the password of the analysts' port, however ClickHouse's HTTP protocol carries it. */
 export class AnalystPassword {
   private readonly digest: Buffer;
   private wrong: Promise<void> = Promise.resolve();
@@ -19,7 +19,7 @@ export class AnalystPassword {
     this.digest = digestOf(password);
   }
 
-  /** Rejects with `EngineError` after a while where the password is wrong or missing. Wrong ones wait in a line. */
+  /** If the password is wrong or missing, rejects with `EngineError` after a delay. Wrong ones wait in line. */
   async check(request: Request): Promise<void> {
     if (this.isRight(credentialsOf(request))) return;
     if (this.waiting >= WRONG_WAITING_MAX) throw BUSY;
@@ -30,7 +30,7 @@ export class AnalystPassword {
     throw WRONG;
   }
 
-  /** Whatever is given has to be right, in each place. */
+  /** Every credential given, in any place, must be right. */
   private isRight({ users, passwords }: Credentials): boolean {
     const right = passwords.filter((password) => timingSafeEqual(digestOf(password), this.digest));
     return passwords.length > 0 && right.length === passwords.length && users.every((user) => USERS.has(user));
@@ -48,7 +48,7 @@ function credentialsOf(request: Request): Credentials {
   const [, user, password] = /^([^:]*):([^]*)$/.exec(Buffer.from(basic ?? "", "base64").toString()) ?? [];
   return {
     users: given(asked.get("user"), request.headers.get("x-clickhouse-user"), user),
-    // A client that has none to send may say so in its headers, and give it in the address.
+    // A client may send an empty one in its headers and the real one in the address.
     passwords: given(asked.get("password"), request.headers.get("x-clickhouse-key"), password).filter(Boolean),
   };
 }
@@ -56,7 +56,7 @@ function credentialsOf(request: Request): Credentials {
 const given = (...values: readonly (string | null | undefined)[]) =>
   values.filter((value) => value !== null && value !== undefined);
 
-/** Of one length, so that the comparison takes the same time for all. */
+/** Digests have equal length, so the comparison takes the same time for all. */
 const digestOf = (text: string) => createHash("sha256").update(text).digest();
 
 const WRONG = new EngineError(

@@ -12,45 +12,44 @@ import { sqlString } from "./sql-string.ts";
 export interface AnalystQuery {
   readonly statement: ReadStatement;
   readonly delivery: Delivery;
-  /** The format of a text that names none. */
+  /** The format for statements that name none. */
   readonly format: string;
   readonly database: string;
-  /** Settings, checked; their values are literals. */
+  /** Validated settings, with literals as values. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Values of placeholders by name, as they came: escaped as in TSV. */
+  /** Raw values of placeholders by name, escaped as in TSV. */
   readonly params: ReadonlyMap<string, string>;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** Rows on their way out. Keeps one of the few turns until it has given its last chunk or is closed. */
+/** A result being streamed out. Occupies one of the few slots until it has returned its last chunk or is closed. */
 export interface AnalystResult {
-  /** The next bytes; null: there are no more. Rejects with `EngineError`. */
+  /** The next bytes; null at the end. Rejects with `EngineError`. */
   next(): Promise<Uint8Array | null>;
-  /** Safe to repeat. */
+  /** Safe to call twice. */
   close(): void;
   readonly rowsRead: number;
   readonly bytesRead: number;
 }
 
 /**
- * Runs analysts' statements on the engine of this process, a few at a time.
+ * Runs analysts' statements on this process's engine, a few at a time.
  *
  * Invariants:
- * A1. A statement has a session of its own, made for it and closed after it (0.4 ms): no setting, parameter or role of one
- *     is ever another's.
- * A2. A session is an analyst's before its first statement of an analyst's.
- * A3. A session is closed when the engine is done with its statement, not before: the engine aborts the process otherwise.
- *     What nobody waits for is killed, so that this is soon.
- * A4. What the engine does for a statement it does on threads of its own or on an `AnalystThread`, never on that of the
- *     event loop.
- * A5. At most `analystQueriesMax` statements are under way, and always one fewer than the process has threads for the
- *     engine, so that recorder and API have one. `analystQueriesWaitingMax` wait, each for `analystWaitMs`.
+ * A1. Each statement has its own session, opened for it and closed after it (0.4 ms): no setting, parameter or role leaks from
+ *     one statement to another.
+ * A2. A session is restricted to an analyst's rights before it runs any statement of an analyst.
+ * A3. A session is closed only once the engine has finished its statement, because otherwise the engine aborts the process.
+ *     Abandoned statements are killed to make that soon.
+ * A4. The engine works for a statement on its own threads or on an `AnalystThread`, never on the event loop's thread.
+ * A5. At most `analystQueriesMax` statements run at once, and always one fewer than the engine has threads in this process,
+ *     which leaves one for recorder and API. `analystQueriesWaitingMax` wait, each for up to `analystWaitMs`.
  */
 export class AnalystSessions {
   private readonly keeper: Session;
   private readonly running = new Map<string, Run>();
-  /** Threads that wait for a statement: as many as have ever been needed at once. */
+  /** Idle threads: as many as have ever been needed at once. */
   private readonly idle: AnalystThread[] = [];
   private readonly waiting: ((go: boolean) => void)[] = [];
   private turns = turnsMax();
@@ -58,14 +57,14 @@ export class AnalystSessions {
 
   readonly unavailable: Unavailable;
 
-  /** `keeper` may do anything, and does nothing but list functions and kill statements. */
+  /** `keeper` has every right, but only lists functions and kills statements. */
   constructor(private readonly path: string) {
     this.keeper = new Session(path);
     const functions = this.keeper.query("SELECT lower(name) FROM system.functions", "TSV").trim().split("\n");
     this.unavailable = new Set(functions.filter((name) => !isCallable(name)));
   }
 
-  /** Answers when the first bytes are there, so that a statement that fails at once has a status. */
+  /** Resolves once the first bytes are there, so a statement that fails at once can still set the status. */
   async run(query: AnalystQuery): Promise<AnalystResult> {
     await this.turn(query.signal);
     const id = crypto.randomUUID();
@@ -92,7 +91,7 @@ export class AnalystSessions {
     return run;
   }
 
-  /** Kills what is under way and waits for it. Safe to repeat. */
+  /** Kills the running statements and waits for them. Safe to call twice. */
   stop(): Promise<void> {
     this.stopped ??= this.stopAll();
     return this.stopped;
@@ -104,11 +103,11 @@ export class AnalystSessions {
     this.keeper.close();
   }
 
-  /** Until it is over: a kill finds nothing where its statement has not begun. */
+  /** Repeats until the statement has ended: a kill has no effect before the statement has begun. */
   private async abort(id: string): Promise<void> {
     for (let run = this.running.get(id); run !== undefined; run = this.running.get(id)) {
       run.close();
-      // On this thread (3 ms): all those of the pool may be taken, by the very statement that is to end.
+      // On this thread (3 ms): the statement to be killed may itself occupy the last thread of the pool.
       this.keeper.query(`KILL QUERY WHERE Settings['log_comment'] = '${id}'`);
       await Promise.race([run.over, delay(KILL_AGAIN_MS)]);
     }
@@ -144,7 +143,7 @@ export class AnalystSessions {
   }
 }
 
-/** Bun's thread pool has as many threads as the machine has cores, or as this variable said when the process started. */
+/** Bun's thread pool has one thread per core, or as many as this variable said when the process started. */
 function turnsMax(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"]) || availableParallelism();
   return Math.max(1, Math.min(threads - 1, limits.analystQueriesMax));
@@ -155,7 +154,7 @@ const GONE = new EngineError(394, "QUERY_WAS_CANCELLED", "Query was cancelled");
 const BUSY = new EngineError(202, "TOO_MANY_SIMULTANEOUS_QUERIES", "Too many simultaneous queries: try again soon");
 const STOPPING = new EngineError(236, "ABORTED", "The server is shutting down");
 
-/** One string of statements, so that making a session an analyst's is one call to the engine. */
+/** All preparing statements in one string, so restricting a session takes one call to the engine. */
 function preparation({ database, delivery, settings, params }: AnalystQuery, id: string): string {
   const assignments = [
     ...[...settings].map(([name, value]) => `${name} = ${value}`),
@@ -169,11 +168,11 @@ function preparation({ database, delivery, settings, params }: AnalystQuery, id:
 class Run implements AnalystResult {
   rowsRead = 0;
   bytesRead = 0;
-  /** Resolves when the engine is done with the statement and its session is closed. */
+  /** Resolves when the engine has finished the statement and its session is closed. */
   readonly over: Promise<void>;
   private readonly onOver: () => void;
   private first: Uint8Array | null = null;
-  /** Set while the engine works for us; the session must not be closed then. */
+  /** Set while the engine is working for us; the session must not be closed then. */
   private isBusy = false;
   private isClosed = false;
   private isOver = false;
@@ -213,7 +212,7 @@ class Run implements AnalystResult {
     clearTimeout(this.stall);
     if (this.isBusy || this.isOver) return;
     this.isOver = true;
-    // A thread that is gone has taken its session with it.
+    // A thread that died took its session with it.
     void this.thread.close().then(this.onOver, this.onOver);
   }
 
@@ -223,7 +222,7 @@ class Run implements AnalystResult {
     return chunk;
   }
 
-  /** What the engine does for us; whoever closed meanwhile, or an error, ends it all behind it. */
+  /** Marks the engine as busy during `work`. If the result was closed meanwhile or `work` fails, everything ends afterwards. */
   private async busy<T>(work: () => Promise<T>): Promise<T> {
     if (this.isClosed) throw GONE;
     this.isBusy = true;

@@ -2,12 +2,12 @@ import type { Delivery } from "./analyst-access.ts";
 import { EngineError } from "./engine-error.ts";
 import type { Unavailable } from "./read-statement.ts";
 
-/** What a thread is asked for. */
+/** A request to a thread. */
 export type AnalystWork =
   | {
       readonly kind: "start";
       readonly path: string;
-      /** The statements that make the session an analyst's. */
+      /** The statements that restrict the session to an analyst's rights. */
       readonly preparation: string;
       readonly sql: string;
       readonly format: string;
@@ -24,15 +24,15 @@ export type AnalystWorkAnswer =
 
 export interface AnalystRows {
   readonly kind: "rows";
-  /** Null: there are no more. */
+  /** Null at the end. */
   readonly bytes: Uint8Array | null;
   readonly rowsRead: number;
   readonly bytesRead: number;
 }
 
 /**
- * A thread of this process that runs one statement at a time (`analyst-worker.ts`). Never ended but with the process: the
- * driver's clean-up of a thread closes the connections of all others. While nothing is asked of it, it keeps nothing alive.
+ * A thread of this process that runs one statement at a time (`analyst-worker.ts`). It ends only with the process: when a
+ * thread ends, the driver's clean-up closes the connections of all others. An idle thread does not keep the process alive.
  */
 export class AnalystThread {
   private readonly worker = new Worker(new URL("./analyst-worker.ts", import.meta.url));
@@ -48,12 +48,12 @@ export class AnalystThread {
     };
   }
 
-  /** Whether it can be asked for more. */
+  /** Whether it can take further requests. */
   get isUsable(): boolean {
     return this.broken === null;
   }
 
-  /** Rejects with `EngineError` where the engine refuses. Whoever asks waits for each answer. */
+  /** Rejects with `EngineError` if the engine refuses. Callers wait for each answer before the next request. */
   async rows(work: AnalystWork & { kind: "start" | "next" }): Promise<AnalystRows> {
     const answer = await this.ask(work);
     if (answer.kind === "failed") throw new EngineError(answer.code, answer.type, answer.reason);
@@ -61,7 +61,7 @@ export class AnalystThread {
     return answer;
   }
 
-  /** Ends whatever is open. Safe to repeat. */
+  /** Ends anything still open. Safe to call twice. */
   async close(): Promise<void> {
     if (this.isUsable) await this.ask({ kind: "close" });
   }

@@ -5,8 +5,8 @@ import { checkRewritten } from "./read-statement.ts";
 import { sqlString } from "./sql-string.ts";
 
 /*
- * A thread that runs analysts' statements, one at a time. The engine's own threads do most of the work, but it reads a
- * statement, and computes what is constant in it, on the thread that hands it over: that must not be the event loop's.
+ * A thread that runs analysts' statements, one at a time. The engine's own threads do most of the work, but it parses a
+ * statement and evaluates its constants on the calling thread, which must not be the event loop's.
  */
 
 declare const self: Worker;
@@ -49,13 +49,13 @@ async function start(work: AnalystWork & { kind: "start" }): Promise<AnalystWork
   return { kind: "rows", bytes: result.bytes(), rowsRead: result.rowsRead, bytesRead: result.bytesRead };
 }
 
-/** The statement as the engine understands it. */
+/** The statement as the engine rewrites it. */
 function rewritten(by: Session, sql: string): string {
   try {
     return by.query(`SELECT formatQuerySingleLine(${sqlString(sql)})`, "RawBLOB");
   } catch (error) {
     const { code, type, reason } = EngineError.from(error);
-    // What is around the statement is ours, and no business of the analyst's.
+    // Our own wrapping of the statement is none of the analyst's business.
     throw new EngineError(code, type, reason.replace(/: (In scope|while executing) [^]*$/i, ""));
   }
 }
@@ -69,7 +69,7 @@ async function next(): Promise<Uint8Array | null> {
   return chunk.value.raw();
 }
 
-/** Not in the midst of a statement: whoever asks waits for each answer. Cancels a stream that is open, too. */
+/** Never in the middle of a statement, because callers wait for each answer. Also cancels an open stream. */
 function close(): void {
   session?.close();
   session = null;

@@ -10,12 +10,12 @@ export interface CutTail {
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Cuts the zero bytes at the end of the append-only file that Redis was writing, after keeping a copy of it. Null when
- * there are none.
+ * Cuts the zero bytes from the end of the append-only file that Redis was writing, after copying the file. Null if there are
+ * none.
  *
- * A file system can enlarge a file before it writes the data: after a power loss the tail reads as zeros, and Redis,
- * which accepts a command cut short, refuses them. A whole command ends in CR LF, so nothing acknowledged can be among
- * them. Whatever else is wrong is left as it is.
+ * A file system can enlarge a file before it writes the data. After a power loss the tail then reads as zeros, and Redis, which
+ * accepts a truncated command, refuses them. A complete command ends in CR LF, so the zeros contain nothing that was
+ * acknowledged. Any other damage is left as it is.
  */
 export async function cutZeroTail(redisFolder: string, nowMs: number): Promise<CutTail | null> {
   const file = await lastIncrement(join(redisFolder, "appendonlydir"));
@@ -26,7 +26,7 @@ export async function cutZeroTail(redisFolder: string, nowMs: number): Promise<C
     const kept = await lengthWithoutZeroTail(handle, size);
     if (kept === size) return null;
     const backup = `${file}.${nowMs}.backup`;
-    // On a file system that can share blocks the copy costs nothing.
+    // A file system that can share blocks makes this copy for free.
     await copyFile(file, backup, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
     await handle.truncate(kept);
     await handle.sync();
@@ -36,7 +36,7 @@ export async function cutZeroTail(redisFolder: string, nowMs: number): Promise<C
   }
 }
 
-/** The file that the manifest names last among the increments (`file <name> seq <n> type i`), or null. */
+/** The last increment that the manifest names (`file <name> seq <n> type i`), or null. */
 async function lastIncrement(folder: string): Promise<string | null> {
   const manifest = await readFile(join(folder, "appendonly.aof.manifest"), "utf8").catch(() => "");
   const increments = Array.from(manifest.matchAll(/^file (appendonly\.aof\.\d+\.incr\.aof) seq \d+ type i\b/gm));

@@ -12,24 +12,24 @@ type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 export interface Chdb {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
-  /** For statements of minutes, which readers do not wait behind. */
+  /** For statements that take minutes, which readers must not wait behind. */
   readonly exporter: ClickHouseClient;
   /** Lets another process of this start use it. */
   serveTo(calls: Calls): void;
-  /** Waits for what is under way, then lets go of the folder. Safe to repeat. */
+  /** Waits for the running statements, then releases the folder. Safe to call twice. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the engine on a folder, which is made if it is missing. The engine takes one folder a process and one process a
- * folder; it throws where either is broken. Opening an existing folder blocks the event loop for up to a second.
+ * Opens the engine on a folder, which is created if missing. The engine allows one folder per process and one process per
+ * folder, and throws otherwise. Opening an existing folder blocks the event loop for up to a second.
  *
- * Settings belong into the SQL text: as `clickhouse_settings` they would stay with the connection, and a deduplication
- * token that stays makes the engine drop the next insert without a word. A `Lane` refuses them.
+ * Settings belong in the SQL text: passed as `clickhouse_settings` they would stay with the connection, and a leftover
+ * deduplication token makes the engine silently drop the next insert. A `Lane` refuses them.
  */
 export function openChdb(path: string, access: AnalystAccess | null = null): Chdb {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  // What the engine is configured with it takes from the first of a process's sessions alone.
+  // The engine takes its configuration from a process's first session only.
   const first = access === null ? null : openConfigured(path, access);
   const writer = openClient(path, WRITERS);
   const reader = openClient(path, READERS);
@@ -48,9 +48,12 @@ export function openChdb(path: string, access: AnalystAccess | null = null): Chd
   };
 }
 
-/** Lets sessions of the engine be an analyst's: see `analyst-access.ts`. The others keep every right. */
+/**
+ * Allows some of the engine's sessions to be restricted to an analyst's rights (see `analyst-access.ts`). The others keep every
+ * right.
+ */
 export interface AnalystAccess {
-  /** Where the files are written that say so. */
+  /** The folder for the files that define those rights. */
   readonly folder: string;
   /** The database that analysts may read. */
   readonly database: string;
@@ -62,8 +65,8 @@ function openConfigured(path: string, { folder, database }: AnalystAccess): Sess
 }
 
 /**
- * How many statements of a kind run at once. An insert waits for the disk half of its time. Measured on two busy cores with
- * sixteen busy shards: events are visible within 0.8 s with two writers, 2 s with one, and no sooner with four.
+ * How many statements of a kind run at once. An insert spends half its time waiting for the disk. Measured on two busy cores
+ * with sixteen busy shards: events become visible within 0.8 s with two writers, 2 s with one, and no sooner with four.
  */
 const WRITERS = 2;
 const READERS = 2;
@@ -73,11 +76,11 @@ function openClient(path: string, lanes: number): ClickHouseClient {
 }
 
 function openLane(path: string): Lane {
-  // The driver implements this very interface, but against its own copy of the client's declarations.
+  // The driver implements this interface, but against its own copy of the client's declarations.
   return new Lane(createChdbConnection({ path }) as unknown as Connection);
 }
 
-/** Connections that share the statements: each goes to the one with the fewest before it. */
+/** Connections that share the load: each statement goes to the one with the fewest waiting. */
 class Lanes implements Connection {
   constructor(private readonly lanes: readonly Lane[]) {}
 
@@ -99,14 +102,15 @@ class Lanes implements Connection {
 /**
  * A connection that runs one statement at a time, in order of arrival.
  *
- * The engine serialises a connection's statements anyway, but in no order, and each of those that wait holds a thread
- * of the process's pool; a few slow inserts would then stop the reading connection, too.
+ * The engine serializes a connection's statements anyway, but in no particular order, and each waiting statement holds a thread
+ * of the process's pool; a few slow inserts would then stop the reading connection as well.
  *
  * Invariants:
- * C1. A statement begins only after the engine is done with the one before, whether or not its caller still waits.
- * C2. A statement whose caller has given up is not begun. One that has begun cannot be called off: its promise settles
- *     when the engine does, so a caller with a deadline races it.
- * C3. The connection closes after its last statement: the engine aborts the process when it is closed in the midst of one.
+ * C1. A statement begins only after the engine has finished the one before, whether or not its caller still waits.
+ * C2. A statement whose caller has given up is not begun. One that has begun cannot be cancelled: its promise settles when the
+ *     engine finishes, so a caller with a deadline races it.
+ * C3. The connection closes after its last statement, because the engine aborts the process if it is closed in the middle of
+ *     one.
  */
 class Lane implements Connection {
   waiting = 0;
@@ -129,7 +133,7 @@ class Lane implements Connection {
     const leaking = Object.keys(settings ?? {}).filter((name) => !HTTP_SETTINGS.has(name));
     if (leaking.length > 0)
       return Promise.reject(new Error(`settings belong into the SQL text: ${leaking.join(", ")}`));
-    // Both members that are left out are optional in every P.
+    // Both omitted members are optional in every P.
     const own = rest as P;
     const result = this.tail.then(() => {
       signal?.throwIfAborted();
@@ -146,5 +150,5 @@ interface StatementParams {
   readonly clickhouse_settings?: object;
 }
 
-/** What the client adds by itself for the sake of HTTP; the engine has no use for it. */
+/** Settings that the client adds for HTTP; the engine has no use for them. */
 const HTTP_SETTINGS: ReadonlySet<string> = new Set(["wait_end_of_query"]);

@@ -4,7 +4,7 @@ export interface TextRule {
   /** Name of the field, as the operator wrote it. */
   readonly field: string;
   readonly charsMax: number;
-  /** Whether line breaks and tabs may be in it. */
+  /** Whether line breaks and tabs are allowed. */
   readonly multiline?: boolean;
 }
 
@@ -12,8 +12,8 @@ const CONTROL = /\p{Cc}/u;
 const CONTROL_BUT_LAYOUT = /[^\P{Cc}\t\n\r]/u;
 
 /**
- * @throws ApiError 400 when the text is empty, too long, or holds what PostgreSQL cannot store (NUL, half a surrogate pair) or a control
- *   character.
+ * @throws ApiError 400 if the text is empty, too long, or contains a control character or something PostgreSQL cannot store
+ * (NUL, half a surrogate pair).
  */
 export function checkText(text: string, { field, charsMax, multiline = false }: TextRule): void {
   if (text.trim() === "") throw new ApiError(400, `The field "${field}" must not be empty.`);

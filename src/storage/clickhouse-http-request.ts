@@ -6,19 +6,19 @@ import { isResultFormat } from "./read-names.ts";
 import { checkSetting, readStatement, type Unavailable, unknownFormat } from "./read-statement.ts";
 import { sqlString } from "./sql-string.ts";
 
-/** What a request of ClickHouse's HTTP protocol asks for. */
+/** A request of ClickHouse's HTTP protocol. */
 export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {
   readonly queryId: string;
   readonly isGzipped: boolean;
 }
 
 export interface AnalystScope {
-  /** The one that can be connected to. */
+  /** The one database that can be selected. */
   readonly database: string;
   readonly unavailable: Unavailable;
 }
 
-/** Understands a request (https://clickhouse.com/docs/interfaces/http). Throws `EngineError` where it cannot be served. */
+/** Parses a request (https://clickhouse.com/docs/interfaces/http). Throws `EngineError` if it cannot be served. */
 export async function clickHouseHttpQuery(request: Request, scope: AnalystScope): Promise<ClickHouseHttpQuery> {
   const url = new URL(request.url);
   const asked = url.searchParams;
@@ -43,7 +43,7 @@ export async function clickHouseHttpQuery(request: Request, scope: AnalystScope)
   };
 }
 
-/** Formats that are the same chunk by chunk as in one piece: others begin each chunk with a head of their own. */
+/** Formats whose chunks can be concatenated; other formats begin each chunk with a header. */
 const STREAMED_FORMATS: ReadonlySet<string> = new Set([
   "tabseparated",
   "tsv",
@@ -63,7 +63,7 @@ const STREAMED_FORMATS: ReadonlySet<string> = new Set([
   "tskv",
 ]);
 
-/** Members of the address that are no settings, or ask for what is so anyway. */
+/** Parameters of the address that are no settings, or ask for what is the case anyway. */
 const PROTOCOL: ReadonlySet<string> = new Set([
   "query",
   "database",
@@ -89,11 +89,11 @@ const PROTOCOL: ReadonlySet<string> = new Set([
   "log_comment",
   "log_queries",
   "close_session",
-  // Nothing of a session is left after a request: there is nothing that a session could keep, or have to wait for.
+  // Nothing of a session outlives a request, so a session can neither keep anything nor block anything.
   "session_id",
   "session_timeout",
   "session_check",
-  // Both are fixed here: nothing can be written, and nobody is anybody else.
+  // Both are fixed here: nothing can be written, and there is only one user.
   "async_insert",
   "wait_for_async_insert",
 ]);
@@ -114,7 +114,7 @@ function settingsOf(asked: URLSearchParams) {
   return { settings, params };
 }
 
-/** In another one, names without a database would mean tables that are not to be read. */
+/** In another database, unqualified names would mean tables that must not be read. */
 function databaseOf(request: Request, asked: URLSearchParams, database: string): string {
   const named = asked.get("database") ?? request.headers.get("x-clickhouse-database") ?? "";
   if (named === "" || named === database) return database;

@@ -8,11 +8,11 @@ import { type ClickHouseHttpQuery, clickHouseHttpQuery } from "./clickhouse-http
 import { EngineError } from "./engine-error.ts";
 
 export interface ClickHouseHttpOptions {
-  /** Folder of the engine, which has been opened with `writeAnalystAccess`. */
+  /** The engine's folder, opened with `writeAnalystAccess`. */
   readonly path: string;
-  /** What a name without a database means. */
+  /** The database for unqualified names. */
   readonly database: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly password: string;
   readonly telemetry: Telemetry;
@@ -20,16 +20,16 @@ export interface ClickHouseHttpOptions {
 
 export interface ClickHouseHttp {
   readonly url: string;
-  /** Ends what is under way and stops, before the engine is closed. Safe to repeat. */
+  /** Ends the running statements and stops; call it before closing the engine. Safe to call twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Serves the engine of this process over ClickHouse's HTTP protocol, on loopback, for reading only: enough of it for curl,
- * `@clickhouse/client` and tools on top of a driver. Throws where the port is taken.
+ * Serves this process's engine over ClickHouse's HTTP protocol, read-only and on loopback: enough of it for curl,
+ * `@clickhouse/client` and tools that use a driver. Throws if the port is taken.
  *
- * Whoever has the password can read the event store. A web page in a browser on this machine cannot even try one: its requests
- * name their origin or their site, or a host that is not this one.
+ * Everybody with the password can read the event store. A web page in a browser on this machine cannot even try one: its
+ * requests carry its origin or site, or a host name other than this machine's.
  */
 export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseHttp {
   const { path, database, port, telemetry } = options;
@@ -45,7 +45,7 @@ export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseH
       const answer = await answerTo(request, self.port, async () => {
         await password.check(request);
         const query = await clickHouseHttpQuery(request, scope);
-        // It may think for longer than an idle connection is kept; until here, a slow request is one too many.
+        // A statement may run for longer than the idle timeout; up to this point, a slow request is refused.
         self.timeout(request, 0);
         return success(query, await sessions.run({ ...query, signal: request.signal }));
       });
@@ -82,7 +82,7 @@ async function answerTo(request: Request, port: number | undefined, run: () => P
   }
 }
 
-/** What is answered before a request is read any further, or null. */
+/** The refusal that can be given before reading more of the request, or null. */
 function refusal({ headers, method }: Request, port: number | undefined): Response | null {
   const [, host = "", at = "80"] = /^(.*?)(?::(\d+))?$/.exec(headers.get("host") ?? "") ?? [];
   if (!LOOPBACK.test(host) || Number(at) !== port)
@@ -93,10 +93,10 @@ function refusal({ headers, method }: Request, port: number | undefined): Respon
   return new Response("The method can be GET, HEAD or POST\n", { status: 405, headers: { allow: "GET, HEAD, POST" } });
 }
 
-/** What a browser says when no page asks, but somebody who types the address. */
+/** Values that a browser sends when a person enters the address rather than a page requesting it. */
 const OWN_SITES: ReadonlySet<string> = new Set(["none", "same-origin"]);
 
-/** As names: another one may point to this address all the same, and be somebody's web page. */
+/** By name: another name may also resolve to this address and belong to a web page. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
 function success(query: ClickHouseHttpQuery, result: AnalystResult): Response {
@@ -123,7 +123,7 @@ function success(query: ClickHouseHttpQuery, result: AnalystResult): Response {
   return new Response(query.isGzipped ? zipped(result, tag) : plain(result, tag), { headers });
 }
 
-/** Bytes at the pace of whoever reads them. */
+/** The bytes, read at the client's pace. */
 function plain(result: AnalystResult, tag: string): ReadableStream<Uint8Array> {
   const chunks = chunksOf(result, tag);
   return new ReadableStream<Uint8Array>(
@@ -158,7 +158,7 @@ async function* chunksOf(result: AnalystResult, tag: string): AsyncGenerator<Uin
   }
 }
 
-/** What a server writes behind rows that it has sent already (ClickHouse, `WriteBufferFromHTTPServerResponse`). */
+/** The text that a server appends to rows already sent (ClickHouse, `WriteBufferFromHTTPServerResponse`). */
 function lateFailure(error: unknown, tag: string): Uint8Array {
   const text = `${EngineError.from(error).message}\n`;
   const mark = "__exception__";

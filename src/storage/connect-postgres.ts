@@ -7,7 +7,7 @@ import { sqlState } from "./sql-state.ts";
 const CONNECTIONS_MAX = 10;
 const CONNECT_TIMEOUT_SECONDS = 5;
 
-/** Settings of every session. The server ends what its client has forgotten, so that no lock outlives a lost process. */
+/** Settings of every session. The server ends sessions that their client has forgotten, so no lock outlives a lost process. */
 const SESSION = {
   application_name: "waybill",
   statement_timeout: "9000",
@@ -17,8 +17,8 @@ const SESSION = {
 } as const;
 
 /**
- * Connects to a PostgreSQL server (15 or later) and checks that it lets us in. Rejects with `ConfigurationError` when the URL, the
- * login or the database is wrong, with `UnavailableError` when nothing answers. The pool reconnects by itself later.
+ * Connects to a PostgreSQL server (15 or later) and checks that it accepts the login. Rejects with `ConfigurationError` if the
+ * URL, the login or the database is wrong, with `UnavailableError` if nothing answers. The pool later reconnects by itself.
  */
 export async function connectPostgres(url: string): Promise<OpenDatabase> {
   const place = placeOf(url);
@@ -38,7 +38,7 @@ export async function connectPostgres(url: string): Promise<OpenDatabase> {
   return { db: drizzle({ client }), close: () => client.close({ timeout: 5 }) };
 }
 
-/** `host:port/database` of the URL: what may be shown of it. */
+/** `host:port/database` of the URL: the part that may be shown. */
 function placeOf(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {

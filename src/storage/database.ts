@@ -6,7 +6,7 @@ import { sqlState } from "./sql-state.ts";
 /** A drizzle database or transaction on PostgreSQL, whatever drives it (PGlite, Bun.SQL). */
 export type AnyDb = PgDatabase<PgQueryResultHKT>;
 
-/** An open connection to PostgreSQL and how to end it. */
+/** An open connection to PostgreSQL and the function that closes it. */
 export interface OpenDatabase {
   readonly db: AnyDb;
   close(): Promise<void>;
@@ -16,8 +16,8 @@ const READ_TIMEOUT_MS = 2_000;
 const WRITE_TIMEOUT_MS = 10_000;
 
 /**
- * The registry's way to PostgreSQL: every call has a deadline, and an outage is an error of the domain.
- * An `ApiError` thrown inside passes through; anything else is a mistake of ours and passes through as well.
+ * The registry's access to PostgreSQL: every call has a deadline, and an outage becomes an error of the domain. An `ApiError`
+ * thrown inside passes through, and so does any other error, which is a bug.
  */
 export class Database {
   constructor(
@@ -25,7 +25,7 @@ export class Database {
     private readonly clock: Clock,
   ) {}
 
-  /** Rejects with `UnavailableError` when PostgreSQL cannot be reached or does not answer in time. */
+  /** Rejects with `UnavailableError` if PostgreSQL cannot be reached or does not answer in time. */
   async read<T>(query: (db: AnyDb) => Promise<T>): Promise<T> {
     const late = () => new UnavailableError("the registry did not answer in time");
     try {
@@ -36,8 +36,8 @@ export class Database {
   }
 
   /**
-   * Runs the change in one transaction. Rejects with `UnavailableError` when it certainly had no effect, and with
-   * `TransportError` when its commit was sent and not answered.
+   * Runs the change in one transaction. Rejects with `UnavailableError` if it certainly had no effect, with `TransportError` if
+   * its commit was sent but not answered.
    */
   async write<T>(change: (transaction: AnyDb) => Promise<T>): Promise<T> {
     const late = () => new TransportError("the registry did not answer in time");
@@ -58,7 +58,7 @@ export class Database {
     try {
       return await Promise.race([call, deadline]);
     } finally {
-      // Ends the deadline's timer; its rejection has lost the race and is nobody's.
+      // Clears the deadline's timer. Its rejection has lost the race and is ignored.
       settled.abort();
     }
   }
@@ -68,13 +68,13 @@ function unreachable(cause: unknown): UnavailableError {
   return new UnavailableError("the registry cannot be reached", { cause });
 }
 
-/** Server shut down, connection lost: a transaction may have been committed all the same. */
+/** Server shut down or connection lost: the transaction may have been committed all the same. */
 const LOST_STATES = /^(08|57P)/;
 /** Out of resources, cancelled, deadlocked, locked: the transaction was rolled back. */
 const REFUSED_STATES = /^(53|57014|40|55P03|25P03)/;
-/** No connection could be made, in the words of Bun.SQL. */
+/** Bun.SQL could not connect at all. */
 const REFUSED_CODE = "ERR_POSTGRES_CONNECTION_REFUSED";
-/** Bun.SQL's other errors about a connection, and the operating system's. */
+/** Other connection errors, from Bun.SQL and the operating system. */
 const LOST_CODES = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|TLS)|E(CONN|PIPE|HOST|NET|TIMEDOUT))/;
 
 function outage(error: unknown): "lost" | "refused" | null {

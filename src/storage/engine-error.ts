@@ -1,4 +1,4 @@
-/** An error as ClickHouse tells it. Codes and names: ClickHouse, src/Common/ErrorCodes.cpp. */
+/** An error as ClickHouse reports it. Codes and names: ClickHouse, src/Common/ErrorCodes.cpp. */
 export class EngineError extends Error {
   override readonly name = "EngineError";
 
@@ -11,7 +11,7 @@ export class EngineError extends Error {
     super(`Code: ${code}. DB::Exception: ${reason} (${type})`);
   }
 
-  /** The driver's error, whose text is the engine's own. */
+  /** Parses the driver's error, whose text comes from the engine. */
   static from(cause: unknown): EngineError {
     if (cause instanceof EngineError) return cause;
     const text = cause instanceof Error ? cause.message : String(cause);
@@ -27,7 +27,7 @@ export class EngineError extends Error {
   }
 }
 
-/** An error that passed several layers carries the code and the version of each. */
+/** An error that passed several layers contains each layer's code and version; this removes the repeats. */
 function repeated(reason: string): string {
   return reason.replace(/^(Code: \d+\. DB::Exception: )+/, "").replace(/( \([A-Z0-9_]+\) \(version [^)]*\)\.?)+$/, "");
 }

@@ -2,30 +2,30 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Another process holds the folder. The message says which, and what to do. */
+/** Another process holds the folder. The message names it and says what to do. */
 export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 }
 
 /**
- * The exclusive right of one process to the data folder. PGlite and redis-server take no lock of their own: two
- * processes on the same files destroy them.
+ * Gives one process exclusive use of the data folder. PGlite and redis-server take no lock of their own, and two processes on
+ * the same files destroy them.
  *
  * Invariants:
- * F1. The lock is the kernel's (SQLite's exclusive lock on `<folder>/lock`): it ends with the process, however that
- *     dies, so it can never be stale.
- * F2. `<folder>/lock.pid` only words the refusal; nothing is decided by it.
+ * F1. The kernel holds the lock (SQLite's exclusive lock on `<folder>/lock`): it ends with the process, however that dies, so
+ *     it can never be stale.
+ * F2. `<folder>/lock.pid` only serves the refusal's message; no decision depends on it.
  */
 export class FolderLock {
   private constructor(private readonly database: Database) {}
 
-  /** Creates the folder (mode 0700) where it is missing and takes its lock, or throws `FolderInUseError` at once. */
+  /** Creates the folder (mode 0700) if missing and locks it, or throws `FolderInUseError` at once. */
   static acquire(folder: string): FolderLock {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const database = new Database(join(folder, "lock"), { create: true });
     try {
       database.run("PRAGMA locking_mode = EXCLUSIVE");
-      // The transaction stays open for as long as the lock is held.
+      // The transaction stays open as long as the lock is held.
       database.run("BEGIN EXCLUSIVE");
     } catch (error) {
       database.close();
@@ -37,7 +37,7 @@ export class FolderLock {
     return new FolderLock(database);
   }
 
-  /** Gives the folder back. Safe to repeat. */
+  /** Releases the lock. Safe to call twice. */
   release(): void {
     this.database.close();
   }
@@ -52,7 +52,7 @@ function holderOf(folder: string): string {
     const pid = Number.parseInt(readFileSync(join(folder, "lock.pid"), "utf8"), 10);
     return Number.isNaN(pid) ? "another process" : `process ${pid}`;
   } catch {
-    // The holder has the lock but has not written its number yet.
+    // The holder has the lock but has not written its process id yet.
     return "another process";
   }
 }

@@ -6,25 +6,25 @@ import type { AnyDb } from "./database.ts";
 import { ensureIdentity } from "./registry-identity.ts";
 import { sqlState } from "./sql-state.ts";
 
-/** The migrations that this database has. */
+/** The migrations applied to this database. */
 const applied = pgTable("registry_migrations", {
   hash: text("hash").primaryKey(),
   appliedAt: timestamp("applied_at", { withTimezone: true }).notNull().defaultNow(),
 });
 
-/** Any number, the same in every process of ours. */
+/** An arbitrary number, the same in all our processes. */
 const MIGRATION_LOCK = 8_246_011;
 
 /**
- * Brings the database to the current schema: all missing migrations in one transaction, one process at a time. Changes
- * nothing when it is current. Rejects with `ConfigurationError` when a later version of the program has been here.
+ * Brings the database to the current schema: all missing migrations in one transaction, one process at a time. Changes nothing
+ * if the schema is current. Rejects with `ConfigurationError` if a later version of the program has migrated it.
  *
- * Not drizzle's own migrator, which two processes that start together would run at once.
+ * Not drizzle's own migrator, which would run twice in two processes that start together.
  */
 export async function migrate(db: AnyDb): Promise<void> {
   const migrations = ownMigrations();
   await db.transaction(async (transaction) => {
-    // The session's limit is meant for requests: a large table, or the wait for another process, may take longer.
+    // The session's timeout is meant for requests; migrating a large table or waiting for another process may take longer.
     await transaction.execute(sql`set local statement_timeout = 0`);
     await transaction.execute(sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`);
     await transaction.execute(
@@ -46,14 +46,14 @@ export async function migrate(db: AnyDb): Promise<void> {
 }
 
 /**
- * Whether the database has every migration that this program knows. Answers what it has beyond: those of a later
- * version, beside which this one may run while it is replaced. Rejects with `ConfigurationError` when one is missing.
+ * Requires every migration that this program knows. Returns how many more the database has: those of a later version, which may
+ * run beside this one during an upgrade. Rejects with `ConfigurationError` if one is missing.
  */
 export async function requireSchema(db: AnyDb): Promise<{ readonly later: number }> {
   const known = new Set(ownMigrations().map(({ hash }) => hash));
   try {
     const present = new Set((await db.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
-    // Exists since there are identities.
+    // This table is as old as identities are.
     await db.execute(sql`select 1 from registry_identity limit 1`);
     if (!known.isSubsetOf(present)) throw NOT_CURRENT;
     return { later: present.difference(known).size };

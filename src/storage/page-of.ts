@@ -2,12 +2,12 @@ import type { Page } from "../domain/registry.ts";
 
 const ITEMS_MAX = 500;
 
-/** How many rows to read for a page of `limit` items: one more than it shows, which tells whether there is a next page. */
+/** How many rows to read for a page of `limit` items: one extra, which shows whether there is a next page. */
 export function rowsToRead(limit: number): number {
   return clamped(limit) + 1;
 }
 
-/** The page of these rows, which were read with `rowsToRead(limit)`. `cursor` names a row: the next page begins after it. */
+/** Makes a page of rows read with `rowsToRead(limit)`. `cursor` identifies a row; the next page begins after it. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -1,8 +1,8 @@
 let wrapper: Promise<readonly string[]> | null = null;
 
 /**
- * What to put before a command so that the kernel kills it with this process, where there is such a thing (Linux;
- * BusyBox's lacks the option). Start the command on the main thread: it ends when the thread that started it ends.
+ * A command prefix that makes the kernel kill the command with this process, where supported (Linux; BusyBox's version lacks
+ * the option). Start the command on the main thread: it dies with the thread that started it.
  */
 export function parentDeathSignal(): Promise<readonly string[]> {
   wrapper ??= find();

@@ -3,22 +3,24 @@ import { join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
 import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
 
-/** Given in one piece by `all`. */
+/** How many payloads `all` returns at a time. */
 const PIECE = 500;
 const NAME = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})$/;
 const UNFINISHED = ".unfinished";
 
 /**
- * Large payloads as files of the data folder, which one start has for itself. Not rows of the embedded PostgreSQL, which
- * works in the event loop: a payload of 8 MB stops the process there for a second, as a file it is 15 ms of another thread.
+ * Stores large payloads as files in the data folder, which one start uses exclusively. Not as rows of the embedded PostgreSQL,
+ * which runs in the event loop: there a payload of 8 MB blocks the process for a second; as a file it takes 15 ms on another
+ * thread.
  *
- * P1. A file has its name only when all of it is on disk. P2. What a crash left unfinished goes at the next start of the
- *     main process, before any other process of the start writes.
+ * P1. A file gets its name only once it is completely on disk.
+ * P2. The next start of the main process removes unfinished files that a crash left, before any other process of the start
+ *     writes.
  */
 export class PayloadFiles implements PayloadStore {
   private constructor(
     private readonly folder: string,
-    /** Open for as long as the process lives, to have new names written to disk. */
+    /** Open as long as the process lives, to sync new names to disk. */
     private readonly directory: FileHandle,
   ) {}
 
@@ -29,7 +31,7 @@ export class PayloadFiles implements PayloadStore {
     return PayloadFiles.join(folder);
   }
 
-  /** In another process than the main one, which has opened them. */
+  /** For processes other than the main one, which has prepared the folder. */
   static async join(folder: string): Promise<PayloadFiles> {
     return new PayloadFiles(folder, await open(folder, "r"));
   }
@@ -84,7 +86,7 @@ export class PayloadFiles implements PayloadStore {
     await this.directory.close();
   }
 
-  /** Both parts are ids that were checked: no path can be made of them. */
+  /** Both parts are validated ids, so they cannot form another path. */
   private pathOf({ jobId, tenantId }: PayloadRef): string {
     return join(this.folder, `${jobId}.${tenantId}`);
   }

@@ -3,10 +3,10 @@ import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
 import type { Database } from "./database.ts";
 import { payloads } from "./tables.ts";
 
-/** Given in one piece by `all`. */
+/** How many payloads `all` returns at a time. */
 const PIECE = 500;
 
-/** Large payloads as rows. For a server, which all processes share; see `PayloadFiles`. */
+/** Stores large payloads as rows of a server that all processes share; compare `PayloadFiles`. */
 export class PayloadRepository implements PayloadStore {
   constructor(private readonly database: Database) {}
 

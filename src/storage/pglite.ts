@@ -10,19 +10,19 @@ import { servePglite } from "./served-pglite.ts";
 
 export interface EmbeddedPostgres {
   readonly db: PgDatabase<PgQueryResultHKT>;
-  /** Lets another process of this start use it. */
+  /** Gives another process of this start access. */
   serveTo(calls: Calls): void;
   close(): Promise<void>;
 }
 
 /**
- * Opens PostgreSQL inside this process, with its data in `folder`, which is created when it does not exist (that takes
- * about 5 s, later starts half a second).
+ * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s; later
+ * starts take half a second).
  *
- * What it does not do: it takes no lock on the folder (two processes on one folder destroy it: the caller holds a lock),
- * and it never waits for the disk. A change survives the death of this process, because the operating system has it by
- * then; a power loss can lose the last seconds of changes. `close` writes a checkpoint, so that the next start has
- * nothing to replay. Where that is not enough, use a PostgreSQL server.
+ * It takes no lock on the folder: two processes on one folder destroy it, so the caller must hold a lock. It also never waits
+ * for the disk. A change survives the death of this process, because the operating system has it by then; a power loss can lose
+ * the last seconds of changes. `close` writes a checkpoint, so the next start has nothing to replay. If that is not enough, use
+ * a PostgreSQL server.
  */
 export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   if (!existsSync(join(folder, "PG_VERSION"))) await create(folder);
@@ -39,7 +39,7 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   };
 }
 
-/** In a folder beside, so that a process that dies meanwhile leaves nothing that looks like a database. */
+/** Created in a sibling folder, so a process that dies meanwhile leaves nothing that looks like a database. */
 async function create(folder: string): Promise<void> {
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });

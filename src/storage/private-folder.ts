@@ -13,34 +13,33 @@ import {
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
 
-/** What a mode lets others than the owner do. */
+/** The permission bits of everybody but the owner. */
 const OF_OTHERS = 0o077;
-/** On folders that are made to be shared, as /tmp is. */
+/** Set on folders meant to be shared, such as /tmp. */
 const STICKY = 0o1000;
-/** The folders that we make in a data folder, and the one that a file system makes. */
+/** Folders that we create in a data folder, and the one that file systems create. */
 const KNOWN_FOLDERS: ReadonlySet<string> = new Set(
   "redis postgres postgres.new clickhouse clickhouse-access export payloads lost+found".split(" "),
 );
 
 /**
- * Takes from everybody but the owner whatever right there is to the data folder and to what is in it. Answers whether
- * there was any. A folder that does not exist yet will be private, as our umask is.
+ * Removes everybody else's access to the data folder and its contents. Returns whether there was any. A folder that does not
+ * exist yet will be private because of our umask.
  *
- * Former releases left the folder as they found it, with files in it that everybody could write; a copy of one may be as
- * open. A start looks at the first level alone: that is closed after what is below it, so that a walk which was cut off
- * is begun again.
+ * Former releases left the folder as they found it, with files that everybody could write; a copy of one may be just as open. A
+ * start checks only the first level: it is closed after everything below it, so an interrupted walk starts over.
  *
- * @throws ConfigurationError where the folder is not ours to close.
+ * @throws ConfigurationError if the folder is not ours to close.
  */
 export function makePrivate(home: string): boolean {
   const folder = found(() => realpathSync(home));
-  // What is no folder is refused by whoever needs one.
+  // Code that needs a folder refuses anything else itself.
   if (folder === null || !lstatSync(folder).isDirectory()) return false;
   const isOpen = isOpenToOthers(folder);
   if (!isOpen && !isReadable(folder)) return false;
   const entries = readdirSync(folder, { withFileTypes: true });
   if (isOpen) requireOurs(folder, entries);
-  // The door before what is behind it.
+  // The folder first, then its contents.
   if (isOpen) close(folder);
   const inside = entries.filter(hasMode).map(({ name }) => join(folder, name));
   if (!isOpen && !inside.some(isOpenToOthers)) return false;
@@ -49,14 +48,14 @@ export function makePrivate(home: string): boolean {
   return true;
 }
 
-/** A folder that is shared on purpose, or holds what is somebody else's, must not be taken away from them. */
+/** A folder that is shared on purpose, or that holds other users' files, must not be closed. */
 function requireOurs(folder: string, entries: readonly Dirent[]): void {
   const foreign = entries.find((entry) => entry.isDirectory() && !KNOWN_FOLDERS.has(entry.name));
   if ((lstatSync(folder).mode & STICKY) !== 0) throw refusal(folder, "is shared with other users");
   if (foreign !== undefined) throw refusal(folder, `holds the folder "${foreign.name}", which is not Waybill's`);
 }
 
-/** Closes what is in a folder, the innermost first. */
+/** Closes everything in a folder, deepest level first. */
 function closeBelow(folder: string): void {
   const entries = found(() => readdirSync(folder, { withFileTypes: true })) ?? [];
   for (const entry of entries) {
@@ -66,7 +65,7 @@ function closeBelow(folder: string): void {
   }
 }
 
-/** By a descriptor, which is of this very file: nobody can put a link to another one in its place meanwhile. */
+/** By descriptor, which stays with this file: nobody can swap in a link to another one meanwhile. */
 function close(path: string): void {
   if (!isOpenToOthers(path)) return;
   const descriptor = orRefused(path, () => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW));
@@ -74,14 +73,14 @@ function close(path: string): void {
   try {
     const { mode } = fstatSync(descriptor);
     orRefused(path, () => fchmodSync(descriptor, mode & 0o7777 & ~OF_OTHERS));
-    // Some file systems say yes and keep the mode.
+    // Some file systems report success and keep the mode.
     if ((fstatSync(descriptor).mode & OF_OTHERS) !== 0) throw refusal(path, "is on a file system without modes");
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** False: it is another user's, and closed to us. A process that needs nothing in it works all the same. */
+/** False: it belongs to another user and is closed to us. A process that needs nothing in it still works. */
 function isReadable(folder: string): boolean {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK);
@@ -97,12 +96,12 @@ function isOpenToOthers(path: string): boolean {
   return info !== undefined && (info.mode & OF_OTHERS) !== 0;
 }
 
-/** A link has no mode of its own, and a socket or pipe is made anew by whoever listens there. */
+/** A link has no mode of its own, and a socket or pipe is recreated by its listener. */
 function hasMode(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isFile();
 }
 
-/** Null: it is gone, as files of a server at work may be. */
+/** Null: the file is gone, which can happen while a server is running. */
 function found<T>(look: () => T): T | null {
   try {
     return look();

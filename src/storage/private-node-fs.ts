@@ -1,11 +1,11 @@
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 
-/** What Emscripten's file system over Node's asks to be changed of a file. */
+/** Emscripten's request to change a file's attributes in its file system over Node's. */
 type SetAttributes = (file: unknown, attributes: { readonly mode?: number }) => void;
 
 /**
- * PGlite's files on disk, for their owner alone. Emscripten sets a file's mode right after it has made it, so that our
- * umask does not count.
+ * Keeps PGlite's files on disk private to their owner. Emscripten sets a file's mode right after creating it, which overrides
+ * our umask.
  */
 export class PrivateNodeFs extends NodeFS {
   override async init(...args: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
@@ -16,7 +16,7 @@ export class PrivateNodeFs extends NodeFS {
 }
 
 function maskModes({ NODEFS }: { readonly NODEFS: object }): void {
-  // The two tables of operations that Emscripten's library_nodefs.js has, of files by name and of open ones.
+  // The two operation tables of Emscripten's library_nodefs.js, for files by name and for open files.
   const tables = NODEFS as { node_ops: { setattr: SetAttributes }; stream_ops: { setattr: SetAttributes } };
   for (const table of [tables.node_ops, tables.stream_ops]) {
     const { setattr } = table;

@@ -1,10 +1,10 @@
 /**
- * What an analyst's statement may name. Whatever a later engine brings is refused until it stands here: a new function may
- * read files, call other hosts or show what is in memory, and rights of the engine's own do not cover all that do (`file`).
- * All in lower case.
+ * The names that an analyst's statement may use. Names new in a later engine are refused until they are added here: a new
+ * function may read files, call other hosts or show memory, and the engine's own access rights do not cover all functions that
+ * do (`file`). All in lower case.
  */
 
-/** Whether a name before a parenthesis is a function, a table function, a view with parameters or a type that only reads. */
+/** Whether a name before a parenthesis is a function, table function, parameterized view or type that only reads. */
 export function isCallable(name: string): boolean {
   if (CALLABLE.has(name)) return true;
   if (name.length > NAME_CHARS_MAX) return false;
@@ -15,18 +15,18 @@ export function isCallable(name: string): boolean {
   return false;
 }
 
-/** Words of the language that a parenthesis may follow. */
+/** Keywords that a parenthesis may follow. */
 export const isBeforeParenthesis = (word: string) => KEYWORDS.has(word);
 
-/** Tables of `system` that say what there is to read, and nothing of what others do or of the machine. */
+/** Tables of `system` that list what can be read, and reveal nothing about other users or the machine. */
 export const isSystemTable = (name: string) => SYSTEM_TABLES.has(name);
 
-/** Formats of results that take no schema or template from a file and ask no other host. */
+/** Result formats that read no schema or template from a file and contact no other host. */
 export const isResultFormat = (name: string) => FORMATS.has(name.toLowerCase());
 
 const words = (text: string): ReadonlySet<string> => new Set(text.toLowerCase().trim().split(/\s+/));
 
-/** With several suffixes. */
+/** Including suffixes. */
 const NAME_CHARS_MAX = 128;
 
 const COMBINATOR =
@@ -66,12 +66,12 @@ const TABLE_FUNCTIONS = `
   generateRandom generate_series generateSeries numbers numbers_mt values
 `;
 
-/** Views of the event store that take parameters. */
-const LEDGER_VIEWS = `
+/** Parameterized views of the event store. */
+const EVENT_STORE_VIEWS = `
   template_results time_to_deliver
 `;
 
-/** Functions with a syntax of their own, which the engine does not list. */
+/** Functions with special syntax, which the engine does not list. */
 const SPELLED = `
   cast columns date_add dateadd date_sub datesub datediff exists extract grouping position timestamp_add
   timestampadd timestamp_sub timestampsub timestampdiff trim
@@ -280,7 +280,7 @@ const OTHER_SPELLINGS = `
   visitParamExtractString visitParamExtractUInt visitParamHas week width_bucket yandexConsistentHash YEAR yearweek
 `;
 
-/** About the statement, its session and its values. */
+/** Functions about the statement, its session and its values. */
 const ABOUT = `
   authenticatedUser bar blockNumber blockSize byteSize connectionId countDigits currentDatabase currentProfiles
   currentQueryID currentRoles currentSchemas currentUser defaultProfiles defaultRoles defaultValueOfArgumentType
@@ -295,7 +295,7 @@ const ABOUT = `
   variantType version visibleWidth
 `;
 
-/** Each also with the suffixes of `COMBINATOR`. */
+/** Each may also have the suffixes of `COMBINATOR`. */
 const AGGREGATES = words(`
   analysisOfVariance anova any any_respect_nulls any_value any_value_respect_nulls anyHeavy anyLast
   anyLast_respect_nulls anyLastRespectNulls anyRespectNulls anyValueRespectNulls approx_top_count approx_top_k
@@ -334,7 +334,9 @@ const AGGREGATES = words(`
 
 const CALLABLE: ReadonlySet<string> = new Set([
   ...words(
-    [TABLE_FUNCTIONS, LEDGER_VIEWS, SPELLED, TYPES, NUMBERS, LOGIC, TEXT, TIME, CONVERSIONS, COLLECTIONS].join(" "),
+    [TABLE_FUNCTIONS, EVENT_STORE_VIEWS, SPELLED, TYPES, NUMBERS, LOGIC, TEXT, TIME, CONVERSIONS, COLLECTIONS].join(
+      " ",
+    ),
   ),
   ...words([OTHER_SPELLINGS, ABOUT].join(" ")),
   ...AGGREGATES,

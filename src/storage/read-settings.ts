@@ -1,8 +1,8 @@
 /**
- * Settings that a reader may choose: how results look, and how much of the machine a statement may use, within the bounds
- * of the analyst's profile. Whatever a later engine brings is refused until it stands here. Not here are those that name
- * files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), other profiles, what the engine
- * logs, or functions that are off.
+ * Settings that an analyst may choose: how results look, and how much of the machine a statement may use, within the bounds of
+ * the analyst's profile. Settings new in a later engine are refused until they are added here. Left out are settings that name
+ * files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), select other profiles, change
+ * what the engine logs, or enable disabled functions.
  */
 export const isReadSetting = (name: string) => READ_SETTINGS.has(name);
 

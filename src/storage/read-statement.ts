@@ -3,31 +3,31 @@ import { isBeforeParenthesis, isCallable, isResultFormat, isSystemTable } from "
 import { isReadSetting } from "./read-settings.ts";
 import { isName, isSign, isWord, type Token, tokensOf } from "./statement-tokens.ts";
 
-/** A statement that may be run for an analyst. */
+/** A statement that an analyst may run. */
 export interface ReadStatement {
-  /** One statement, without its FORMAT and SETTINGS and without what ends it. */
+  /** The bare statement, without FORMAT, SETTINGS and terminator. */
   readonly sql: string;
-  /** The format that the text itself names. */
+  /** The format named in the text. */
   readonly format: string | null;
-  /** The settings that the text itself names, as literals. */
+  /** The settings named in the text, as literals. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Whether its rows can be handed out as they come. */
+  /** Whether its rows can be streamed. */
   readonly isStreamable: boolean;
 }
 
 /**
- * Names of the engine's own functions that are not available here, in lower case. A name alone can stand for a function
- * (`arrayMap(file, paths)`), and only the engine knows all names that do.
+ * Functions of the engine that are not available here, in lower case. A bare name can refer to a function (`arrayMap(file,
+ * paths)`), and only the engine knows all such names.
  */
 export type Unavailable = ReadonlySet<string>;
 
 /**
- * Reads a statement as far as it takes to see that it only reads, and names nothing but what is known to be harmless.
- * Throws `EngineError` where it does not, or where that cannot be told.
+ * Parses a statement just far enough to see that it only reads, and uses only names known to be harmless. Throws `EngineError`
+ * if it does anything else, or if that cannot be determined.
  *
- * The engine itself refuses an analyst's session most of what is refused here (`analyst-access.ts`). It does not refuse the
- * function `file()` nor `INTO OUTFILE`, which work past access rights inside a process, nor settings in a sub-select, nor
- * tables of `system`.
+ * For an analyst's session, the engine itself refuses most of what is refused here (`analyst-access.ts`). It does not refuse
+ * the function `file()` or `INTO OUTFILE`, which bypass access rights inside a process, nor settings in a subquery, nor tables
+ * of `system`.
  */
 export function readStatement(text: string, unavailable: Unavailable): ReadStatement {
   const tokens = oneStatement(tokensOf(text));
@@ -46,8 +46,8 @@ export function readStatement(text: string, unavailable: Unavailable): ReadState
 }
 
 /**
- * The same look at the engine's own writing of a statement, in which comments are gone and all is quoted in one way: should
- * we ever cut a statement at other places than the engine does, this is where it shows.
+ * Repeats the check on the engine's own rendering of a statement, without comments and with uniform quoting. If we ever split a
+ * statement differently than the engine does, this check notices.
  */
 export function checkRewritten(text: string, unavailable: Unavailable): void {
   const tokens = oneStatement(tokensOf(text));
@@ -85,13 +85,13 @@ function withoutTail(text: string, tokens: readonly Token[]): Tail & { readonly 
     if (depth !== 0 || !(isWord(token, "format") || beginsSettings)) continue;
     const tail = tailOf(text, tokens, at);
     if (tail !== null) return { body: tokens.slice(0, at), ...tail };
-    // Refused below; and each further one would be read to the end again.
+    // A second clause is refused below; looking for more would read to the end again for each.
     if (beginsSettings) break;
   }
   return { body: tokens, format: null, settings: new Map() };
 }
 
-/** Null where the tokens are something else, or more. */
+/** Null if the tokens are anything else, or more than that. */
 function tailOf(text: string, tokens: readonly Token[], from: number): Tail | null {
   let format: string | null = null;
   const settings = new Map<string, string>();
@@ -110,7 +110,7 @@ function tailOf(text: string, tokens: readonly Token[], from: number): Tail | nu
   return { format, settings };
 }
 
-/** Reads `name [= value], …` from `at` on and answers where it ends, or null where it is none. */
+/** Reads `name [= value], …` starting at `at` and returns its end, or null if there is none. */
 function readSettings(
   text: string,
   tokens: readonly Token[],
@@ -135,7 +135,7 @@ function readSettings(
   }
 }
 
-/** Where the string, number or truth value that begins at `from` ends; `from` where there is none. */
+/** The end of the string, number or boolean that begins at `from`; `from` if there is none. */
 function literalEnd(tokens: readonly Token[], from: number): number {
   const first = tokens[from];
   if (first?.kind === "string" || isWord(first, "true") || isWord(first, "false")) return from + 1;
@@ -145,14 +145,14 @@ function literalEnd(tokens: readonly Token[], from: number): number {
   return isSign(tokens[at + 1], ".") && digits(tokens[at + 2]) ? at + 3 : at + 1;
 }
 
-/** Whether SETTINGS begins a clause there, rather than being a table's name (`system.settings`) or what is shown. */
+/** Whether SETTINGS begins a clause here, rather than being a table's name (`system.settings`) or a selected column. */
 function isSettings(tokens: readonly Token[], at: number): boolean {
   if (!isWord(tokens[at], "settings")) return false;
   if (isWord(tokens[0], "show") && (at === 1 || (at === 2 && isWord(tokens[1], "changed")))) return false;
   return !isMember(tokens, at);
 }
 
-/** Whether the name is one of something: behind a dot, unless that ends a number (`1. SETTINGS`). */
+/** Whether the name follows a dot as a member, unless the dot ends a number (`1. SETTINGS`). */
 function isMember(tokens: readonly Token[], at: number): boolean {
   const owner = tokens[at - 2];
   return isSign(tokens[at - 1], ".") && owner !== undefined && isName(owner) && !/^\d/.test(owner.text);
@@ -173,7 +173,7 @@ function checkBody(tokens: readonly Token[], unavailable: Unavailable): void {
 
 const STARTS: ReadonlySet<string> = new Set(["select", "with", "show", "describe", "desc", "exists", "explain"]);
 
-/** Whatever stands before a parenthesis, and what APPLY names without one. */
+/** Checks names before a parenthesis, and names that APPLY takes without one. */
 function checkCall(tokens: readonly Token[], at: number): void {
   const token = tokens[at];
   if (token === undefined || !isName(token)) return;
@@ -188,7 +188,7 @@ function checkCallable({ text }: Token): void {
   if (!isCallable(text)) throw readonly(`\`${text.slice(0, 64)}\` is not available here`);
 }
 
-/** Words that begin what is more than reading. */
+/** Checks for keywords that begin anything beyond reading. */
 function checkWord(tokens: readonly Token[], at: number): void {
   const [token, next] = [tokens[at], tokens[at + 1]];
   if (token?.kind !== "word") return;
@@ -203,7 +203,7 @@ function checkWord(tokens: readonly Token[], at: number): void {
   if (at === 0 && token.text === "show") checkShow(tokens.slice(1));
 }
 
-/** What is explained has to be a SELECT: behind the kind and its options. */
+/** EXPLAIN must be followed, after its kind and options, by a SELECT. */
 function checkExplain(tokens: readonly Token[]): void {
   const select = tokens.findIndex((token) => isWord(token, "select") || isWord(token, "with") || isSign(token, "("));
   const before = select === -1 ? tokens : tokens.slice(0, select);
@@ -234,14 +234,14 @@ const SHOWN: ReadonlySet<string> = new Set(
 
 const CREATED: ReadonlySet<string> = new Set(["table", "view", "database"]);
 
-/** A function's name without a parenthesis behind it. */
+/** Checks a function's name without a parenthesis. */
 function checkReference(tokens: readonly Token[], at: number, unavailable: Unavailable): void {
   const token = tokens[at];
   if (token === undefined || !isName(token) || isMember(tokens, at)) return;
   if (unavailable.has(token.text)) throw readonly(`\`${token.text}\` is not available here`);
 }
 
-/** Names that lead out of the event store, or could be any. */
+/** Checks names that lead out of the event store, or could refer to anything. */
 function checkName(tokens: readonly Token[], at: number): void {
   const [token, dot, table] = tokens.slice(at, at + 3);
   if (isSign(token, ":") && isName(dot) && dot?.text === "identifier")

@@ -10,40 +10,40 @@ import { endOrphans } from "./redis-orphan.ts";
 import { RedisProcess } from "./redis-process.ts";
 
 export interface RedisChildOptions {
-  /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder around it. */
+  /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder that contains it. */
   readonly folder: string;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
-  /** The child is gone for good: it could not be started again. `reason` ends with its last lines. */
+  /** The child failed for good: it could not be restarted. `reason` ends with its last log lines. */
   onExit?(reason: string): void;
 }
 
-/** A private redis-server. Clients reconnect by themselves after a restart: the address stays. */
+/** A private redis-server. Its address survives restarts, so clients reconnect by themselves. */
 export interface RedisChild {
   readonly address: { readonly kind: "socket"; readonly path: string } | { readonly kind: "url"; readonly url: string };
-  /** Of the process that runs now. */
+  /** Of the current process. */
   readonly pid: number;
-  /** Ends the child and waits until it is gone. Safe to repeat. */
+  /** Ends the child and waits for its exit. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** The private redis-server does not start. The message says what is wrong and where. */
+/** The private redis-server failed to start. The message says what is wrong and where. */
 export class RedisChildError extends Error {
   override readonly name = "RedisChildError";
 }
 
-/** A unix socket's path has room for 108 bytes on Linux, 104 elsewhere; some are left for the ending. */
+/** A unix socket's path may have 108 bytes on Linux, 104 elsewhere; a few are left for the suffix. */
 const SOCKET_PATH_BYTES_MAX = 100;
 const RESTARTS_MAX = 5;
 const RESTART_BASE_MS = 100;
-/** A child that ran this long has proved itself: its next exit is counted from one again. */
+/** A child that has run this long is considered stable: its next exit counts as the first. */
 const STABLE_MS = 10_000;
 
 /**
- * Starts a private redis-server on `folder` and keeps it running until `stop`. Resolves when it answers with its data
- * loaded; rejects with `RedisChildError` when it cannot.
+ * Starts a private redis-server on `folder` and keeps it running until `stop`. Resolves once it answers with its data loaded;
+ * rejects with `RedisChildError` if that fails.
  *
- * Call it on the main thread: Linux ends the child when the thread that started it ends.
+ * Call it on the main thread: Linux kills the child when the thread that started it ends.
  */
 export async function startRedisChild(options: RedisChildOptions): Promise<RedisChild> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
@@ -60,11 +60,11 @@ export async function startRedisChild(options: RedisChildOptions): Promise<Redis
 
 /**
  * Invariants:
- * R1. At most one redis-server works in the folder: before each start whatever is left of an earlier one is ended.
- * R2. The child does not outlive us: the kernel kills it with the thread that started it where it can, and R1 does at
- *     the next start where it cannot.
- * R3. Nothing in the folder is repaired but a tail of zero bytes, of which a copy is kept.
- * R4. After `stop` nothing is started any more.
+ * R1. At most one redis-server uses the folder: each start first ends any left by an earlier one.
+ * R2. The child does not outlive us: where the kernel can, it kills the child with the thread that started it; where it cannot,
+ *     R1 does so at the next start.
+ * R3. Nothing in the folder is repaired except a tail of zero bytes, after copying the file.
+ * R4. After `stop`, nothing is started any more.
  */
 class SupervisedRedis implements RedisChild {
   private readonly stopping = new AbortController();
@@ -98,7 +98,7 @@ class SupervisedRedis implements RedisChild {
     await this.watching;
   }
 
-  /** Restarts the child whenever it exits; ends with `stopping`, or when restarts keep failing. */
+  /** Restarts the child whenever it exits. Ends on `stopping`, or when restarts keep failing. */
   private async watch(first: RedisProcess): Promise<void> {
     const { clock, telemetry, onExit } = this.options;
     let failures = 0;
@@ -124,7 +124,7 @@ class SupervisedRedis implements RedisChild {
     }
   }
 
-  /** Starts a process that answers, after repairing what may be repaired. */
+  /** Makes the permitted repairs, then starts a process and waits until it answers. */
   private async run(): Promise<RedisProcess> {
     const { folder, clock, telemetry } = this.options;
     const orphans = await endOrphans(folder, this.listener.kind === "socket" ? this.listener.path : null, clock);

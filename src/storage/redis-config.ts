@@ -6,8 +6,8 @@ export type RedisListener =
   | { readonly kind: "loopback"; readonly port: number; readonly password: string };
 
 /**
- * The configuration of the private redis-server, as the text of a redis.conf (Redis 7.0). What differs from Redis's
- * defaults and why is said line by line; https://redis.io/docs/latest/operate/oss_and_stack/management/config/.
+ * The configuration of the private redis-server as the text of a redis.conf (Redis 7.0). Each difference from Redis's defaults
+ * is explained; https://redis.io/docs/latest/operate/oss_and_stack/management/config/.
  */
 export function redisConfig(folder: string, listener: RedisListener): string {
   return [
@@ -17,15 +17,15 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     // The log goes to standard output, which the parent reads.
     'logfile ""',
 
-    // A reply is sent after the write is on disk, also while the file is being rewritten: that is what a 202 promises.
+    // Redis replies only after the write is on disk, even while it rewrites the file: a 202 promises that.
     "appendonly yes",
     "appendfsync always",
     "no-appendfsync-on-rewrite no",
-    // A command cut short by a power loss was never acknowledged. Anything else that is wrong stops the start.
+    // A command truncated by a power loss was never acknowledged. Any other damage stops the start.
     "aof-load-truncated yes",
     'save ""',
 
-    // A full Redis refuses new jobs; it never forgets old ones, and does not drive the machine out of memory.
+    // A full Redis refuses new jobs; it never evicts old ones, and does not exhaust the machine's memory.
     `maxmemory ${Math.floor(totalmem() / 2)}`,
     "maxmemory-policy noeviction",
     // One slip on a console must not empty the queue.
@@ -33,7 +33,7 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     'rename-command FLUSHDB ""',
     'rename-command DEBUG ""',
 
-    // Jobs and their events are small hashes, which are far smaller when packed.
+    // Jobs and their events are small hashes, which take far less memory when packed.
     "hash-max-listpack-entries 256",
     "hash-max-listpack-value 256",
     "stream-node-max-bytes 4096",

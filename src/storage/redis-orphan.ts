@@ -7,22 +7,24 @@ const GONE_POLL_MS = 10;
 const GONE_WAIT_MS = 10_000;
 
 /**
- * Ends every redis-server that still works in `folder` (an absolute path without symbolic links): a child of a process
- * that died, or the helper that one had forked to rewrite its file. Two of them on one append-only file destroy it, and
- * Redis takes no lock. Returns how many there were; rejects when one does not go.
+ * Ends every redis-server still using `folder` (an absolute path without symbolic links): a child of a process that died, or
+ * the helper it forked to rewrite its file. Two of them on one append-only file destroy it, and Redis takes no lock. Returns
+ * how many there were; rejects if one does not exit.
  *
- * The caller holds the lock of the data folder, so whatever runs there belongs to nobody.
+ * The caller holds the lock of the data folder, so any server running there is an orphan.
  */
 export async function endOrphans(folder: string, socketPath: string | null, clock: Clock): Promise<number> {
   const pids = await redisProcessesIn(folder);
-  // SIGKILL, which also reaches a stopped process; every acknowledged write is on disk already.
+  // SIGKILL also reaches a stopped process, and every acknowledged write is on disk already.
   for (const pid of pids) kill(pid);
   await until(async () => (await redisProcessesIn(folder)).length === 0, clock, `processes ${pids.join(", ")}`);
   const answered = socketPath !== null && (await shutDownBySocket(socketPath, clock));
   return pids.length + (answered ? 1 : 0);
 }
 
-/** By Linux's /proc: what works in the folder and is called redis. Elsewhere nothing; the socket has to do. */
+/**
+ * Finds redis processes whose working directory is the folder, through Linux's /proc. Elsewhere finds none; the socket must do.
+ */
 async function redisProcessesIn(folder: string): Promise<readonly number[]> {
   const entries = await readdir("/proc").catch(() => []);
   const pids = entries.filter((entry) => /^\d+$/.test(entry));
@@ -31,14 +33,14 @@ async function redisProcessesIn(folder: string): Promise<readonly number[]> {
 }
 
 async function isRedisIn(pid: string, folder: string): Promise<boolean> {
-  // Unreadable: somebody else's process, or one that has just ended.
+  // Unreadable: another user's process, or one that has just ended.
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => null);
   if (cwd !== folder) return false;
   const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
   return name.startsWith("redis");
 }
 
-/** Where there is no /proc: a server that answers on the folder's socket is asked to end. Whether there was one. */
+/** Without /proc, shuts down a server that answers on the folder's socket. Returns whether there was one. */
 async function shutDownBySocket(path: string, clock: Clock): Promise<boolean> {
   if (!existsSync(path)) return false;
   const redis = new Redis({ path, lazyConnect: true, retryStrategy: () => null, connectTimeout: 1_000 });
@@ -46,11 +48,11 @@ async function shutDownBySocket(path: string, clock: Clock): Promise<boolean> {
   try {
     await redis.connect();
   } catch {
-    // Nobody listens: a socket that a killed server left, which the next one replaces.
+    // No listener: a socket file left by a killed server, which the next one replaces.
     return false;
   }
   try {
-    // It answers by hanging up.
+    // It answers by closing the connection.
     const ended = new Promise<void>((resolve) => redis.once("end", resolve));
     redis.shutdown("NOSAVE").catch(() => undefined);
     await Promise.race([ended, sleep(clock, GONE_WAIT_MS)]);

@@ -4,7 +4,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisListener } from "./redis-config.ts";
 
 export interface RedisProcessOptions {
-  /** The command line: redis-server with its configuration, and what it is wrapped in. */
+  /** The command line: redis-server with its configuration, and any prefix. */
   readonly command: readonly string[];
   readonly folder: string;
   readonly listener: RedisListener;
@@ -13,29 +13,29 @@ export interface RedisProcessOptions {
 }
 
 const LAST_LINES = 20;
-/** Loading a large file takes minutes; a server that says nothing for this long is taken for hung. */
+/** Loading a large file takes minutes; a server silent for this long is considered hung. */
 const READY_WAIT_MS = 10 * 60_000;
 const STOP_WAIT_MS = 8_000;
-/** A helper that Redis forked can keep its log open after it: what has come by then has to do. */
+/** A helper forked by Redis can keep the log open after Redis exits; then the lines read so far must do. */
 const LOG_WAIT_MS = 200;
 
-/** One run of a redis-server: from its start to its exit. */
+/** One run of a redis-server, from start to exit. */
 export class RedisProcess {
-  /** Resolves when the process is gone and its last lines are read. Never rejects. */
+  /** Resolves once the process has exited and its last lines are read. Never rejects. */
   readonly exited: Promise<void>;
   private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">;
   private readonly lines: string[] = [];
 
-  /** Starts the process; `ready` says when it answers. Call it on the main thread: see `redis-child.ts`. */
+  /** Starts the process; `ready` says when it answers. Call it on the main thread (see `redis-child.ts`). */
   constructor(private readonly options: RedisProcessOptions) {
     this.child = Bun.spawn([...options.command], {
       cwd: options.folder,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      // None of our secrets.
+      // It must not inherit our secrets.
       env: {},
-      // A session of its own: Ctrl-C on the terminal is for us; Redis must outlive our drain.
+      // Its own session: Ctrl-C on the terminal is for us, and Redis must outlive our drain.
       detached: true,
     });
     const endWithParent = () => this.child.kill("SIGKILL");
@@ -51,16 +51,16 @@ export class RedisProcess {
     return this.child.pid;
   }
 
-  /** Whether the server answered with its data loaded; false when it ended first, or was ended because it did not. */
+  /** Whether the server answered with its data loaded; false if it exited first, or was killed because it did not answer. */
   async ready(): Promise<boolean> {
     const { listener, clock } = this.options;
     const redis = new Redis({
       ...clientOptions(listener),
       retryStrategy: () => 25,
-      // While it loads, look again this often.
+      // How often to check while it loads.
       maxLoadingRetryTime: 100,
     });
-    // Refused until it listens.
+    // Connections are refused until it listens.
     redis.on("error", () => undefined);
     const over = new AbortController();
     try {
@@ -79,12 +79,12 @@ export class RedisProcess {
     }
   }
 
-  /** What it logged last, oldest first. */
+  /** Its latest log lines, oldest first. */
   lastWords(): string {
     return this.lines.join("\n");
   }
 
-  /** Ends it, in order where it obeys. Safe to repeat. */
+  /** Ends it, gracefully if it obeys. Safe to call twice. */
   async stop(): Promise<void> {
     const over = new AbortController();
     this.child.kill("SIGTERM");

@@ -4,18 +4,18 @@ import type { AnyDb, Database } from "./database.ts";
 import { noSuchTenant } from "./no-such-tenant.ts";
 import { registryState, tenants } from "./tables.ts";
 
-/** Is told of changes after their commit, or where it is unknown whether they were committed. */
+/** Hears of changes after they were committed, or when it is unknown whether they were. */
 export interface ChangeListener {
   onTenant(tenantId: string): void;
-  /** Resolves when the change is in force here. Never rejects. */
+  /** Resolves when the change is in force in this process. Never rejects. */
   onPlans(): Promise<void>;
 }
 
 /**
- * Changes that snapshots of tenants show. Each is one transaction that takes the next version of the registry, which
- * makes the other processes see it at their next poll, and is announced after its commit, which makes them see it now.
+ * Makes changes that tenant snapshots show. Each is one transaction that takes the registry's next version, which other
+ * processes notice at their next poll. It is announced after its commit, which they notice at once.
  *
- * Lock order: the registry's state, then a tenant. Whoever locks a tenant alone (tokens) is compatible with it.
+ * Lock order: the registry's state, then a tenant. Code that locks only a tenant (tokens) is compatible with it.
  */
 export class RegistryChanges {
   constructor(
@@ -23,7 +23,7 @@ export class RegistryChanges {
     private readonly listener: ChangeListener,
   ) {}
 
-  /** Rejects with `ApiError` 404 when there is no such tenant. */
+  /** Rejects with `ApiError` 404 if there is no such tenant. */
   ofTenant<T>(tenantId: string, change: (transaction: AnyDb) => Promise<T>): Promise<T> {
     const announce = () => this.listener.onTenant(tenantId);
     return this.announced(announce, async (transaction) => {
@@ -38,7 +38,7 @@ export class RegistryChanges {
     });
   }
 
-  /** `create` answers the tenant that it made, with the version it was given. */
+  /** `create` returns the tenant that it created, with the version it was given. */
   ofNewTenant<T extends { readonly id: string }>(
     create: (transaction: AnyDb, version: number) => Promise<T>,
   ): Promise<T> {
@@ -70,14 +70,14 @@ export class RegistryChanges {
       await announce();
       return result;
     } catch (error) {
-      // Anything else than a refusal may have been committed.
+      // Except for a refusal, the change may have been committed.
       if (!(error instanceof ApiError)) await announce();
       throw error;
     }
   }
 }
 
-/** Holds the state's row until the transaction ends: versions are committed in their order. */
+/** Locks the state's row until the transaction ends, so versions are committed in order. */
 async function nextVersion(transaction: AnyDb): Promise<number> {
   const [state] = await transaction
     .update(registryState)

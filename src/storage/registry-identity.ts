@@ -4,8 +4,8 @@ import { ConfigurationError } from "../domain/errors.ts";
 import type { AnyDb } from "./database.ts";
 
 /**
- * Which registry this is, in one row: a random id, by which a queue knows the registry that it belongs to, and the id
- * of the master key that was first in MASTER_KEY at the last start.
+ * Identifies this registry, in one row: a random id, by which a queue recognizes the registry it belongs to, and the id of the
+ * first key in MASTER_KEY at the last start.
  */
 const identity = pgTable("registry_identity", {
   id: smallint("id").primaryKey(),
@@ -13,7 +13,7 @@ const identity = pgTable("registry_identity", {
   masterKey: text("master_key"),
 });
 
-/** Beside the migrations and not one of them: a copy of the database is the same registry, an empty one is another. */
+/** Created apart from the migrations: a copy of the database is the same registry, an empty one is another. */
 export async function ensureIdentity(db: AnyDb): Promise<void> {
   await db.execute(
     sql`create table if not exists registry_identity (id smallint primary key check (id = 1), registry uuid not null, master_key text)`,
@@ -25,18 +25,18 @@ export async function ensureIdentity(db: AnyDb): Promise<void> {
 
 export interface RegistryIdentity {
   readonly registry: string;
-  /** Null: no process has worked with it yet. */
+  /** Null: no process has used it yet. */
   readonly masterKey: string | null;
 }
 
-/** In a database with the current schema. */
+/** Requires a database with the current schema. */
 export async function readIdentity(db: AnyDb): Promise<RegistryIdentity> {
   const [row] = await db.select().from(identity);
   if (row === undefined) throw new ConfigurationError("The registry's identity is missing: run `waybill migrate`.");
   return { registry: row.registry, masterKey: row.masterKey };
 }
 
-/** Notes which key seals from now on. Only for who holds the key that was noted before. */
+/** Records which key seals from now on. Only for callers that hold the previously recorded key. */
 export async function noteMasterKey(db: AnyDb, keyId: string): Promise<void> {
   await db.update(identity).set({ masterKey: keyId });
 }

@@ -4,14 +4,14 @@ import { drizzle } from "drizzle-orm/pglite";
 import type { Calls } from "../domain/calls.ts";
 import { BEGIN, END, STATEMENT } from "./served-pglite.ts";
 
-/** The PostgreSQL inside another process of this start, which serves it with `servePglite`. */
+/** The PostgreSQL inside another process of this start, served there by `servePglite`. */
 export function openRemotePglite(calls: Calls): {
   readonly db: PgDatabase<PgQueryResultHKT>;
   close(): Promise<void>;
 } {
   const client = new RemotePglite(calls);
   return {
-    // Drizzle's driver calls these two methods and nothing else.
+    // Drizzle's driver calls only these two methods.
     db: drizzle({ client: client as unknown as PGlite }),
     close: () => Promise.resolve(),
   };
@@ -36,7 +36,7 @@ class RemotePglite implements Queries {
         query: (text, params, options) => run(this.calls, transaction, { text, params, options }),
       });
     } catch (error) {
-      // Where this fails, too, the other side has given the transaction up by itself.
+      // If this fails as well, the other side rolls the transaction back by itself.
       await this.calls.call(END, { transaction, commits: false }).catch(() => {});
       throw error;
     }
@@ -52,7 +52,7 @@ interface Query {
 }
 
 function run(calls: Calls, transaction: number | null, { text, params = [], options }: Query): Promise<unknown> {
-  // Drizzle's parsers hand the text on as it is, and functions do not travel.
+  // Functions cannot be sent to another process, but drizzle's parsers only pass the text through.
   const asText = Object.keys(options?.parsers ?? {}).map(Number);
   return calls.call(STATEMENT, { transaction, text, params, rowMode: options?.rowMode ?? "object", asText });
 }

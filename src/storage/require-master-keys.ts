@@ -4,7 +4,7 @@ import type { Database } from "./database.ts";
 import { credentials, domains } from "./tables.ts";
 import type { Vault } from "./vault.ts";
 
-/** Rejects with `ConfigurationError` when a stored credential needs a master key that the vault has not. */
+/** Rejects with `ConfigurationError` if a stored credential needs a master key that the vault lacks. */
 export async function requireMasterKeys(database: Database, vault: Vault): Promise<void> {
   const rows = await database.read((db) =>
     union(

@@ -4,7 +4,7 @@ import { type ClickHouseClient, type ClickHouseClientConfigOptions, createClient
 import { type Calls, callName } from "../domain/calls.ts";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
-/** Which of the engine's connections a statement goes to: nothing small waits behind something large. */
+/** Which of the engine's connections runs a statement: small statements never wait behind large ones. */
 type Lane = "writer" | "reader" | "exporter";
 
 interface ServedEventStoreStatement {
@@ -20,8 +20,8 @@ const STATEMENT = callName<ServedEventStoreStatement, Uint8Array>("eventStore.st
 export type EventStoreClients = Readonly<Record<Lane, ClickHouseClient>>;
 
 /**
- * Lets another process use the ClickHouse engine in this one, with every right that this process has. A statement whose
- * caller gives up, or is gone, before it begins does not run.
+ * Lets another process use this process's ClickHouse engine, with all of this process's rights. A statement does not run if its
+ * caller gives up or dies before it begins.
  */
 export function serveChdb(clients: EventStoreClients, calls: Calls): void {
   calls.serve(STATEMENT, async ({ lane, query, params, values }, signal) => {
@@ -41,7 +41,9 @@ export function openRemoteChdb(calls: Calls): EventStoreClients & { close(): Pro
   return { writer: over("writer"), reader: over("reader"), exporter: over("exporter"), close: async () => {} };
 }
 
-/** The client's connection hook. The engine has a statement's whole result before it answers, so it comes in one piece. */
+/**
+ * The client's connection hook. The engine computes a statement's whole result before it answers, so it arrives in one piece.
+ */
 class RemoteConnection implements Connection {
   constructor(
     private readonly calls: Calls,

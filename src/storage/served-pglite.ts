@@ -1,14 +1,14 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
 import { type Calls, callName } from "../domain/calls.ts";
 
-/** A statement of another process. */
+/** A statement from another process. */
 export interface ServedStatement {
-  /** Null: outside of any transaction. */
+  /** Null: outside any transaction. */
   readonly transaction: number | null;
   readonly text: string;
   readonly params: readonly unknown[];
   readonly rowMode: "array" | "object";
-  /** Types (OIDs) whose values are wanted as their text. */
+  /** Types (OIDs) whose values are returned as text. */
   readonly asText: readonly number[];
 }
 
@@ -18,20 +18,20 @@ export interface ServedRows {
 }
 
 export const STATEMENT = callName<ServedStatement, ServedRows>("registry.statement");
-/** Answers the transaction's number once it has begun. */
+/** Returns the transaction's number once it has begun. */
 export const BEGIN = callName<null, number>("registry.begin");
 export const END = callName<{ readonly transaction: number; readonly commits: boolean }, void>("registry.end");
 
-/** What a transaction may be silent for, as sessions of a server may: it keeps everybody else waiting. */
+/** The longest that a transaction may stay idle, as for a server's sessions: it blocks everybody else. */
 export const SILENT_MS_MAX = 9_000;
 
 /**
- * Lets another process use the PostgreSQL in this one. Call it once a process.
+ * Lets another process use this process's PostgreSQL. Call it once per process.
  *
  * Invariants:
- * S1. Statements of a transaction stand alone: PGlite has one session, and its own lock keeps all others out meanwhile,
- *     those of this process, too.
- * S2. A transaction whose process is gone, or that is silent for too long, is rolled back.
+ * S1. A transaction's statements run alone: PGlite has one session, and its own lock keeps everything else out meanwhile,
+ *     including this process's statements.
+ * S2. A transaction is rolled back if its process dies or it stays idle for too long.
  */
 export function servePglite(client: PGlite, calls: Calls, silentMsMax = SILENT_MS_MAX): void {
   const open = new Map<number, ServedTransaction>();
@@ -42,7 +42,7 @@ export function servePglite(client: PGlite, calls: Calls, silentMsMax = SILENT_M
   const known = (number: number): ServedTransaction => {
     const transaction = open.get(number);
     if (transaction !== undefined) return transaction;
-    // What a server says where it has ended a session that was idle in a transaction.
+    // The error of a server that has ended a session idle in a transaction.
     throw Object.assign(new Error("there is no such transaction, or none any more"), { code: "25P03" });
   };
   calls.serve(BEGIN, async () => {
@@ -65,7 +65,7 @@ export function servePglite(client: PGlite, calls: Calls, silentMsMax = SILENT_M
 type Statement = Omit<ServedStatement, "transaction">;
 
 class ServedTransaction {
-  /** Resolves when it has the database for itself. */
+  /** Resolves once the transaction has the database to itself. */
   readonly begun: Promise<Transaction>;
   private readonly begin = Promise.withResolvers<Transaction>();
   private readonly ending = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ class ServedTransaction {
     onEnd: () => void,
   ) {
     this.begun = this.begin.promise;
-    // Whoever waits hears of it; nobody may be waiting any more.
+    // Waiting callers get the error; there may be none.
     this.ending.promise.catch(() => {});
     this.over = client
       .transaction(async (transaction) => {
@@ -117,7 +117,7 @@ class ServedTransaction {
     this.ending.reject(reason);
   }
 
-  /** From now on it has to say something in time. */
+  /** Starts the idle timeout. */
   private listen(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.giveUp(new Error("it was silent for too long")), this.silentMsMax);

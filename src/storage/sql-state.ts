@@ -1,15 +1,15 @@
 const SQL_STATE = /^[0-9A-Z]{5}$/;
 
 /**
- * What PostgreSQL or its driver calls an error: `state` is the server's SQLSTATE (PostgreSQL, appendix A), `code` the
- * driver's own code. Drivers differ: PGlite gives the SQLSTATE as `code`, Bun.SQL as `errno`, and drizzle wraps either.
+ * The codes of an error from PostgreSQL or its driver: `state` is the server's SQLSTATE (PostgreSQL, appendix A), `code` the
+ * driver's own code. Drivers differ: PGlite puts the SQLSTATE in `code`, Bun.SQL in `errno`, and drizzle wraps either.
  */
 export function sqlState(error: unknown): { state: string | null; code: string | null } {
   const cause = error instanceof Error && error.name !== "PostgresError" && error.cause ? error.cause : error;
   const errno = textMember(cause, "errno");
   const code = textMember(cause, "code");
   if (errno !== null && SQL_STATE.test(errno)) return { state: errno, code };
-  // No SQLSTATE begins with E, but EPIPE has the form of one.
+  // No SQLSTATE begins with E, but EPIPE looks like one.
   return code !== null && SQL_STATE.test(code) && !code.startsWith("E") ? { state: code, code } : { state: null, code };
 }
 

@@ -2,16 +2,16 @@ import { EngineError } from "./engine-error.ts";
 
 export interface Token {
   readonly kind: "word" | "name" | "string" | "sign";
-  /** A word or a quoted name: in lower case, without its quotes. A string: with them, as it stands. */
+  /** A word or quoted name in lower case without quotes, or a string with its quotes, verbatim. */
   readonly text: string;
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Cuts a statement as the engine's lexer does (ClickHouse, src/Parsers/Lexer.cpp), less its numbers, which no decision
- * depends on: they come as words and signs. Throws `EngineError` at whatever is not surely cut alike: heredocs, variables,
- * quotes and blanks beyond ASCII, nested comments, a backslash in a quoted name.
+ * Tokenizes a statement as the engine's lexer does (ClickHouse, src/Parsers/Lexer.cpp), except for numbers, which no decision
+ * depends on: they come as words and punctuation. Throws `EngineError` wherever the two might differ: heredocs, variables,
+ * non-ASCII quotes and spaces, nested comments, a backslash in a quoted name.
  */
 export function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
@@ -36,7 +36,7 @@ export function tokensOf(text: string): readonly Token[] {
   return tokens;
 }
 
-/** Looked at on the event loop's thread: these take 40 ms. A list of 40,000 numbers fits. */
+/** Tokens are checked on the event loop's thread; this many take 40 ms. A list of 40,000 numbers fits. */
 const TOKENS_MAX = 80_000;
 
 export const isWord = (token: Token | undefined, word: string) => token?.kind === "word" && token.text === word;
@@ -44,8 +44,8 @@ export const isSign = (token: Token | undefined, sign: string) => token?.kind ==
 export const isName = (token: Token | undefined) => token?.kind === "word" || token?.kind === "name";
 
 /**
- * Of the prefixes of strings only `x'…'` and `b'…'` with their own digits: the engine ends those at the next quote, whatever
- * is before it, so a letter that touches a quote is not read in any other case.
+ * Of the string prefixes, only `x'…'` and `b'…'` with their own digits: the engine ends those at the next quote, whatever
+ * precedes it, so in all other cases a letter that touches a quote is refused.
  */
 const TOKEN = new RegExp(
   [
@@ -59,11 +59,14 @@ const TOKEN = new RegExp(
   "uy",
 );
 
-/** Behind the quote that closes the one at `from`. By hand: a pattern would take a long time to see that none does. */
+/**
+ * Index just past the quote that closes the one at `from`. Hand-written: a regular expression would take long to find that
+ * there is none.
+ */
 function quoteEnd(text: string, from: number, quote: string): number {
   for (let at = from + 1; at < text.length; at += 1) {
     const char = text[at];
-    // In a name, an escape could spell any other; no name of the event store needs one.
+    // An escape in a name could spell any other name; no name of the event store needs one.
     if (char === "\\" && quote !== "'") throw unreadable("a quoted name has a backslash");
     if (char === "\\" || (char === quote && text[at + 1] === quote)) at += 1;
     else if (char === quote) return at + 1;

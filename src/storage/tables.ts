@@ -22,26 +22,26 @@ import { type Permission, QUEUE_SHARE } from "../domain/tenant.ts";
 import type { NotificationKind, PassType } from "../domain/wallet.ts";
 
 /**
- * A JSON object. Drizzle's own `jsonb` reaches the server through Bun.SQL as a JSON *string*: it reads back well, but
- * no operator works on it. Sent as text and cast on the server it is right on every driver.
+ * A JSON object. Through Bun.SQL, drizzle's own `jsonb` reaches the server as a JSON *string*: it reads back well, but no
+ * operator works on it. Sent as text and cast on the server, it is right with every driver.
  */
 const json = <T extends JsonObject>(name: string) =>
   customType<{ data: T; driverData: SQL | T }>({
     dataType: () => "jsonb",
     toDriver: (value) => sql`${JSON.stringify(value)}::text::jsonb`,
-    // The column is written by `toDriver` alone, from a T.
+    // Only `toDriver` writes the column, from a T.
     fromDriver: (value) => value as T,
   })(name);
 
-/** Text that is ordered byte by byte, so that paging gives the same order on every server. */
+/** Text ordered byte by byte, so paging gives the same order on every server. */
 const slug = customType<{ data: string; driverData: string }>({ dataType: () => 'text COLLATE "C"' });
 
 const createdAt = () => timestamp("created_at", { withTimezone: true, mode: "date" }).notNull();
 
 /**
- * One row. `version` numbers the changes that snapshots of tenants show: a transaction that makes one adds 1, which locks the
- * row until it commits, so versions become visible in their order. `plansVersion` is the version of the last change to
- * a plan. `shards` never changes.
+ * One row. `version` numbers the changes that tenant snapshots show: a transaction that makes one adds 1, which locks the row
+ * until it commits, so versions become visible in order. `plansVersion` is the version of the last change to a plan. `shards`
+ * never changes.
  */
 export const registryState = pgTable(
   "registry_state",
@@ -58,7 +58,7 @@ export const plans = pgTable("plans", {
   name: slug("name").primaryKey(),
   requestsPerMinute: integer("requests_per_minute").notNull(),
   deliveriesPerSecond: doublePrecision("deliveries_per_second"),
-  // With defaults: the previous release adds plans without them while this one starts.
+  // With defaults, because the previous release adds plans without them while this one starts.
   queuedJobsMax: integer("queued_jobs_max").notNull().default(QUEUE_SHARE.queuedJobsMax),
   queuedBytesMax: bigint("queued_bytes_max", { mode: "number" }).notNull().default(QUEUE_SHARE.queuedBytesMax),
   holdMs: integer("hold_ms").notNull().default(QUEUE_SHARE.holdMs),
@@ -94,7 +94,7 @@ const tenantId = () =>
     .notNull()
     .references(() => tenants.id, { onDelete: "cascade" });
 
-/** API keys. The key itself is not here: `hash` is the SHA-256 of it, in hex. */
+/** API keys. The key itself is not stored: `hash` is its SHA-256 in hex. */
 export const keys = pgTable(
   "keys",
   {
@@ -120,15 +120,15 @@ export const templates = pgTable(
     tenantId: tenantId(),
     slug: slug("slug").notNull(),
     channel: text("channel").$type<ChannelName>().notNull(),
-    /** What a template of the channel consists of. */
+    /** The template's content, in the channel's own form. */
     body: json("body").notNull(),
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.slug] })],
 );
 
 /**
- * The event store of wallet tokens: adjustments by an operator, charges for a job, refunds of a charge. A job has at most
- * one of each kind, so that a charge that is repeated takes nothing.
+ * The ledger of wallet tokens: adjustments by an operator, charges for a job, refunds of a charge. A job has at most one of
+ * each kind, so a repeated charge takes nothing.
  */
 export const tokenMovements = pgTable(
   "token_movements",
@@ -149,7 +149,7 @@ export const tokenMovements = pgTable(
   ],
 );
 
-/** Recipients that must not be sent to, by normalised address. The queue keeps an index of this list. */
+/** Recipients that must not be sent to, by normalized address. The queue keeps an index of this list. */
 export const suppressions = pgTable(
   "suppressions",
   {
@@ -161,7 +161,7 @@ export const suppressions = pgTable(
   (table) => [primaryKey({ columns: [table.tenantId, table.address] })],
 );
 
-/** Tenants' sending domains. A domain belongs to one tenant at most. */
+/** Tenants' sending domains. A domain belongs to at most one tenant. */
 export const domains = pgTable(
   "domains",
   {
@@ -178,7 +178,7 @@ export const domains = pgTable(
     returnPathHost: text("return_path_host").notNull(),
     createdAt: createdAt(),
     checkedAt: timestamp("checked_at", { withTimezone: true, mode: "date" }),
-    /** What the last verification found. */
+    /** The result of the last verification. */
     findings: json<{ readonly all: readonly StoredFinding[] }>("findings").notNull(),
   },
   (table) => [index("domains_by_tenant").on(table.tenantId)],
@@ -192,7 +192,7 @@ export const aliases = pgTable(
     alias: slug("alias").notNull(),
     metaName: text("meta_name").notNull(),
     languageCode: text("language_code"),
-    /** What each position holds. */
+    /** What each position stands for. */
     params: text("params").array().notNull(),
     /** `HeaderMedia`, for templates whose header has media. */
     header: json("header"),
@@ -206,8 +206,8 @@ const bytes = customType<{ data: Uint8Array<ArrayBuffer>; driverData: Uint8Array
 });
 
 /**
- * Wallet passes. A tenant has a serial once, but for passes whose creation failed. `bundle` is the signed file of
- * `bundleVersion`; `updateTag` moves with it (see `passTypes`).
+ * Wallet passes. A serial is unique per tenant, except among passes whose creation failed. `bundle` is the signed file of
+ * `bundleVersion`; `updateTag` changes with it (see `passTypes`).
  */
 export const passes = pgTable(
   "passes",
@@ -241,7 +241,7 @@ export const passes = pgTable(
   ],
 );
 
-/** A row a version of a pass: who made it and why. */
+/** One row per version of a pass: who made it and why. */
 export const passVersions = pgTable(
   "pass_versions",
   {
@@ -257,7 +257,7 @@ export const passVersions = pgTable(
   (table) => [primaryKey({ columns: [table.passId, table.version] })],
 );
 
-/** Images of a tenant's passes, each once: `hash` is the SHA-256 of its bytes, in hex. */
+/** Images of a tenant's passes, each stored once: `hash` is the SHA-256 of its bytes in hex. */
 export const passImages = pgTable(
   "pass_images",
   { tenantId: tenantId(), hash: slug("hash").notNull(), png: bytes("png").notNull() },
@@ -265,8 +265,8 @@ export const passImages = pgTable(
 );
 
 /**
- * Classes of Google's passes on the issuer that tenants share, each with the one tenant that may use it. Written before
- * Google has the class, never changed.
+ * Classes of Google passes on the issuer that tenants share, each with the one tenant that may use it. Written before Google
+ * has the class, and never changed.
  */
 export const googleClasses = pgTable("google_classes", {
   classId: slug("class_id").primaryKey(),
@@ -275,15 +275,15 @@ export const googleClasses = pgTable("google_classes", {
 });
 
 /**
- * `lastTag` numbers the bundles of a pass type: who stores one adds 1, which locks the row until the commit, so that tags
- * become visible in their order and no device's "what changed since" skips one.
+ * `lastTag` numbers the bundles of a pass type: storing one adds 1, which locks the row until the commit, so tags become
+ * visible in order and no device's "what changed since" skips one.
  */
 export const passTypes = pgTable("pass_types", {
   passTypeId: slug("pass_type_id").primaryKey(),
   lastTag: bigint("last_tag", { mode: "number" }).notNull(),
 });
 
-/** Devices with passes of a type, and the last push token that each told us. */
+/** Devices with passes of a type, and the latest push token from each. */
 export const passDevices = pgTable(
   "pass_devices",
   {
@@ -297,7 +297,7 @@ export const passDevices = pgTable(
   ],
 );
 
-/** Which device has which pass, and where the pass's tenant reaches it. Null: a row of a former release. */
+/** Which device holds which pass, and where the pass's tenant reaches it. Null: a row of a former release. */
 export const passRegistrations = pgTable(
   "pass_registrations",
   {
@@ -316,8 +316,8 @@ export const passRegistrations = pgTable(
 );
 
 /**
- * Payloads of jobs that are too large for the queue, UTF-8 text. Written before the job is queued, removed some time after
- * it has ended. Ids of jobs rise with the time, which is what the sweep goes by.
+ * Payloads of jobs that are too large for the queue, as UTF-8 text. Written before the job is queued, removed some time after
+ * it has ended. Job ids rise with time; the sweep relies on that.
  */
 export const payloads = pgTable("payloads", {
   jobId: slug("job_id").primaryKey(),
@@ -325,5 +325,5 @@ export const payloads = pgTable("payloads", {
   body: bytes("body").notNull(),
 });
 
-/** A finding as a JSON column can hold it. */
+/** A finding in the form that a JSON column can hold. */
 type StoredFinding = { readonly [K in keyof Finding]: Finding[K] };

@@ -2,20 +2,20 @@ import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { Random } from "../domain/random.ts";
 
-/** Where a secret belongs. It is authenticated with the secret, which therefore opens nowhere else. */
+/** Where a secret belongs. The place is authenticated together with the secret, which therefore opens nowhere else. */
 export interface SecretPlace {
   readonly tenantId: string;
   readonly kind: string;
   readonly field: string;
 }
 
-/** A secret that is to be stored. */
+/** A secret to be stored. */
 export interface Secret {
   readonly place: SecretPlace;
   readonly text: string;
 }
 
-/** A stored secret that does not open. Never holds any of it. */
+/** A stored secret does not open. The error never contains any of it. */
 export class VaultError extends Error {
   override readonly name = "VaultError";
   constructor(
@@ -38,11 +38,10 @@ interface VaultKey {
 }
 
 /**
- * Encrypts secrets that are stored: AES-256-GCM (NIST SP 800-38D) with a random 96-bit IV and the secret's place as
- * additional authenticated data. A sealed secret is the text `v1.<key id>.<base64url of IV, ciphertext and tag>`.
+ * Encrypts stored secrets with AES-256-GCM (NIST SP 800-38D), a random 96-bit IV, and the secret's place as additional
+ * authenticated data. A sealed secret is the text `v1.<key id>.<base64url of IV, ciphertext and tag>`.
  *
- * The key is derived from a master key by HKDF-SHA-256 (RFC 5869), so that other uses of the master key share no key
- * with this one.
+ * The key is derived from a master key by HKDF-SHA-256 (RFC 5869), so other uses of the master key share no key with this one.
  */
 export class Vault {
   private readonly keys: ReadonlyMap<string, VaultKey>;
@@ -50,7 +49,7 @@ export class Vault {
 
   /**
    * @param masterKeys 32 bytes each. The first one seals, any of them opens.
-   * @throws ConfigurationError when there is none or one has another length.
+   * @throws ConfigurationError if there is none or one has another length.
    */
   constructor(
     masterKeys: readonly Uint8Array[],
@@ -60,7 +59,7 @@ export class Vault {
     if (first === undefined)
       throw new ConfigurationError("MASTER_KEY must hold at least one key of 32 bytes in base64.");
     this.sealing = first;
-    // The first comes last, so that it is the one that stays should it be listed twice.
+    // The first key goes last, so it wins if it is listed twice.
     this.keys = new Map([...others, first].map((key) => [key.id, key]));
   }
 
@@ -95,12 +94,12 @@ export class Vault {
     try {
       return Buffer.concat([opened, decipher.final()]).toString("utf8");
     } catch {
-      // The only failure of `final` is the tag. What it says of the bytes is nobody's business.
+      // `final` fails only on the tag. Its message about the bytes must not be shown.
       throw new VaultError("forged", `The stored ${described(place)} was altered or belongs elsewhere.`);
     }
   }
 
-  /** @throws ConfigurationError that names the keys among `keyIds` (the second part of a sealed secret) that are not given. */
+  /** @throws ConfigurationError that names those of `keyIds` (the second part of a sealed secret) that are not given. */
   requireKeys(keyIds: readonly string[]): void {
     const missing = keyIds.filter((id) => !this.keys.has(id));
     if (missing.length === 0) return;
@@ -110,7 +109,7 @@ export class Vault {
   }
 }
 
-/** The name of a master key: says which one it is, and nothing about it. */
+/** The name of a master key: identifies the key and reveals nothing about it. */
 export function masterKeyId(master: Uint8Array): string {
   return deriveKey(master).id;
 }
@@ -128,7 +127,7 @@ function deriveKey(master: Uint8Array): VaultKey {
   };
 }
 
-/** None of the parts can hold the separator: tenants are slugs, kinds and fields are names of ours. */
+/** No part can contain the separator: tenants are slugs, and we choose the names of kinds and fields. */
 function placeBytes({ tenantId, kind, field }: SecretPlace): Buffer {
   return Buffer.from(`${tenantId}|${kind}|${field}`, "utf8");
 }

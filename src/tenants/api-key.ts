@@ -1,22 +1,22 @@
 import { createHash } from "node:crypto";
 import type { Random } from "../domain/random.ts";
 
-/** Base58: letters and digits without those that look alike (0 O I l). */
+/** Base58: letters and digits except those that look alike (0 O I l). */
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const SECRET_CHARS = 28;
 const CHECKSUM_CHARS = 4;
 const API_KEY = /^wb_[1-9A-HJ-NP-Za-km-z]{32}$/;
 const PREFIX_CHARS = "wb_".length + 4;
 
-/** A new API key: `wb_`, 28 characters with 164 bits of chance, and a checksum of four. */
+/** A new API key: `wb_`, 28 random characters (164 bits), and a four-character checksum. */
 export function newApiKey(random: Random): string {
   const secret = `wb_${randomText(random, SECRET_CHARS)}`;
   return secret + checksumOf(secret);
 }
 
-/** An id that tells things apart and gives nothing away, for example of a key. */
+/** A random id that reveals nothing, for example the id of a key. */
 export function randomText(random: Random, chars: number): string {
-  // Bytes from here on are thrown away: they would make the first characters of the alphabet likelier.
+  // Bytes from here on are discarded: they would favour the first characters of the alphabet.
   const usableBelow = 256 - (256 % ALPHABET.length);
   const bytes = new Uint8Array(chars * 2);
   let text = "";
@@ -28,17 +28,17 @@ export function randomText(random: Random, chars: number): string {
   return text;
 }
 
-/** Whether the text can be an API key of ours; anything else needs no look-up. */
+/** Whether the text has the form of one of our API keys; anything else needs no look-up. */
 export function isApiKey(text: string): boolean {
   return API_KEY.test(text);
 }
 
-/** Whether the last characters are the checksum of those before them; keys of former releases have none. */
+/** Whether the last characters are the checksum of those before; keys of former releases have none. */
 export function hasChecksum(apiKey: string): boolean {
   return apiKey.endsWith(checksumOf(apiKey.slice(0, -CHECKSUM_CHARS)));
 }
 
-/** CRC-32 in base58, modulo what four characters hold: one text in eleven million that is made up has the right one. */
+/** CRC-32 in base58, modulo what four characters hold: one invented text in eleven million has the right checksum. */
 function checksumOf(text: string): string {
   let rest = Bun.hash.crc32(text);
   let checksum = "";
@@ -49,14 +49,14 @@ function checksumOf(text: string): string {
   return checksum;
 }
 
-/** What may be shown of a key, to tell keys apart: 140 bits of it stay secret. */
+/** The part of a key that may be shown to tell keys apart; 140 bits stay secret. */
 export function apiKeyPrefix(apiKey: string): string {
   return apiKey.slice(0, PREFIX_CHARS);
 }
 
 /**
- * What is stored of a key: its SHA-256 in hex. A fast hash is right for a secret that nobody can guess, and looking a
- * hash up leaks by its timing nothing that helps to find a key.
+ * The stored form of a key: its SHA-256 in hex. A fast hash suits a secret that nobody can guess, and the timing of a hash
+ * look-up leaks nothing that helps to find a key.
  */
 export function apiKeyHash(apiKey: string): string {
   return createHash("sha256").update(apiKey).digest("hex");

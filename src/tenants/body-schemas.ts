@@ -1,21 +1,24 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS } from "../domain/job.ts";
+import type { ChannelName } from "../domain/job.ts";
 import { limits } from "../domain/limits.ts";
 import { PERMISSIONS, TENANT_ID } from "../domain/tenant.ts";
 import { oneLine } from "../http/schemas.ts";
 
 /**
- * Bodies of the operator API. A schema's description is what an error says the field must be, and what the API document
- * shows. Fields that are not named here are refused.
+ * Bodies of the operator API. A schema's description appears in the API document and in errors, as what the field must be.
+ * Unknown fields are refused.
  */
 
 const STRICT = { additionalProperties: false } as const;
 
-const channel = Type.Union(
-  CHANNELS.map((name) => Type.Literal(name)),
-  { description: `one of ${CHANNELS.join(", ")}` },
-);
-const channels = Type.Array(channel, { uniqueItems: true, description: `a list of channels, each once` });
+function channelsOf(known: readonly ChannelName[]) {
+  const channel = Type.Union(
+    known.map((name) => Type.Literal(name)),
+    { description: `one of ${known.join(", ")}` },
+  );
+  return Type.Array(channel, { uniqueItems: true, description: `a list of channels, each once` });
+}
+
 const permissions = Type.Array(
   Type.Union(
     PERMISSIONS.map((name) => Type.Literal(name)),
@@ -26,44 +29,51 @@ const permissions = Type.Array(
 const name = oneLine("1 to 200 characters without control characters", 200, 1);
 const plan = Type.String({ pattern: TENANT_ID.source, description: "the name of a plan" });
 
-export const tenantBody = Type.Object(
-  {
-    id: Type.Optional(
-      Type.String({
-        pattern: TENANT_ID.source,
-        description: "a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen",
-      }),
-    ),
-    name,
-    plan: Type.Optional(plan),
-    channels: Type.Optional(channels),
-    permissions: Type.Optional(permissions),
-    allow_custom: Type.Optional(channels),
-    tokens: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" }),
-    ),
-  },
-  {
-    ...STRICT,
-    examples: [{ id: "acme", name: "Acme", plan: "pro", channels: ["email"], permissions: ["allow_raw_html"] }],
-  },
-);
+/** Of a tenant that may use some of these channels. */
+export function tenantBodyOf(known: readonly ChannelName[]) {
+  const channels = channelsOf(known);
+  return Type.Object(
+    {
+      id: Type.Optional(
+        Type.String({
+          pattern: TENANT_ID.source,
+          description: "a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen",
+        }),
+      ),
+      name,
+      plan: Type.Optional(plan),
+      channels: Type.Optional(channels),
+      permissions: Type.Optional(permissions),
+      allow_custom: Type.Optional(channels),
+      tokens: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" }),
+      ),
+    },
+    {
+      ...STRICT,
+      examples: [{ name: "Acme", plan: "pro", channels: ["email"], permissions: ["allow_raw_html"] }],
+    },
+  );
+}
 
-export const tenantChangeBody = Type.Object(
-  {
-    name: Type.Optional(name),
-    plan: Type.Optional(plan),
-    channels: Type.Optional(channels),
-    permissions: Type.Optional(permissions),
-    allow_custom: Type.Optional(channels),
-  },
-  {
-    ...STRICT,
-    minProperties: 1,
-    description: "an object with at least one field to change",
-    examples: [{ plan: "pro" }],
-  },
-);
+export function tenantChangeBodyOf(known: readonly ChannelName[]) {
+  const channels = channelsOf(known);
+  return Type.Object(
+    {
+      name: Type.Optional(name),
+      plan: Type.Optional(plan),
+      channels: Type.Optional(channels),
+      permissions: Type.Optional(permissions),
+      allow_custom: Type.Optional(channels),
+    },
+    {
+      ...STRICT,
+      minProperties: 1,
+      description: "an object with at least one field to change",
+      examples: [{ plan: "pro" }],
+    },
+  );
+}
 
 function optionalWhole(maximum: number) {
   return Type.Optional(Type.Integer({ minimum: 1, maximum, description: `an integer from 1 to ${maximum}` }));

@@ -3,14 +3,14 @@ import { requireTenantId } from "../storage/require-tenant.ts";
 import { credentials } from "../storage/tables.ts";
 import type { Secret, Vault } from "../storage/vault.ts";
 
-/** Tenants' own credentials, of any provider. */
+/** Tenants' own credentials, for any provider. */
 export class CredentialRepository {
   constructor(
     private readonly vault: Vault,
     private readonly changes: RegistryChanges,
   ) {}
 
-  /** They are used once the tenant may use credentials of its own on the channel. */
+  /** Takes effect once the tenant may use its own credentials on the channel. */
   async put({ place, text }: Secret): Promise<void> {
     const { tenantId, kind } = place;
     requireTenantId(tenantId);

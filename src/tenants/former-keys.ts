@@ -2,30 +2,30 @@ import type { Clock } from "../domain/clock.ts";
 import { apiKeyHash } from "./api-key.ts";
 
 const KNOWN_MAX = 10_000;
-/** As long as any change takes to be seen everywhere: a process of the former release may be making such keys. */
+/** As long as any change takes to be seen everywhere: a process of the former release may still be making such keys. */
 const READ_AGAIN_MS = 1_000;
-/** Invented keys have it read as often as they may: of the time, this part at most. */
+/** Invented keys trigger reading as often as allowed: at most this share of the time. */
 const READING_SHARE = 1 / 20;
 
 export interface FormerKeysOptions {
-  /** The hashes of keys from before keys had a checksum, so many at most. */
+  /** The hashes of keys made before keys had a checksum, up to the limit. */
   read(limit: number): Promise<readonly string[]>;
   readonly clock: Clock;
 }
 
 /**
- * Knows the keys from before keys had a checksum, so that one that was made up in their form costs no look-up. Where there
- * are more than it keeps, each may be one.
+ * Knows the keys made before keys had a checksum, so an invented key of that form costs no look-up. If there are more than fit
+ * in memory, any such key may be genuine.
  */
 export class FormerKeys {
-  /** Null: too many. */
+  /** Null: too many to keep. */
   private hashes: ReadonlySet<string> | null = new Set();
   private readAgainAtMs = Number.NEGATIVE_INFINITY;
   private reading: Promise<void> | null = null;
 
   constructor(private readonly options: FormerKeysOptions) {}
 
-  /** Whether a key without a checksum may be one. Rejects with `UnavailableError` where nobody can tell. */
+  /** Whether a key without a checksum may be genuine. Rejects with `UnavailableError` if the registry cannot be asked. */
   mayHave(apiKey: string): boolean | Promise<boolean> {
     const hash = apiKeyHash(apiKey);
     if (this.has(hash)) return true;

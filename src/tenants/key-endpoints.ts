@@ -13,7 +13,7 @@ const NewKey = Type.Object(
   { $id: "NewKey" },
 );
 
-/** Throws 404 for what cannot be a key's id. */
+/** Throws 404 for a text that cannot be a key's id. */
 const keyIdParameter: PathParameter<string> = {
   description: "The key's id.",
   example: "k1",
@@ -25,7 +25,7 @@ const keyIdParameter: PathParameter<string> = {
 
 type Keys = Pick<Registry, "createKey" | "keys" | "revokeKey">;
 
-/** `/dash/api/tenants/{id}/keys`: a key is shown once, when it is made. */
+/** `/dash/api/tenants/{id}/keys`: a key is shown once, when it is created. */
 export function keyEndpoints({ registry }: { readonly registry: Keys }): readonly Endpoint[] {
   return [
     operatorEndpoint({

@@ -11,11 +11,11 @@ import { keys } from "../storage/tables.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey, randomText } from "./api-key.ts";
 
 const KEY_ID = /^key_[0-9A-Za-z]{16}$/;
-/** In the id of every key that has a checksum. Former releases' ids have no zero. */
+/** Part of the id of every key with a checksum. Ids of former releases contain no zero. */
 const CHECKED = "key_0";
 const RANDOM_ID_CHARS = 15;
 
-/** Tells the ids of keys with a checksum, as a pattern for `like`. */
+/** A `like` pattern for the ids of keys with a checksum. */
 export const CHECKED_KEY_IDS = `${CHECKED.replace("_", "\\_")}%`;
 
 export interface KeyRepositoryOptions {
@@ -28,7 +28,7 @@ export interface KeyRepositoryOptions {
 export class KeyRepository {
   constructor(private readonly options: KeyRepositoryOptions) {}
 
-  /** No snapshot shows a new key: nobody can have asked for it before. */
+  /** A new key is in no snapshot and in no cache of misses, since nobody has used it yet; so nothing is announced. */
   async create(tenantId: string): Promise<{ key_id: string; api_key: string }> {
     const { database, clock, random } = this.options;
     const id = `${CHECKED}${randomText(random, RANDOM_ID_CHARS)}`;

@@ -2,14 +2,14 @@ import { type Clock, sleep } from "../domain/clock.ts";
 import { isOutage, UnavailableError } from "../domain/errors.ts";
 
 export interface LookUpsOptions<T> {
-  /** What the names stand for. A name that is missing in the answer stands for `missing`. */
+  /** Looks names up. A name missing from the answer stands for `missing`. */
   read(names: readonly string[]): Promise<ReadonlyMap<string, PromiseSettledResult<T>>>;
   readonly missing: T;
-  /** Called for each name just before those who asked get their answer. `isCurrent`: nothing outdated it meanwhile. */
+  /** Called for each name just before its callers get their answer. `isCurrent`: nothing outdated it meanwhile. */
   keep(name: string, value: T, isCurrent: boolean): void;
-  /** Names in one call of `read`. */
+  /** Most names per call of `read`. */
   readonly batchMax: number;
-  /** Names that are being looked up or wait for it. */
+  /** Most names being looked up or waiting. */
   readonly namesMax: number;
   readonly clock: Clock;
 }
@@ -22,15 +22,15 @@ interface LookUp<T> {
 }
 
 /**
- * Collects the names that are asked for and looks them up in batches.
+ * Collects requested names and looks them up in batches.
  *
- * A database in this process runs its statements on our thread. Ten thousand names looked up one by one would hold up all
- * else for as long as they take; a batch at a time, with a turn of the event loop behind each, they do not.
+ * An in-process database runs its statements on our thread. Looking up ten thousand names one by one would block all other work
+ * until they are done; batches with a turn of the event loop after each do not.
  *
  * Invariants:
- * U1. One batch is read at a time, and everything else that waits gets its turn before the next one.
- * U2. Whoever asks is answered by a read that began after the last `outdate` of that name.
- * U3. An outage fails all who wait: each of them would only find out the same, one timeout after the other.
+ * U1. One batch is read at a time, and all other waiting work gets its turn before the next one.
+ * U2. Every caller is answered by a read that began after the last `outdate` of that name.
+ * U3. An outage fails all waiting callers: each would only discover the same, one timeout after the other.
  */
 export class LookUps<T> {
   private readonly urgent = new Map<string, LookUp<T>>();
@@ -40,7 +40,7 @@ export class LookUps<T> {
 
   constructor(private readonly options: LookUpsOptions<T>) {}
 
-  /** `isUrgent`: before all that is not. Rejects with `UnavailableError` where too many names wait. */
+  /** `isUrgent`: ahead of everything that is not urgent. Rejects with `UnavailableError` if too many names wait. */
   ask(name: string, isUrgent = false): Promise<T> {
     const running = this.running.get(name);
     if (running?.isCurrent) return running.answer;
@@ -52,7 +52,7 @@ export class LookUps<T> {
     return waiting.answer;
   }
 
-  /** What is being read about the name (null: about any) may be out of date. */
+  /** Marks running reads of the name (null: of all names) as possibly outdated. */
   outdate(name: string | null): void {
     for (const [running, lookUp] of this.running) if (name === null || name === running) lookUp.isCurrent = false;
   }
@@ -65,7 +65,7 @@ export class LookUps<T> {
 
   private async drain(): Promise<void> {
     this.isDraining = true;
-    // All who ask in this turn are in the first batch.
+    // The first batch includes everything asked for in this turn.
     await Promise.resolve();
     while (this.urgent.size + this.waiting.size > 0) {
       await this.readBatch();

@@ -34,7 +34,7 @@ const EXAMPLE = {
   hold_hours: 72,
 } as const;
 
-/** Throws 400 for what is no slug. */
+/** Throws 400 for a text that is no slug. */
 const nameParameter: PathParameter<string> = {
   description: "A slug.",
   example: "pro",
@@ -44,7 +44,7 @@ const nameParameter: PathParameter<string> = {
   },
 };
 
-/** `/dash/api/plans`: how much a tenant may ask for. */
+/** `/dash/api/plans`: the limits of tenants. */
 export function planEndpoints({
   registry,
 }: {

@@ -30,7 +30,7 @@ export class PlanRepository {
   }
 }
 
-/** @throws ApiError 400 when there is no plan of this name. */
+/** @throws ApiError 400 if there is no plan of this name. */
 export async function requirePlan(db: AnyDb, name: string): Promise<void> {
   const isName = PLAN_NAME.test(name);
   const found = isName ? await db.select({ name: plans.name }).from(plans).where(eq(plans.name, name)) : [];

@@ -1,6 +1,6 @@
 /**
- * Names that were looked up and not found, for a short while, so that whoever repeats one costs nothing. Bounded: the
- * oldest are forgotten first, because hostile callers never repeat a name.
+ * Remembers for a short while which names were not found, so repeating one costs nothing. Bounded: the oldest are forgotten
+ * first, because hostile callers never repeat a name.
  */
 export class RecentMisses {
   /** Oldest first: all are kept equally long. */

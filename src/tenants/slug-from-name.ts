@@ -4,10 +4,10 @@ import { randomText } from "./api-key.ts";
 const BASE_CHARS_MAX = 56;
 const SUFFIX_CHARS = 6;
 
-/** A tenant's id made from its name; with `random`, one that nobody has yet. */
+/** A tenant's id made from its name; with `random`, one that is still free. */
 export function slugFromName(name: string, random: Random | null): string {
   const base = name
-    // Letters with accents become the letter and its accents, which go with everything else that a slug cannot hold.
+    // An accented letter becomes the letter and its accents; the accents go with everything else that a slug cannot hold.
     .normalize("NFKD")
     .replace(/\p{M}/gu, "")
     .toLowerCase()

@@ -40,7 +40,9 @@ interface Ports {
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-/** `/dash/api/tenants/{id}/suppressions`: whom a tenant's messages no longer go to. A change counts at once. */
+/**
+ * `/dash/api/tenants/{id}/suppressions`: the addresses that a tenant's messages no longer go to. A change takes effect at once.
+ */
 export function suppressionEndpoints({ suppressions, directory }: Ports): readonly Endpoint[] {
   return [
     operatorEndpoint({
@@ -87,7 +89,7 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
   ];
 }
 
-/** Of a tenant that does not exist it says so, whatever else is wrong with the call: the tenant is looked up first. */
+/** An unknown tenant is reported first, whatever else is wrong with the call, because the tenant is looked up first. */
 function putSuppression({ suppressions, directory }: Ports): Endpoint {
   const body = new OperatorBody(suppressionBody);
   return endpoint({
@@ -113,7 +115,7 @@ function putSuppression({ suppressions, directory }: Ports): Endpoint {
   });
 }
 
-/** Throws 404 where there is no such tenant. */
+/** Throws 404 if there is no such tenant. */
 async function tenantOf(directory: Ports["directory"], id: string): Promise<Tenant> {
   const tenant = await directory.byId(id);
   if (tenant === null) throw new ApiError(404, "there is no such tenant");

@@ -12,15 +12,15 @@ export interface SuppressionListPorts {
 }
 
 /**
- * Whom a tenant must not send to. The registry owns the list; the queue holds an index of it, which `pull` looks at.
- * Addresses are compared by `normaliseAddress`, that is without regard to case.
+ * The addresses that a tenant must not send to. The registry owns the list; the queue holds an index of it, which `pull`
+ * checks. Addresses are compared by `normaliseAddress`, that is without regard to case.
  *
- * S1. The registry is written first: what the index has lost can be found there again.
- * S2. After each change the index is written until the registry, asked once more, still says the same. So of changes
- *     at the same time, whoever writes the index last also finds out what it should hold.
- * S3. A queue that never had a shard's index gives no job of that shard out before `fill` has answered true.
+ * S1. The registry is written first: anything the index loses can be restored from there.
+ * S2. After each change, the index is rewritten until the registry, asked again, still says the same. So of several concurrent
+ *     changes, the one that writes the index last also learns what it should hold.
+ * S3. A queue that never had a shard's index hands out no job of that shard before `fill` has resolved to true.
  *
- * Every call is safe to repeat, and has to be when it rejects with `TransportError` or `UnavailableError`.
+ * Every call is safe to repeat, and must be repeated if it rejects with `TransportError` or `UnavailableError`.
  */
 export class SuppressionList {
   constructor(private readonly ports: SuppressionListPorts) {}
@@ -32,7 +32,7 @@ export class SuppressionList {
     return record;
   }
 
-  /** Whether the address was on the list. The index is put right also where it was not: an earlier call may have died. */
+  /** Whether the address was on the list. The index is corrected even if it was not: an earlier call may have died. */
   async remove(tenant: TenantRef, address: string): Promise<boolean> {
     const recipient = normaliseAddress(address);
     const wasThere = await this.ports.registry.deleteSuppression(tenant.tenantId, recipient);
@@ -44,25 +44,29 @@ export class SuppressionList {
     return this.ports.registry.suppressions(tenantId, cursor, limit);
   }
 
-  /** The queue's verb, for an observation that may suppress its recipient: the list has it before the event is told. */
+  /**
+   * Wraps the queue's `observe` for an observation that may suppress its recipient: the list is updated before the event is
+   * recorded.
+   */
   async observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
     const { registry, queue } = this.ports;
     const { suppress } = observation;
     if (suppress === null) return queue.observe(tenant, observation);
-    // A report of a job that nobody has sent, a forged one perhaps, suppresses nobody.
+    // A report about a job that was never sent, perhaps a forged one, suppresses nobody.
     const job = observation.known ?? (await queue.job(tenant, observation.jobId));
     if (job === null) return "unknown";
     const recipient = normaliseAddress(suppress.recipient);
     await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
     const result = await queue.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
-    // `observe` leaves the index as it is where it has the event already, and writes it whatever an operator did since.
+    // `observe` leaves the index alone if it already has the event, but otherwise writes it whatever an operator has done
+    // since.
     await this.agree(tenant, recipient);
     return result;
   }
 
   /**
-   * Fills a shard's index where this queue never had it, as after its loss. False: the lease was lost, or `signal`
-   * aborted; the index is then not complete.
+   * Fills a shard's index in a queue that never had it, for example after losing it. False: the lease was lost or `signal`
+   * aborted, and the index is incomplete.
    */
   async fill(lease: Lease, signal: AbortSignal): Promise<boolean> {
     const { registry, index } = this.ports;
@@ -89,5 +93,5 @@ export class SuppressionList {
   }
 }
 
-/** A list that changes more often than this under one call has others who are putting it right. */
+/** If a list changes more often than this during one call, other callers are correcting the index. */
 const CHANGES_MAX = 10;

@@ -14,8 +14,8 @@ const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 const SHARD_PAGE_ROWS = 500;
 
 /**
- * The list of recipients that must not be sent to. No snapshot of a tenant shows it, so a change is announced to nobody:
- * whoever makes it puts the queue's index right.
+ * The list of recipients that must not be sent to. It is in no tenant snapshot, so changes are not announced: the caller
+ * updates the queue's index.
  */
 export class SuppressionRepository {
   constructor(
@@ -57,7 +57,7 @@ export class SuppressionRepository {
     });
   }
 
-  /** In the order of addresses. */
+  /** Ordered by address. */
   page(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>> {
     return this.database.read(async (db) => {
       await requireTenant(db, tenantId);
@@ -87,7 +87,7 @@ export class SuppressionRepository {
   }
 }
 
-/** An address can hold what a query would have to escape. */
+/** An address can contain characters that a query would have to escape. */
 function cursorOf(address: string): string {
   return Buffer.from(address, "utf8").toString("base64url");
 }

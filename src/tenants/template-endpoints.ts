@@ -42,7 +42,7 @@ interface Ports {
 
 const COMMON = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
 
-/** `/dash/api/tenants/{id}/templates`: what `template_id` names, of every channel that has such. */
+/** `/dash/api/tenants/{id}/templates`: the templates that `template_id` refers to, for every channel that has templates. */
 export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateKind[]): readonly Endpoint[] {
   const Template = Type.Unsafe<TemplateRecord>(
     Type.Union(
@@ -111,7 +111,7 @@ function deletion(registry: Ports["registry"]): Endpoint {
   });
 }
 
-/** The body that puts a template: its channel says which members it has. */
+/** The body that stores a template: its channel determines its members. */
 class TemplateBody {
   readonly schema: TSchema;
   private readonly shapes: readonly Shape[];
@@ -126,7 +126,7 @@ class TemplateBody {
   /** Throws an `ApiError` 400 that names what is wrong. */
   accept(slug: string, given: unknown): TemplateRecord {
     const channel = isJsonObject(given) ? given["channel"] : undefined;
-    // Without a channel of these it does not fit the first one either, which then says what a channel is.
+    // With an unknown channel, the body does not fit the first shape either, whose error then lists the channels.
     const shape = this.shapes.find(({ kind }) => kind.channel === channel) ?? this.shapes[0];
     if (shape === undefined) throw new Error("no channel has templates");
     return shape.kind.accept(slug, shape.body.check(given));
@@ -143,12 +143,12 @@ function shapeOf(kind: TemplateKind, channels: string): Shape {
   const channel = Type.Literal(kind.channel, { description: channels });
   const schema = Type.Object(
     { channel, ...kind.members },
-    { additionalProperties: false, examples: [{ channel: kind.channel, ...kind.example }] },
+    { ...kind.ties, additionalProperties: false, examples: [{ channel: kind.channel, ...kind.example }] },
   );
   return { kind, schema, body: new OperatorBody(schema) };
 }
 
-/** The router gives null for what is no valid percent-encoding. */
+/** The router passes null for invalid percent-encoding. */
 function isSlug(text: string | null): text is string {
   return text !== null && TEMPLATE_SLUG.test(text);
 }

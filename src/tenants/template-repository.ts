@@ -14,7 +14,7 @@ export interface TemplateRepositoryOptions {
   readonly kinds: readonly TemplateKind[];
 }
 
-/** Templates of all channels, each stored as its channel says. */
+/** Templates of all channels, each stored in its channel's form. */
 export class TemplateRepository {
   private readonly kinds: ReadonlyMap<string, TemplateKind>;
 
@@ -48,7 +48,7 @@ export class TemplateRepository {
     });
   }
 
-  /** In the order of their slugs. */
+  /** Ordered by slug. */
   all(tenantId: string): Promise<readonly TemplateRecord[]> {
     return this.options.database.read(async (db) => {
       await requireTenant(db, tenantId);

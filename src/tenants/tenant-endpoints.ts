@@ -1,29 +1,30 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS } from "../domain/job.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { Registry } from "../domain/registry.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
-import { tenantBody, tenantChangeBody } from "./body-schemas.ts";
+import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
 
-const Channels = Type.Array(enumOf(CHANNELS));
-
-const Tenant = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    plan: Type.String(),
-    channels: Channels,
-    permissions: Type.Array(enumOf(PERMISSIONS)),
-    allow_custom: Channels,
-    tokens: Type.Integer({ description: "Balance of wallet tokens." }),
-    shard: Type.Integer(),
-    created_at: Timestamp,
-  },
-  { $id: "Tenant" },
-);
+function tenantOf(channels: readonly ChannelName[]) {
+  const Channels = Type.Array(enumOf(channels));
+  return Type.Object(
+    {
+      id: Type.String(),
+      name: Type.String(),
+      plan: Type.String(),
+      channels: Channels,
+      permissions: Type.Array(enumOf(PERMISSIONS)),
+      allow_custom: Channels,
+      tokens: Type.Integer({ description: "Balance of wallet tokens." }),
+      shard: Type.Integer(),
+      created_at: Timestamp,
+    },
+    { $id: "Tenant" },
+  );
+}
 
 const EXAMPLE = {
   id: "acme",
@@ -37,16 +38,22 @@ const EXAMPLE = {
   created_at: "2026-11-21T07:30:00.000Z",
 } as const;
 
-const PAGE = {
-  description: "One page.",
-  schema: pageOf("TenantPage", "tenants", Tenant),
-  examples: [{ tenants: [EXAMPLE], next_cursor: null }],
-} as const;
+function onePageOf(Tenant: ReturnType<typeof tenantOf>) {
+  return {
+    description: "One page.",
+    schema: pageOf("TenantPage", "tenants", Tenant),
+    examples: [{ tenants: [EXAMPLE], next_cursor: null }],
+  } as const;
+}
 
 type Tenants = Pick<Registry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
 
 /** `/dash/api/tenants`: who may send, and what. */
-export function tenantEndpoints({ registry }: { readonly registry: Tenants }): readonly Endpoint[] {
+export function tenantEndpoints(
+  { registry }: { readonly registry: Tenants },
+  channels: readonly ChannelName[],
+): readonly Endpoint[] {
+  const Tenant = tenantOf(channels);
   return [
     operatorEndpoint({
       method: "POST",
@@ -55,7 +62,7 @@ export function tenantEndpoints({ registry }: { readonly registry: Tenants }): r
       operation: "createTenant",
       tag: "Tenants",
       summary: "Create a tenant",
-      body: tenantBody,
+      body: tenantBodyOf(channels),
       answers: { 201: { description: "The new tenant.", schema: Tenant, examples: [EXAMPLE] } },
       fails: { 409: OPERATOR_CONFLICT },
       handle: async ({ body }) => reply(201, await registry.createTenant(body)),
@@ -68,7 +75,7 @@ export function tenantEndpoints({ registry }: { readonly registry: Tenants }): r
       tag: "Tenants",
       summary: "List the tenants",
       query: paging,
-      answers: { 200: PAGE },
+      answers: { 200: onePageOf(Tenant) },
       async handle({ query: { cursor, limit } }) {
         const { items, nextCursor } = await registry.tenants(cursor, limit);
         return reply(200, { tenants: items, next_cursor: nextCursor });
@@ -94,7 +101,7 @@ export function tenantEndpoints({ registry }: { readonly registry: Tenants }): r
       tag: "Tenants",
       summary: "Change a tenant",
       params: { id: tenantIdParameter },
-      body: tenantChangeBody,
+      body: tenantChangeBodyOf(channels),
       answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
       fails: { 404: OPERATOR_NOT_FOUND },
       handle: async ({ params: { id }, body }) => reply(200, await registry.changeTenant(id, body)),

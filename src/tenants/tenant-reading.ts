@@ -7,8 +7,8 @@ import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } f
 import type { SecretPlace, Vault } from "../storage/vault.ts";
 
 /**
- * What one statement reads at most: that much of JSON to parse and of secrets to open takes the thread some milliseconds.
- * A row that is larger is read alone.
+ * The most that one statement reads: parsing this much JSON and opening its secrets blocks the thread for some milliseconds. A
+ * larger row is read alone.
  */
 const PIECE_ROWS_MAX = 500;
 const PIECE_BYTES_MAX = 128 * 1024;
@@ -17,11 +17,11 @@ type TenantRow = Omit<typeof tenants.$inferSelect, "plan"> & { readonly plan: Pl
 
 /** What belongs to one tenant. */
 class Belongings {
-  /** What memory holds of rows, by what they are rows of. */
+  /** Values kept in memory, by the kind of row they came from. */
   private readonly values = new Map<TenantTable | StoredTemplates, Map<string, unknown>>();
-  /** By kind. */
+  /** Sealed secrets by kind. */
   readonly sealed = new Map<string, string>();
-  /** Why it cannot be read. */
+  /** Why the tenant cannot be read. */
   error: unknown = null;
 
   add<V>(of: TenantTable<V> | StoredTemplates<V>, name: string, value: V): void {
@@ -31,7 +31,7 @@ class Belongings {
   }
 
   all<V>(of: TenantTable<V> | StoredTemplates<V>): ReadonlyMap<string, V> {
-    // `add` puts under this key what its own `parse` made.
+    // `add` stores under this key only what the key's own `parse` returned.
     return (this.values.get(of) ?? new Map()) as ReadonlyMap<string, V>;
   }
 }
@@ -44,7 +44,7 @@ export interface TenantReadingOptions {
   readonly channels: TenantPart<ChannelMembers>;
 }
 
-/** Reads what belongs to some tenants, a bounded piece at a time, with a turn of the event loop behind each. */
+/** Reads what belongs to a set of tenants in bounded pieces, with a turn of the event loop after each. */
 export class TenantReading {
   private readonly belongings = new Map<string, Belongings>();
 
@@ -107,7 +107,7 @@ export class TenantReading {
     };
   }
 
-  /** All rows of a table that belong to the tenants, in the order of its key. */
+  /** All of the tenants' rows in a table, in the order of its key. */
   private async pieces<R extends OwnedRow>(
     tenantIds: readonly string[],
     table: Pieces<R>,
@@ -126,7 +126,7 @@ export class TenantReading {
     }
   }
 
-  /** Where the piece ends that begins with the first of these rows; null: there are none. */
+  /** Finds the end of the piece that begins with the first of these rows; null if there are no rows. */
   private async endOfPiece({ table, key, sized }: Pieces, where: SQL | undefined): Promise<PieceEnd | null> {
     const rows = await this.options.database.read((db) =>
       db

@@ -1,7 +1,7 @@
 import { asc, eq, gt } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
-import { CHANNELS } from "../domain/job.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { Random } from "../domain/random.ts";
 import type { NewTenant, Page, TenantChange, TenantRecord } from "../domain/registry.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
@@ -26,6 +26,8 @@ export interface TenantRepositoryOptions {
   readonly database: Database;
   readonly changes: RegistryChanges;
   readonly shards: number;
+  /** Those of a new tenant that is given none. */
+  readonly channels: readonly ChannelName[];
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -58,7 +60,7 @@ export class TenantRepository {
     return recordOf(await this.options.database.read((db) => requireTenant(db, tenantId)));
   }
 
-  /** In the order of their ids. */
+  /** Ordered by id. */
   async page(cursor: string | null, limit: number): Promise<Page<TenantRecord>> {
     if (cursor !== null && !TENANT_ID.test(cursor))
       throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
@@ -101,7 +103,7 @@ export class TenantRepository {
   }
 
   private async insert(transaction: AnyDb, tenant: NewTenant, version: number): Promise<TenantRow> {
-    const { shards, clock, random } = this.options;
+    const { shards, channels, clock, random } = this.options;
     for (let tries = 0; tries < SLUG_TRIES; tries += 1) {
       const id = tenant.id ?? slugFromName(tenant.name, tries === 0 ? null : random);
       const [row] = await transaction
@@ -110,7 +112,7 @@ export class TenantRepository {
           id,
           name: tenant.name,
           plan: tenant.plan ?? "free",
-          channels: unique(tenant.channels ?? CHANNELS),
+          channels: unique(tenant.channels ?? channels),
           permissions: unique(tenant.permissions ?? []),
           allowCustom: unique(tenant.allow_custom ?? []),
           tokens: tenant.tokens ?? 0,

@@ -1,7 +1,7 @@
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-/** The shard that a new tenant is given, for good: FNV-1a (32 bits, RFC 9923) of its id, modulo the shards. */
+/** The permanent shard of a new tenant: FNV-1a (32 bits, RFC 9923) of its id, modulo the number of shards. */
 export function tenantShard(tenantId: string, shards: number): number {
   let hash = FNV_OFFSET;
   for (const byte of new TextEncoder().encode(tenantId)) hash = Math.imul(hash ^ byte, FNV_PRIME) >>> 0;

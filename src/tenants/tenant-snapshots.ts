@@ -10,9 +10,9 @@ import { LookUps } from "./look-ups.ts";
 import { RecentMisses } from "./recent-misses.ts";
 import type { TenantSource } from "./tenant-source.ts";
 
-/** Twice as often as the promise needs, so that a poll may take as long as the pause before it. */
+/** Twice as often as the promise requires, so a poll may take as long as the pause before it. */
 const POLL_MS = limits.snapshotStaleMsMax / 2;
-/** How long snapshots are served without word from the registry. */
+/** How long snapshots may be served without an answer from the registry. */
 const TRUSTED_MS = 60_000;
 const IDLE_MS = 5 * 60_000;
 const SWEEP_MS = 60_000;
@@ -20,24 +20,24 @@ const SNAPSHOTS_MAX = 20_000;
 const KEYS_MAX = 50_000;
 const MISS_KEPT_MS = limits.snapshotStaleMsMax;
 const MISSES_MAX = 10_000;
-/** Look-ups of keys under way at one time. More than this are a flood of invented keys. */
+/** Most key look-ups in flight. More than this are a flood of invented keys. */
 const KEY_LOADS_MAX = 256;
 const KEYS_AT_ONCE = 128;
-/** On PGlite so many ordinary tenants take the thread about ten milliseconds. */
+/** On PGlite, reading this many ordinary tenants blocks the thread for about ten milliseconds. */
 const TENANTS_AT_ONCE = 50;
 
 interface Snapshot {
   tenant: Tenant;
-  /** False once it must not be served again. */
+  /** False once it must no longer be served. */
   isCurrent: boolean;
   usedAtMs: number;
-  /** Which reading of the plans it knows. */
+  /** The reading of the plans that it includes. */
   plansRead: number;
 }
 
 export interface TenantSnapshotsOptions {
   readonly source: TenantSource;
-  /** The registry's version when it was opened: what changed before it is in every load. */
+  /** The registry's version when it was opened; every load includes the changes before it. */
   readonly version: number;
   readonly feed: ChangeFeed;
   readonly clock: Clock;
@@ -48,15 +48,15 @@ export interface TenantSnapshotsOptions {
  * What this process remembers of tenants and their keys.
  *
  * Invariants:
- * S1. What was read of a tenant is remembered, and given to later askers, only while that tenant was not dropped since the
- *     reading began.
- * S2. Every change that is committed after a reading began drops what the reading gave: at a message of the feed, or at the
- *     next poll that began after the commit.
- * S3. Nothing is served from memory when the last poll that was answered was sent more than `TRUSTED_MS` ago.
- * S4. A key leads to its tenant's snapshot object: with the snapshot, all keys of the tenant are out of date.
- * S5. All maps are bounded. Names that were not found have maps of their own, so that invented ones push out nothing.
- * S6. A change of a plan drops nothing: the plans are read again after it, and take their places in the snapshots, also in
- *     those that were being read meanwhile.
+ * S1. A tenant read from the registry is remembered, and served to later callers, only if it was not dropped since the read
+ *     began.
+ * S2. Every change committed after a read began drops that read's result: on a message from the feed, or at the next poll that
+ *     began after the commit.
+ * S3. Nothing is served from memory if the last answered poll was sent more than `TRUSTED_MS` ago.
+ * S4. A key maps to its tenant's snapshot object: when the snapshot is outdated, so are all keys of the tenant.
+ * S5. All maps are bounded. Names that were not found have their own maps, so invented names evict nothing.
+ * S6. A change of a plan drops nothing: the plans are read again, and replaced in all snapshots, including those being read
+ *     meanwhile.
  */
 export class TenantSnapshots implements TenantDirectory {
   private readonly snapshots = new Map<string, Snapshot>();
@@ -67,13 +67,13 @@ export class TenantSnapshots implements TenantDirectory {
   private readonly keyLookUps: LookUps<string | null>;
   private readonly formerKeys: FormerKeys;
   private readonly keyLoads = new Map<string, Promise<Tenant | null>>();
-  /** Counts the calls of `drop` (S1), and what they named while a key is being loaded. */
+  /** Counts the calls of `drop` (S1), and records what they named while keys are being loaded. */
   private drops = 0;
   private readonly droppedAt = new Map<string | null, number>();
   private keyLoadsUnderWay = 0;
   private plans: ReadonlyMap<string, Plan> = new Map();
   private plansAsked = 0;
-  /** Of the readings of the plans that were begun, the last one that is in force. */
+  /** The latest reading of the plans that is in force. */
   private plansRead = 0;
   private seenVersion: number;
   private trustedUntilMs: number;
@@ -136,11 +136,11 @@ export class TenantSnapshots implements TenantDirectory {
     return this.tenantLookUps.ask(tenantId).then((snapshot) => snapshot?.tenant ?? null);
   }
 
-  /** Forgets a tenant and its keys; null: all of them. */
+  /** Forgets a tenant and its keys; null: all tenants. */
   drop(tenantId: string | null): void {
     this.drops += 1;
     if (this.keyLoadsUnderWay > 0) this.droppedAt.set(tenantId, this.drops);
-    // Whose keys are being looked up is not known yet: any of them may be this tenant's.
+    // The owners of the keys being looked up are not known yet; any of them may be this tenant.
     this.keyLoads.clear();
     this.keyLookUps.outdate(null);
     this.tenantLookUps.outdate(tenantId);
@@ -156,7 +156,7 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
-  /** Reads the plans and puts them in force. Never rejects: where they cannot be read, nothing that is remembered counts. */
+  /** Reads the plans and puts them into force. Never rejects: if they cannot be read, everything remembered becomes invalid. */
   async takeNewPlans(): Promise<void> {
     try {
       await this.readPlans();
@@ -165,19 +165,19 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
-  /** Begins to follow the registry's changes. Once only. */
+  /** Starts following the registry's changes. May be called once. */
   start(): void {
     if (this.stopping.signal.aborted) return;
     this.running ??= this.follow();
   }
 
-  /** Ends it. Safe to repeat. */
+  /** Stops following. Safe to call twice. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
   }
 
-  /** Ends with `stopping`. */
+  /** Runs until `stopping`. */
   private async follow(): Promise<void> {
     const { feed, clock, telemetry } = this.options;
     const unsubscribe = feed.onChange((tenantId) =>
@@ -192,7 +192,7 @@ export class TenantSnapshots implements TenantDirectory {
     unsubscribe();
   }
 
-  /** Answers whether more has changed than it was told of at once. */
+  /** Returns whether more has changed than one poll reports. */
   private async poll(): Promise<boolean> {
     const { source, clock, telemetry } = this.options;
     const sentAtMs = clock.monotonicMs();
@@ -206,7 +206,7 @@ export class TenantSnapshots implements TenantDirectory {
       this.isReachable = true;
       return hasMore;
     } catch (error) {
-      // Whatever it was, the next poll tries again; S3 says how long that may go on.
+      // Whatever the error was, the next poll tries again; S3 limits how long that may go on.
       telemetry.count("registry_polls_failed");
       if (this.isReachable) telemetry.log("warn", "the registry does not answer", { error: String(error) });
       this.isReachable = false;
@@ -217,7 +217,7 @@ export class TenantSnapshots implements TenantDirectory {
   private async readPlans(): Promise<void> {
     const asked = (this.plansAsked += 1);
     const plans = await this.options.source.plans();
-    // One that was begun later, and so has seen more, is in force already.
+    // A reading that began later, and so has seen more, is already in force.
     if (asked < this.plansRead) return;
     this.plansRead = asked;
     this.plans = plans;
@@ -288,7 +288,7 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
-  /** Since the count of drops was this. */
+  /** Whether the tenant was dropped since the count of drops had this value. */
   private wasDropped(tenantId: string | null, drops: number): boolean {
     return (this.droppedAt.get(tenantId) ?? 0) > drops;
   }
@@ -296,7 +296,7 @@ export class TenantSnapshots implements TenantDirectory {
   private snapshotOf(tenantId: string): Snapshot | Promise<Snapshot | null> {
     const isTrusted = this.options.clock.monotonicMs() < this.trustedUntilMs;
     const known = isTrusted ? this.snapshots.get(tenantId) : undefined;
-    // Somebody's request waits for it, and not only what is queued already.
+    // Urgent, because a request is waiting for it, not only queued jobs.
     return known ?? this.tenantLookUps.ask(tenantId, true);
   }
 
@@ -313,7 +313,7 @@ export class TenantSnapshots implements TenantDirectory {
     this.snapshots.delete(tenantId);
   }
 
-  /** Forgets what nobody has asked for in a while. */
+  /** Forgets entries that nobody has used for a while. */
   private sweep(): void {
     const nowMs = this.options.clock.monotonicMs();
     if (nowMs - this.sweptAtMs < SWEEP_MS) return;
@@ -332,7 +332,7 @@ function fulfilled<T>(value: T): PromiseFulfilledResult<T> {
   return { status: "fulfilled", value };
 }
 
-/** Puts the value last and answers what had to go for it: the first one. */
+/** Appends the value and returns the one evicted for it: the oldest. */
 function putBounded<T>(map: Map<string, T>, name: string, value: T, entriesMax: number): T | null {
   map.delete(name);
   map.set(name, value);

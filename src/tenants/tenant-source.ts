@@ -7,19 +7,19 @@ import { TenantReading, type TenantReadingOptions } from "./tenant-reading.ts";
 
 /** What changed since a version. */
 export interface TenantChanges {
-  /** The version up to which these are all the changes. */
+  /** These are all changes up to this version. */
   readonly version: number;
-  /** Whether there are more behind it. */
+  /** Whether there are more changes after it. */
   readonly hasMore: boolean;
-  /** The tenants that changed; null: the registry went back, as after a restore, and any of them may have. */
+  /** The changed tenants; null: the registry went back, for example after a restore, and any tenant may have changed. */
   readonly tenantIds: readonly string[] | null;
   readonly havePlansChanged: boolean;
 }
 
-/** Changed tenants that are named at once. */
+/** Most changed tenants reported at once. */
 const CHANGES_MAX = 1_000;
 
-/** Reads what snapshots are made of. Rejects with `UnavailableError` when the registry cannot be reached. */
+/** Reads the contents of snapshots. Rejects with `UnavailableError` if the registry cannot be reached. */
 export class TenantSource {
   private readonly database: Database;
 
@@ -27,7 +27,7 @@ export class TenantSource {
     this.database = options.database;
   }
 
-  /** By the hashes of their keys. */
+  /** Tenant ids by the hash of a key. */
   async tenantsOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.database.read((db) =>
       db
@@ -38,7 +38,7 @@ export class TenantSource {
     return new Map(rows.map(({ hash, tenantId }) => [hash, tenantId]));
   }
 
-  /** The hashes of keys from before keys had a checksum, so many at most. */
+  /** The hashes of keys made before keys had a checksum, up to the limit. */
   async hashesOfFormerKeys(limit: number): Promise<readonly string[]> {
     const rows = await this.database.read((db) =>
       db.select({ hash: keys.hash }).from(keys).where(notLike(keys.id, CHECKED_KEY_IDS)).limit(limit),
@@ -46,7 +46,7 @@ export class TenantSource {
     return rows.map(({ hash }) => hash);
   }
 
-  /** Those that exist. One that cannot be read, as its secrets do not open, fails alone. */
+  /** The tenants that exist. A tenant that cannot be read, for example because its secrets do not open, fails alone. */
   async tenants(tenantIds: readonly string[]): Promise<ReadonlyMap<string, PromiseSettledResult<Tenant>>> {
     const rows = await this.database.read((db) =>
       db
@@ -61,20 +61,20 @@ export class TenantSource {
     const plansByName = new Map(rows.map((row) => [row.plans.name, row.plans]));
     return new Map(
       rows.map((row) => {
-        // One object a plan, however many tenants have it.
+        // One object per plan, however many tenants share it.
         const plan = plansByName.get(row.plans.name) ?? row.plans;
         return [row.tenants.id, reading.tenant({ ...row.tenants, plan })];
       }),
     );
   }
 
-  /** By their names. */
+  /** Plans by name. */
   async plans(): Promise<ReadonlyMap<string, Plan>> {
     const rows = await this.database.read((db) => db.select().from(plans));
     return new Map(rows.map((plan) => [plan.name, plan]));
   }
 
-  /** One statement, so that it sees one state: no version without the changes before it. */
+  /** One statement, so it sees one state: no version without the changes before it. */
   async changesSince(version: number): Promise<TenantChanges> {
     const rows = await this.database.read((db) =>
       db
@@ -95,7 +95,7 @@ export class TenantSource {
     const named = rows.slice(0, CHANGES_MAX);
     const tenantIds = named.flatMap(({ tenantId }) => (tenantId === null ? [] : [tenantId]));
     return {
-      // Versions are given one by one: all up to that of the last tenant named are told.
+      // Versions are assigned one by one, so every change up to the last named tenant's version is reported.
       version: hasMore ? (named.at(-1)?.tenantVersion ?? first.version) : first.version,
       hasMore,
       tenantIds: first.version < version ? null : tenantIds,

@@ -17,7 +17,7 @@ const Movement = Type.Object({
   created_at: Timestamp,
 });
 
-/** `/dash/api/tenants/{id}/tokens`: what wallet passes are paid with. */
+/** `/dash/api/tenants/{id}/tokens`: the tokens that pay for wallet passes. */
 export function tokenEndpoints({
   registry,
 }: {

@@ -19,7 +19,7 @@ export class TokenRepository {
     private readonly clock: Clock,
   ) {}
 
-  /** No snapshot shows the balance, so this is no change that other processes must hear of. */
+  /** Snapshots do not include the balance, so other processes need not hear of this change. */
   async add(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {
     requireTenantId(tenantId);
     if (!Number.isSafeInteger(amount) || amount === 0) {
@@ -55,7 +55,7 @@ export class TokenRepository {
   }
 }
 
-/** The first movement of a tenant that was created with tokens. */
+/** Records the first movement of a tenant that was created with tokens. */
 export async function recordOpeningBalance(
   transaction: AnyDb,
   { id, tokens, createdAt }: Pick<typeof tenants.$inferSelect, "id" | "tokens" | "createdAt">,
@@ -71,7 +71,7 @@ export async function recordOpeningBalance(
   });
 }
 
-/** Checks and changes in one statement: the row is locked before its balance is looked at. */
+/** Checks and changes the balance in one statement, which locks the row before reading it. */
 async function move(transaction: AnyDb, tenantId: string, amount: number): Promise<number> {
   const balance = sql<number>`${tenants.tokens} + ${amount}::bigint`;
   const [moved] = await transaction

@@ -63,7 +63,7 @@ const shown = ({ eventId, type, result, jobId, channel }: StoredEventRow): Tenan
 const PLACES = { process: "in this process", http: "over HTTP", served: "in another process" } as const;
 
 for (const by of ["process", "http", "served"] as const) {
-  describe(`a event store ${PLACES[by]}`, () => {
+  describe(`an event store ${PLACES[by]}`, () => {
     let eventStore: TestEventStore;
     let token = 0;
     const newToken = () => `s1:${(token += 1)}-0/${token}-9`;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
@@ -31,7 +32,7 @@ beforeAll(async () => {
   engine = await startChdb();
   eventStore = await engine.eventStore("paged", "process");
   redis = await startRedis();
-  queue = new RedisQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();
   recorder = new Recorder({ queue, eventStore: eventStore.writer, ...ports, owner: "r1", shards: 1 });
   recorder.start();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
-import { CHANNELS } from "../../src/domain/job.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
+import { FIRST_CHANNELS } from "../../src/events/stored-channels.ts";
 import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
@@ -31,7 +31,7 @@ function manyRows(seed: number, count: number) {
   return Array.from({ length: count }, (_, n) =>
     storedEventRow(eventIdAt(n * (HOUR_MS / 16)), {
       tenantId: pick(["ada", "bob", "cyd"]),
-      channel: pick(CHANNELS),
+      channel: pick(FIRST_CHANNELS),
       type: pick(EVENT_TYPES),
     }),
   );
@@ -76,7 +76,7 @@ test("every filter gives the events that it names, newest first, from whichever 
   }
 }, 20_000);
 
-test("a event store of the first schema gets its sums when it is brought to the current one, once", async () => {
+test("an event store of the first schema gets its sums when it is brought to the current one, once", async () => {
   const old = await engine.eventStore("older", "process");
   const { database } = old.target;
   for (const name of ["events_by_type", "events_hourly", "events_daily"]) {

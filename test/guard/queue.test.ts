@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { Lease, Settlement } from "../../src/domain/queue.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
@@ -39,7 +40,7 @@ class CountingQueue extends RedisQueue {
 
 beforeAll(async () => {
   redis = await startRedis();
-  queue = new CountingQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  queue = new CountingQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();
   // The first call of a script brings its text along.
   await acceptOne();

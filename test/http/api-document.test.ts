@@ -5,6 +5,8 @@ import { Front } from "./support/front.ts";
 /** No document shows a whole private key. */
 const KEY_IN_EXAMPLE = /"-----BEGIN PRIVATE KEY-----[^"]*"/;
 
+const RATE_HEADERS = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+
 function rsaKey(): string {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -104,6 +106,19 @@ describe("the API document", () => {
     }
   });
 
+  test("says of every answer to a known tenant what is left of its rate limit, also where it is a file", () => {
+    for (const [name, call] of operations()) {
+      if (JSON.stringify(call["security"]) !== '[{"apiKey":[]}]') continue;
+      for (const [status, answer] of Object.entries(nodeAt(call, "responses"))) {
+        if (status === "401") continue;
+        const said = isNode(answer) && "$ref" in answer ? String(answer["$ref"]) : null;
+        const response = said === null ? answer : nodeAt(document, ...said.slice("#/".length).split("/"));
+        const headers = isNode(response) ? Object.keys(nodeAt(response, "headers")) : [];
+        expect([name, status, headers]).toEqual([name, status, expect.arrayContaining(RATE_HEADERS)]);
+      }
+    }
+  });
+
   test("shows examples of sends that the service takes", async () => {
     const sends = [
       ["/v1/send/email", front.send.bind(front)],
@@ -126,8 +141,7 @@ describe("the API document", () => {
       const schema = nodeAt(content, "application/json", "schema");
       const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [];
       const [method = "", path = ""] = name.split(" ");
-      const given = isNode(example) && "id" in example ? { ...example, id: "from-example" } : example;
-      const body = JSON.parse(JSON.stringify(given).replace(KEY_IN_EXAMPLE, JSON.stringify(rsaKey())));
+      const body = JSON.parse(JSON.stringify(example).replace(KEY_IN_EXAMPLE, JSON.stringify(rsaKey())));
       const address = path
         .replace("/dash/api", "")
         .replace("{id}", "acme")

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
@@ -31,7 +32,7 @@ beforeAll(async () => {
     },
   });
   const common = { shards: 16, vault, clock, random: machineRandom, feed: deadFeed, telemetry: new QuietTelemetry() };
-  registry = await openRegistry({ ...common, db });
+  registry = await openRegistry({ channels: CHANNELS, ...common, db });
   await registry.registry.createTenant({ id: "acme", name: "Acme" });
 }, 60_000);
 

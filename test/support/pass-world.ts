@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import type { Pass } from "../../src/domain/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -26,6 +27,7 @@ export class PassWorld {
     const database = await openMadePglite(join(folder, "postgres"));
     await migrate(database.db);
     const registry = await openRegistry({
+      channels: CHANNELS,
       db: database.db,
       shards: 16,
       vault: new Vault([new Uint8Array(32).fill(7)], systemRandom),

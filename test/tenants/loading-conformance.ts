@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
-import { CHANNEL_PARTS } from "../../src/app/channel-parts.ts";
+import { tenantPartOf } from "../../src/app/channel-parts.ts";
+import { CHANNELS } from "../../src/app/channels.ts";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
 import { type AnyDb, Database } from "../../src/storage/database.ts";
@@ -227,7 +228,7 @@ function gatedSnapshots(db: AnyDb) {
   const clock = new SkippingClock();
   const database = new Database(db, clock);
   const vault = new Vault([MASTER_KEY], machineRandom);
-  const source = new TenantSource({ database, vault, clock, channels: CHANNEL_PARTS });
+  const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(CHANNELS) });
   const reached = Promise.withResolvers<void>();
   const opening = Promise.withResolvers<void>();
   const gated = new Proxy(source, {

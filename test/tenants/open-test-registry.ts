@@ -1,3 +1,4 @@
+import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import type { ChangeFeed } from "../../src/domain/change-feed.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
@@ -21,5 +22,14 @@ interface OpenOptions {
 export function openTestRegistry({ db }: OpenDatabase, options: OpenOptions = {}): Promise<OpenRegistry> {
   const { shards = SHARDS, masterKeys = [MASTER_KEY], feed = deadFeed, telemetry = new QuietTelemetry() } = options;
   const vault = new Vault(masterKeys, machineRandom);
-  return openRegistry({ db, shards, vault, clock: new SkippingClock(), random: machineRandom, feed, telemetry });
+  return openRegistry({
+    channels: CHANNELS,
+    db,
+    shards,
+    vault,
+    clock: new SkippingClock(),
+    random: machineRandom,
+    feed,
+    telemetry,
+  });
 }

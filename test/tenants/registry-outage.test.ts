@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
+import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import { connectPostgres } from "../../src/storage/connect-postgres.ts";
 import type { AnyDb, OpenDatabase } from "../../src/storage/database.ts";
@@ -24,7 +25,16 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
 
   const open = (db: AnyDb) => {
     const vault = new Vault([new Uint8Array(32).fill(7)], machineRandom);
-    return openRegistry({ db, shards: 4, vault, clock, random: machineRandom, feed: liveFeed(), telemetry });
+    return openRegistry({
+      channels: CHANNELS,
+      db,
+      shards: 4,
+      vault,
+      clock,
+      random: machineRandom,
+      feed: liveFeed(),
+      telemetry,
+    });
   };
   const newTenant = async () => (await opened.registry.createTenant({ name: "Acme" })).id;
 

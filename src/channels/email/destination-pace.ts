@@ -1,25 +1,25 @@
 import type { Clock } from "../../domain/clock.ts";
 import { remember } from "../../domain/remember.ts";
 
-/** A step of slowness: how many messages go at once, and how far apart they start. */
+/** A level of slowness: how many messages go at once, and how far apart they start. */
 interface Step {
   readonly atOnce: number;
   readonly spacingMs: number;
 }
 
-/** From hardly to very slow. Fewer at once first, then one at a time and ever farther apart. */
+/** From hardly slowed to very slow: first fewer at once, then one at a time at growing intervals. */
 const STEPS: readonly Step[] = [
   ...[8, 4, 2, 1].map((atOnce) => ({ atOnce, spacingMs: 0 })),
   ...[1, 2, 4, 8, 16, 32, 64, 128, 256].map((seconds) => ({ atOnce: 1, spacingMs: seconds * 1000 })),
 ];
 
-/** Acceptances in a row that make it faster again by one step: fewer where each takes long. */
+/** Consecutive acceptances that speed a destination up by one level: fewer where each takes long. */
 const GROW_AT_ONCE = 10;
 const GROW_SPACED = 3;
 
 /**
- * A refusal weighs as much as so many acceptances, and slows a destination once so many weigh on it within a minute. A few
- * greylisted messages are nothing that a slower pace would help, nor is one refusal in five of a busy destination.
+ * One refusal counts as much as this many acceptances, and a destination is slowed once refusals reach this weight within a
+ * minute. A slower pace helps neither a few greylisted messages nor one refusal in five of a busy destination.
  */
 const REFUSAL_WEIGHT = 4;
 const SLOWING_WEIGHT = 16 * REFUSAL_WEIGHT;
@@ -29,41 +29,41 @@ const WATCH_MS = 60_000;
 const FORGOTTEN_MS = 60 * 60_000;
 const DESTINATIONS_MAX = 10_000;
 
-/** Nobody is told to come back later than this: it may be faster again by then. */
+/** No message is told to come back later than this: the destination may be faster again by then. */
 const WAIT_MS_MAX = 5 * 60_000;
-/** Apart from each other, messages that wait for a place come back so often in all while some go at once. */
+/** Waiting messages come back spread over time, together at this rate, while some are sent at once. */
 const WAIT_AT_ONCE_MS = 500;
 
-/** How a destination answered a message. `other`: nothing that tells of its pace. */
+/** How a destination answered a message. `other`: the answer says nothing about its pace. */
 export type DestinationAnswer = "accepted" | "refused" | "other";
 
-/** A message on its way; `ended` is called once, whatever becomes of it. */
+/** A message being sent; `ended` is called once, whatever its outcome. */
 export interface Passage {
   ended(answer: DestinationAnswer): void;
 }
 
 export type Entry =
   | { readonly kind: "go"; readonly passage: Passage }
-  /** Its turn has not come; what is told to wait comes back spread over time. */
+  /** It is not this message's turn; waiting messages come back spread over time. */
   | { readonly kind: "wait"; readonly afterMs: number };
 
 /**
- * How fast each destination takes mail: slower where it asks for that, faster again where it accepts. Destinations that
- * never asked cost nothing.
+ * How fast each destination takes mail: slower if it asks for that, faster again as it accepts. Destinations that never asked
+ * cost nothing.
  *
  * Invariants:
- * S1. Only what a destination answered changes its pace, and no other's.
- * S2. However many messages were under way when it refused, it becomes slower by one step: what started at the old pace
- *     says nothing of the new one.
+ * S1. A destination's pace changes only by its own answers.
+ * S2. However many messages were in flight when it refused, it slows down by one level: messages started at the old pace say
+ *     nothing about the new one.
  * S3. At most `DESTINATIONS_MAX` are remembered, those that refused last, and none for longer than `FORGOTTEN_MS`.
  */
 export class DestinationPace {
-  /** In the order of their last refusals, the oldest first. */
+  /** Ordered by last refusal, oldest first. */
   private readonly destinations = new Map<string, Destination>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** A message is to go to a destination, whose name is whatever tells it from others. */
+  /** Registers a message to a destination. The name may be anything that identifies the destination. */
   enter(name: string): Entry {
     const nowMs = this.clock.monotonicMs();
     const known = this.recall(name, nowMs);
@@ -82,7 +82,7 @@ export class DestinationPace {
     return this.destinations.size;
   }
 
-  /** A message ended that went at full speed. */
+  /** A message sent at full speed ended. */
   private watch(name: string, answer: DestinationAnswer): void {
     const nowMs = this.clock.monotonicMs();
     const known = this.recall(name, nowMs);
@@ -99,7 +99,7 @@ export class DestinationPace {
     if (destination.weight >= SLOWING_WEIGHT) moveTo(destination, 0);
   }
 
-  /** A message ended that was let through to a slowed destination. */
+  /** A message admitted to a slowed destination ended. */
   private end(name: string, known: Destination, { round, answer }: { round: number; answer: DestinationAnswer }): void {
     known.inFlight -= 1;
     if (answer === "refused") this.remember(name, known, this.clock.monotonicMs());
@@ -131,15 +131,15 @@ interface Destination {
   level: number;
   /** Counts changes of the level. */
   round: number;
-  /** Since the level changed. */
+  /** Counted since the level changed. */
   accepted: number;
   inFlight: number;
   startedMs: number;
-  /** When the last of those that wait is to come back. */
+  /** When the last waiting message is to come back. */
   lineEndMs: number;
   refusedMs: number;
   watchedFromMs: number;
-  /** Of its refusals, while it is watched. */
+  /** Times of its refusals, while it is watched. */
   weight: number;
 }
 
@@ -165,7 +165,7 @@ function moveTo(destination: Destination, level: number): void {
   destination.weight = 0;
 }
 
-/** Each that has to wait comes back behind the one before it, so that none comes for nothing again and again. */
+/** Each waiting message comes back after the one before it, so none returns in vain again and again. */
 function waitOf(destination: Destination, { atOnce, spacingMs }: Step, nowMs: number): number {
   const apartMs = spacingMs > 0 ? spacingMs : WAIT_AT_ONCE_MS / atOnce;
   const dueMs = Math.max(destination.startedMs + apartMs, destination.lineEndMs + apartMs, nowMs + 1);

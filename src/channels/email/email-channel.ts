@@ -26,22 +26,22 @@ import { SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 
 export interface EmailChannelOptions {
-  /** The platform's relay: `smtp://` or `smtps://`, with user and password where it needs them. */
+  /** The platform's relay: `smtp://` or `smtps://`, with user and password if it needs them. */
   readonly smtpUrl: string;
-  /** Sender of tenants without one of their own. */
+  /** Sender for tenants without their own. */
   readonly defaultFrom: NamedAddress;
-  /** Where readers reach the links that every message carries: pixel, clicks, unsubscribe. */
+  /** Public address of the links in messages: pixel, clicks, unsubscribe. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
   readonly clock: Clock;
-  /** Where tenants' own relays may be connected to. Null where nothing may leave the machine: then they are not used. */
+  /** Where connections to tenants' own relays may go. Null: nothing may leave the machine, so those relays are not used. */
   readonly ownRelays: OutboundGuard | null;
-  /** Connections to one relay, default 48: Postfix takes 50 of one client. */
+  /** Connections per relay, default 48: Postfix accepts 50 per client. */
   readonly connectionsMax?: number;
-  /** Relays that are talked to at one time, default 2,048. */
+  /** Relays in use at the same time, default 2,048. */
   readonly relaysMax?: number;
   readonly timeouts?: SmtpTimeouts;
-  /** Scores inline HTML before it is handed over; null or absent: nothing is scored. */
+  /** Scores inline HTML before it is sent; null or absent: nothing is scored. */
   readonly spam?: SpamScreen | null;
 }
 
@@ -52,20 +52,20 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   socketMs: 45_000,
   idleMs: 30_000,
 };
-/** To one relay: Postfix takes 50 of one client. */
+/** Per relay: Postfix accepts 50 connections per client. */
 export const RELAY_CONNECTIONS_MAX = 48;
-/** More than there are deliveries at one time, or tenants whose servers hang would keep others from theirs. */
+/** More than there are concurrent deliveries; otherwise tenants whose servers hang would block the others. */
 const RELAYS_MAX_DEFAULT = 2_048;
-/** How long a message waits where there are more servers than that. */
+/** How long a message waits if there are more servers than that. */
 const POOL_WAIT_MS = 1_000;
 
 /**
- * Hands e-mails to a mail server: the platform's relay, or the tenant's own. One message, one recipient, one submission.
- * A repeated delivery carries the same Message-ID, so that a receiver can tell it from a second message.
+ * Sends e-mails through a mail server: the platform's relay or the tenant's own. One message, one recipient, one submission. A
+ * repeated delivery carries the same Message-ID, which lets a receiver recognize it.
  */
 export class EmailChannel implements Channel {
   readonly name = "email";
-  /** As many as there are connections: behind them messages would wait in the order of arrival, which is not fair. */
+  /** As many as there are connections: beyond that, messages would wait in order of arrival, which is not fair. */
   readonly slots: number;
   readonly relayConnections: number;
   private readonly platform: SmtpServer;
@@ -74,7 +74,7 @@ export class EmailChannel implements Channel {
   private readonly links: EmailLinks;
   private readonly pace: DestinationPace;
 
-  /** Throws `TypeError` where `smtpUrl` is no SMTP URL. Connects to nothing yet. */
+  /** Throws `TypeError` if `smtpUrl` is not an SMTP URL. Does not connect yet. */
   constructor(private readonly options: EmailChannelOptions) {
     const platform = parseSmtpUrl(options.smtpUrl);
     if (platform === null) throw new TypeError("the platform's relay is not an SMTP URL");
@@ -90,12 +90,12 @@ export class EmailChannel implements Channel {
     });
   }
 
-  /** Scores inline HTML. What a template makes was written by the tenant's own people, and is not scored. */
+  /** Scores inline HTML only: the tenant's own people wrote the templates. */
   async screen(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null> {
     const { spam } = this.options;
     if (spam === undefined || spam === null) return null;
     const letter = this.compose(job, tenant);
-    // What is wrong with it shows when it is delivered.
+    // Delivery will report what is wrong with it.
     if ("kind" in letter || letter.payload.html === undefined) return null;
     const { sender, payload, content } = letter;
     const html = content.html.template.html(content.html.values);
@@ -110,7 +110,7 @@ export class EmailChannel implements Channel {
   }
 
   async deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
-    // A sender's reputation, and so the pace that it is allowed, is its own and its relay's.
+    // A reputation, and therefore the permitted pace, belongs to a sender on a relay.
     const domain = domainOf(job.recipient);
     const entry = this.pace.enter(`${tenant.tenantId} ${this.relayUrl(tenant)} ${domain}`);
     if (entry.kind === "wait") {
@@ -135,7 +135,7 @@ export class EmailChannel implements Channel {
     if (server === null) return null;
     const name = `${server.host}:${server.port}`;
     const isOwn = this.ownRelayUrl(tenant) !== null;
-    // Whatever becomes of a tenant's server says nothing about the platform's, also where a tenant names the same one.
+    // Failures of a tenant's server say nothing about the platform's, even if a tenant names the same one.
     return { key: isOwn ? `own ${key}` : key, name, isOwn };
   }
 
@@ -153,12 +153,12 @@ export class EmailChannel implements Channel {
     });
   }
 
-  /** The message without what only its delivery adds, or why there can be none. */
+  /** The message without the parts that delivery adds, or why it cannot be composed. */
   private compose(job: QueuedJob, tenant: Tenant): Letter | Extract<Outcome, { kind: "failed" }> {
     const payload = parsePayload(job.payload);
     if (payload === null) return { kind: "failed", error: "the message cannot be read" };
     const own = ownSenderOf(tenant);
-    // It was verified when the message was accepted. The operator can have the job tried again once it is so again.
+    // The domain was verified when the message was accepted. Once it is verified again, the operator can retry the job.
     if (own.kind === "unverified")
       return { kind: "failed", error: `the domain ${own.domain} is not verified any more` };
     const sender = senderOf(own, this.options.defaultFrom);
@@ -181,19 +181,19 @@ export class EmailChannel implements Channel {
     return { from, to, subject: content.subject, messageId, dateMs: this.options.clock.nowMs() };
   }
 
-  /** Connections that are open or being opened. */
+  /** Connections open or being opened. */
   get connections(): number {
     return this.pools.size;
   }
 
-  /** Ends all connections. What is under way ends as `retry`, so wait for it first. Safe to repeat. */
+  /** Ends all connections. Messages in flight end as `retry`, so wait for them first. Safe to call twice. */
   close(): void {
     this.pools.close();
   }
 
   /**
-   * Where bounces go: through the platform's relay, to the return path of the verified domain. A tenant's own relay may
-   * know no such sender, and takes its bounces itself.
+   * The envelope sender: through the platform's relay, the return path of the verified domain. A tenant's own relay may not
+   * know such a sender, and handles its bounces itself.
    */
   private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): TenantQueue | null {
     if (own.kind !== "verified" || own.domain.relay === null || this.ownRelayUrl(tenant) !== null) return null;
@@ -213,7 +213,7 @@ export class EmailChannel implements Channel {
       const providerRef = queueId === null ? {} : { providerRef: queueId };
       return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...providerRef } };
     } catch (error) {
-      // What no message can be made of was not offered either.
+      // A message that cannot be composed was not offered either.
       const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
       return { answer: asksForSlowness(failure) ? "refused" : "other", outcome: smtpOutcome(failure, relay) };
     }
@@ -233,7 +233,7 @@ export class EmailChannel implements Channel {
   }
 }
 
-/** A name without a dot says nothing of where the platform's relay is, and is a word like any other (`mail`). */
+/** A name without a dot reveals nothing about the platform's relay, and may be an ordinary word (`mail`). */
 function confidentialOf({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
   return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
 }
@@ -242,7 +242,7 @@ function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
   return own.kind === "verified" ? { address: own.sender.fromAddress, name: own.sender.fromName } : defaultFrom;
 }
 
-/** A composed message and who it is from and to. */
+/** A composed message with its sender and recipient. */
 interface Letter {
   readonly payload: EmailPayload;
   readonly own: OwnSender;
@@ -257,7 +257,7 @@ interface Delivery {
   readonly signal: AbortSignal;
 }
 
-/** What became of a message, and what that says of its destination's pace. */
+/** The outcome of a message, and what it says about the destination's pace. */
 interface Submission {
   readonly outcome: Outcome;
   readonly answer: DestinationAnswer;
@@ -277,27 +277,27 @@ function unanswered(outcome: Outcome): Submission {
 
 type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "dateMs">;
 
-/** With a name that can stand in a header. */
+/** The sender, with a name that fits into a header. */
 function named({ address, name }: NamedAddress): NamedAddress {
   return { address, name: headerText(name ?? "", limits.subjectCharsMax) };
 }
 
-/** Nobody where the domain's key is not published, because then a signature would only fail. */
+/** Null if the domain's key is not published, because a signature would then only fail. */
 function signerOf(own: OwnSender): MailParts["signer"] {
   if (own.kind !== "verified" || own.domain.relay === null) return null;
   return { domain: asciiDomain(own.domain.domain), key: own.domain.relay };
 }
 
-/** The domain as a Message-ID or a signature can have it: its A-label form (RFC 5890) where it has one. */
+/** The domain in the form for a Message-ID or signature: its A-label form (RFC 5890) if it has one. */
 function asciiDomain(domain: string): string {
   if (PLAIN_DOMAIN.test(domain) && !domain.includes("xn--")) return domain;
   return URL.parse(`http://${domain}`)?.hostname || "invalid";
 }
 
-/** In lower case, its last label none of a number, which would make an address of it. */
+/** In lower case. Its last label must not be a number, which would make it an IP address. */
 const PLAIN_DOMAIN = /^[a-z0-9][a-z0-9.-]*\.[a-z]{2,}$/;
 
-/** What intake wrote, or null where it was not intake that wrote it. */
+/** The payload as intake wrote it, or null if intake did not write it. */
 function parsePayload(payload: string): EmailPayload | null {
   const parsed = parseJsonObject(payload);
   if (parsed === null || typeof parsed["to"] !== "string") return null;

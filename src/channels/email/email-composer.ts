@@ -11,7 +11,7 @@ import { TextCache } from "./text-cache.ts";
 export interface EmailContent {
   readonly subject: string;
   readonly html: FilledHtml;
-  /** Null where the HTML has no text to make an alternative of. */
+  /** Null if the HTML has no text for an alternative. */
   readonly text: FilledText | null;
 }
 
@@ -20,7 +20,7 @@ export type Composed =
   /** `error` is shown to the tenant. */
   | { readonly kind: "impossible"; readonly error: string };
 
-/** Makes the content of a message of its template or inline HTML and its data. What was made of a template is remembered. */
+/** Builds a message's content from its template or inline HTML and its data. Compiled templates are cached. */
 export class EmailComposer {
   private readonly texts = new TextCache(TEMPLATE_CACHE_CHARS, (text) => new TextTemplate(text));
   private readonly htmls = new TextCache(TEMPLATE_CACHE_CHARS, (html) => new HtmlTemplate(html));
@@ -41,7 +41,7 @@ export class EmailComposer {
 
   private render({ subject, html, text }: Source, data: JsonObject): EmailContent {
     const bytesMax = limits.inlineHtmlBytesMax;
-    // The HTML first: where the message is too large, that is usually where.
+    // The HTML first: a message that is too large usually is so because of its HTML.
     const htmlTemplate = this.htmls.get(html);
     const filledHtml = htmlTemplate.fill(data, bytesMax);
     const textTemplate = text === null ? htmlTemplate.alternative : this.texts.get(text);
@@ -57,13 +57,13 @@ export class EmailComposer {
 }
 
 const TOO_LARGE = `the message would be larger than ${limits.inlineHtmlBytesMax / 1024} KB once its placeholders are filled`;
-/** A longer subject is no subject; up to this it is cut to what a header takes. */
+/** A longer subject is refused; up to this length it is cut to what a header allows. */
 const SUBJECT_RENDERED_MAX = 16 * 1024;
 
 interface Source {
   readonly subject: string;
   readonly html: string;
-  /** Null: made of the HTML. */
+  /** Null: derived from the HTML. */
   readonly text: string | null;
 }
 
@@ -75,5 +75,5 @@ function sourceOf(payload: EmailPayload, tenant: Tenant): Source | null {
   return { ...template, subject: payload.subject ?? template.subject };
 }
 
-/** A template that has been sent takes up to ten times its length: itself, its alternative, and both encoded. */
+/** A template in use takes up to ten times its length: itself, its alternative, and both encoded. */
 const TEMPLATE_CACHE_CHARS = 4 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { limits } from "../../domain/limits.ts";
 import type { LinkSigner } from "../../domain/links.ts";
 import type { Tracking } from "./tracked-html.ts";
 
-/** The links of ours that a message carries: the tracking pixel, its own links led past us, and the way out. */
+/** Our links in a message: the tracking pixel, redirects for its own links, and the unsubscribe link. */
 export class EmailLinks {
   private readonly base: string;
 
@@ -15,7 +15,7 @@ export class EmailLinks {
     this.base = publicUrl.replace(/\/+$/, "");
   }
 
-  /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature has to cover both. */
+  /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature must cover both headers. */
   headers({ tenantId, jobId, recipient }: QueuedJob): readonly (readonly [name: string, value: string])[] {
     const token = this.signer.sign({ purpose: "unsubscribe", tenantId, jobId, recipient });
     return [
@@ -24,7 +24,7 @@ export class EmailLinks {
     ];
   }
 
-  /** How one HTML of the job is tracked. A repeated delivery gets the very same HTML. */
+  /** How one HTML of the job is tracked. A repeated delivery gets exactly the same HTML. */
   tracking({ tenantId, jobId }: QueuedJob): Tracking {
     const tracked = new Map<string, string>();
     const trackedUrl = (url: string): string | null => {

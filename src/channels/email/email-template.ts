@@ -6,7 +6,7 @@ import { BodySkeleton } from "./mime/body-skeleton.ts";
 import { type Tracking, trackedHtml } from "./tracked-html.ts";
 import { type TrackedSkeleton, trackedSkeleton } from "./tracked-skeleton.ts";
 
-/** A text of one message: its template and what fills its placeholders. */
+/** A text of one message: its template and the values of its placeholders. */
 export interface FilledText {
   readonly template: TextTemplate;
   readonly values: readonly string[];
@@ -17,7 +17,7 @@ export interface FilledHtml {
   readonly values: readonly string[];
 }
 
-/** A plain text with placeholders, made ready for the wire when it is first sent. */
+/** A plain text with placeholders, encoded when it is first sent. */
 export class TextTemplate {
   private readonly template: Template;
   private skeleton: BodySkeleton | null = null;
@@ -41,10 +41,10 @@ export class TextTemplate {
   }
 }
 
-/** An HTML with placeholders. Links and line breaks are found when it is first sent, the text alternative likewise. */
+/** An HTML with placeholders. Links, line breaks and the text alternative are computed when it is first sent. */
 export class HtmlTemplate {
   private readonly template: Template;
-  /** Undefined before it is looked for. */
+  /** Undefined until it is computed. */
   private skeleton: TrackedSkeleton | null | undefined;
   private text: TextTemplate | null = null;
 
@@ -52,7 +52,7 @@ export class HtmlTemplate {
     this.template = Template.parse(source);
   }
 
-  /** The text of messages without one of their own. */
+  /** The text for messages without one of their own. */
   get alternative(): TextTemplate {
     this.text ??= new TextTemplate(htmlToText(this.source));
     return this.text;
@@ -70,7 +70,7 @@ export class HtmlTemplate {
   /** With tracking pixel and links. */
   encodeTracked(values: readonly string[], tracking: Tracking): EncodedBody {
     this.skeleton ??= this.skeleton === undefined ? trackedSkeleton(this.template) : null;
-    // Where its values decide what its tags are, it is taken apart anew for each message.
+    // If values can change its tags, it is parsed anew for each message.
     if (this.skeleton === null) return encodedText(trackedHtml(this.html(values), tracking));
     return this.skeleton.body.encode(this.skeleton.fill(values, tracking));
   }

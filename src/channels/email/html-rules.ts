@@ -3,7 +3,7 @@ import { limits } from "../../domain/limits.ts";
 
 export type HtmlRule = "empty" | "too_large" | "image_only" | "script";
 
-/** One reason why inline HTML is not taken. `message` is shown to the tenant. */
+/** One reason to refuse inline HTML. `message` is shown to the tenant. */
 export interface Violation {
   readonly rule: HtmlRule;
   readonly message: string;
@@ -17,10 +17,10 @@ const MESSAGES: Readonly<Record<HtmlRule, string>> = {
 };
 
 /**
- * The rules that inline HTML breaks, in a fixed order; none: it may be sent. Takes time proportional to the length of
- * the HTML, and of HTML that is too large looks only at as much as would have been allowed.
+ * The rules that inline HTML breaks, in a fixed order; empty if it may be sent. Takes time proportional to the length of the
+ * HTML. Of HTML that is too large, checks only as much as would have been allowed.
  *
- * @param bytes length of the HTML in UTF-8, where the caller knows it
+ * @param bytes length of the HTML in UTF-8, if the caller knows it
  */
 export function checkHtml(html: string, bytes: number = Buffer.byteLength(html)): Violation[] {
   const rules: HtmlRule[] = [];
@@ -29,15 +29,15 @@ export function checkHtml(html: string, bytes: number = Buffer.byteLength(html))
   if (!VISIBLE.test(html)) rules.push("empty");
   if (tooLarge) rules.push("too_large");
   const seen = inspect(tooLarge ? html.slice(0, limits.inlineHtmlBytesMax) : html);
-  // Of a part it cannot be said that the whole has no text.
+  // A part without text does not prove that the whole has none.
   if (!seen.text && !tooLarge && !rules.includes("empty")) rules.push("image_only");
   if (seen.script) rules.push("script");
   return rules.map((rule) => ({ rule, message: MESSAGES[rule] }));
 }
 
 /**
- * Most HTML settles both questions without being read through: it begins with text, perhaps inside of plain elements,
- * and holds nothing that could be read as a script.
+ * Most HTML settles both questions without a full parse: it begins with text, perhaps inside plain elements, and contains
+ * nothing that could be read as a script.
  */
 const PLAIN_START =
   /^\s*(?:<(?:body|center|div|em|h[1-6]|html|li|main|ol|p|span|strong|table|tbody|td|tr|ul|b|i)>\s*)*[a-z0-9]/i;
@@ -59,21 +59,21 @@ function inspect(html: string): { readonly text: boolean; readonly script: boole
  * insertion modes that drop start tags, scripting on or off), which the tokenizer here does not track.
  */
 const AMBIGUOUS = new Set(["frameset", "math", "noscript", "plaintext", "select", "svg", "template"]);
-/** What the tokenizer here and the readers' may disagree about. */
+/** Constructs that our tokenizer and mail readers may parse differently. */
 const CONTROL = /[\0-\x08\x0b\x0e-\x1f\x7f]/;
 /** A section here, a comment that ends with the next `>` in HTML proper. */
 const CDATA = /<!\[CDATA\[/i;
 const SCRIPT_TAG = /<(?:[a-z][\w.-]{0,63}:)?script[\s/>]/i;
-/** At the very end it is no element yet, but becomes one with whatever a mail server appends. */
+/** At the very end it is not an element yet, but becomes one with whatever a mail server appends. */
 const OPEN_SCRIPT_TAG = /<script$/i;
-/** Where a placeholder is filled with nothing, what stood before and after it can become a quote, a tag or the end of one. */
+/** If a placeholder is filled with nothing, the text around it can join into a quote, a tag or the end of one. */
 const PLACEHOLDER = /\{\{/;
-/** A placeholder where an element's name is: what fills it in could be `script`. */
+/** A placeholder in an element's name: its value could be `script`. */
 const PLACEHOLDER_TAG = /<[^\s/><{]*\{\{/;
 
 /**
- * Whether there is a `<script>` that the tokenizer cannot be trusted to have seen. Where readers may disagree about what
- * is an element, everything that looks like one counts, also inside comments and attributes.
+ * Whether there is a `<script>` that the tokenizer may have missed. Where readers may disagree about what is an element,
+ * everything that looks like one counts, even inside comments and attributes.
  */
 function hasDisguisedScript(html: string, ambiguous: boolean): boolean {
   if (PLACEHOLDER_TAG.test(html) || OPEN_SCRIPT_TAG.test(html)) return true;
@@ -131,7 +131,7 @@ class Inspector implements TokenizerCallbacks {
     if (tag === this.unseen) this.unseen = null;
   }
 
-  /** An end tag can have attributes, and a `>` in their quotes does not end it; the tokenizer here takes it for the end. */
+  /** An end tag can have attributes, and a quoted `>` does not end it; our tokenizer ends it there. */
   private endsPlainly(tag: string, at: number): boolean {
     let next = at;
     while (BLANK.test(this.html.charAt(next))) next += 1;

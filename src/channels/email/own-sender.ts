@@ -2,18 +2,18 @@ import type { VerifiedDomain } from "../../domain/domain.ts";
 import type { EmailSender } from "../../domain/email.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 
-/** How a tenant's e-mail may be sent under its own name. */
+/** Whether and how a tenant's e-mail may be sent under its own name. */
 export type OwnSender =
-  /** It has no sender of its own: the platform's is used, which needs no domain. */
+  /** The tenant has no sender of its own; the platform's sender needs no domain. */
   | { readonly kind: "platform" }
   | { readonly kind: "verified"; readonly sender: EmailSender; readonly domain: VerifiedDomain }
-  /** `domain` is not verified, or not registered by this tenant, which is the same: it may not be sent from. */
+  /** `domain` must not be sent from: it is not verified, or not registered by this tenant, which amounts to the same. */
   | { readonly kind: "unverified"; readonly domain: string };
 
 /**
- * Decides whether the tenant may send as its own sender. A domain whose records are verified may be sent from by any
- * way. One whose own relay alone is verified may only be sent from through that relay: through the platform's, its mail
- * would be signed by nobody.
+ * Decides whether the tenant may send as its own sender. A domain whose records are verified may be sent from through any
+ * relay. A domain with only its own relay verified may be sent from only through that relay: mail through the platform's relay
+ * would be unsigned.
  */
 export function ownSenderOf({ emailSender, domains }: Pick<Tenant, "emailSender" | "domains">): OwnSender {
   if (emailSender === null) return { kind: "platform" };

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import type SMTPConnection from "nodemailer/lib/smtp-connection";
 
-/** A connection to a mail server that takes messages: greeted, encrypted and authenticated as it has to be. */
+/** A connection to a mail server that is ready for messages: greeted, and encrypted and authenticated as required. */
 export interface ReadySocket {
   readonly socket: Socket;
   /** The extensions of SMTP that the server offers (RFC 5321, 2.2), as far as they concern a message. */
@@ -17,9 +17,9 @@ const LISTENERS = [
 ] as const;
 
 /**
- * Takes the socket of nodemailer's connection over, at the moment at which it is ready: nodemailer hears nothing of it any
- * more. Null where the server has said more than it was asked: that is nobody's answer. These members are nodemailer's
- * own and no part of what it promises, so its version is pinned, and each is looked at before it is used.
+ * Takes over the socket of nodemailer's connection once it is ready; nodemailer sees nothing of it from then on. Null if the
+ * server has sent more than it was asked, because those bytes answer nothing. These members are internals of nodemailer, so its
+ * version is pinned, and each is checked before use.
  */
 export function takenOver(connection: SMTPConnection): ReadySocket | null {
   const socket: unknown = Reflect.get(connection, "_socket");

@@ -8,11 +8,11 @@ export interface RelayPoolOptions {
   readonly server: SmtpServer;
   readonly route: RelayRoute;
   readonly timeouts: SmtpTimeouts;
-  /** Messages at one time, and so connections. */
+  /** Most messages at one time, and therefore connections. */
   readonly connectionsMax: number;
-  /** The same until the server has taken a message: one that hangs must not hold more. */
+  /** The same until the server has taken a message: a server that hangs must not hold more. */
   readonly unprovenMax: number;
-  /** A connection is about to be opened. */
+  /** Called when a connection is about to be opened. */
   onOpen(): void;
   onEnd(): void;
 }
@@ -21,13 +21,13 @@ export interface RelayPoolOptions {
  * The connections to one mail server.
  *
  * Invariants:
- * R1. Messages are handed over one a connection, and no more at one time than the server may have.
- * R2. A message waits for its turn at most `turnMs`, so that its caller's deadline is left to the message itself. Turns are
- *     taken in the order of arrival.
- * R3. A message is handed over once, but for a kept connection that the server had closed before it read a word of it.
+ * R1. Each connection carries one message at a time, and no more messages are sent at once than the server's limit.
+ * R2. A message waits at most `turnMs` for its turn, which leaves its caller's deadline to the message itself. Turns are taken
+ *     in order of arrival.
+ * R3. A message is submitted once, unless the server had closed a kept connection before reading any of it.
  */
 export class RelayPool {
-  /** Open connections that nobody uses, the one that was used last at the end. */
+  /** Idle connections, the most recently used last. */
   private readonly kept: Kept[] = [];
   private readonly sessions = new Set<SmtpSession>();
   private readonly waiting = new Set<Waiter>();
@@ -56,14 +56,14 @@ export class RelayPool {
     }
   }
 
-  /** Closes the connection that was unused for longest. False: all are in use. */
+  /** Closes the connection that has been idle longest. False: all are in use. */
   shed(): boolean {
     const [oldest] = this.kept;
     oldest?.session.close();
     return oldest !== undefined;
   }
 
-  /** Ends every connection and every wait. Safe to repeat. */
+  /** Ends every connection and every wait. Safe to call twice. */
   close(): void {
     this.closed = true;
     for (const waiter of this.waiting) waiter.stop();
@@ -135,7 +135,7 @@ export class RelayPool {
     return this.isProven ? connectionsMax : Math.min(connectionsMax, unprovenMax);
   }
 
-  /** The turn is over when its connection is of use again, or gone. */
+  /** The turn ends when its connection is usable again, or gone. */
   private async endTurn(session: SmtpSession | null): Promise<void> {
     if (session?.isUnclear) await session.reset().catch(() => {});
     if (session !== null && !session.isOver) this.keep(session);
@@ -150,7 +150,7 @@ export class RelayPool {
   private keep(session: SmtpSession): void {
     if (this.closed) return session.close();
     const timer = setTimeout(() => {
-      // Not handed another message while it says goodbye.
+      // Must not get another message while it is closing.
       const at = this.kept.findIndex((each) => each.session === session);
       this.kept.splice(at, 1);
       session.quit();

@@ -2,9 +2,9 @@ import type { OutboundGuard, OutboundRoute } from "../../domain/outbound.ts";
 import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
 import { SmtpError } from "./smtp-session.ts";
 
-/** Where to connect to for one mail server. A tenant's goes past the guard, anew for each connection. */
+/** Which address to connect to for a mail server. The guard checks a tenant's server anew for each connection. */
 export class RelayRoute {
-  /** Connections that could not be made: each next one tries the next address of the host. */
+  /** Failed connections: each one moves on to the host's next address. */
   private failures = 0;
 
   constructor(
@@ -14,7 +14,7 @@ export class RelayRoute {
     private readonly timeoutMs: number,
   ) {}
 
-  /** The very address to connect to; without a guard the host itself. Rejects with `SmtpError`. */
+  /** The exact address to connect to; without a guard, the host itself. Rejects with `SmtpError`. */
   async address(signal: AbortSignal): Promise<string> {
     if (this.guard === null) return this.host;
     if (signal.aborted) throw new SmtpError(failureOf(CALLED_OFF, "session"));
@@ -32,7 +32,7 @@ export class RelayRoute {
     }
   }
 
-  /** The server could not be made ready at the address that was given last. */
+  /** No usable connection could be made to the last address returned. */
   failed(): void {
     this.failures += 1;
   }

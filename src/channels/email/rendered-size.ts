@@ -4,8 +4,8 @@ import { RenderTooLargeError, Template } from "../../domain/template.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 
 /**
- * Whether the message would be larger than may be sent once its placeholders are filled: it would be accepted, and fail.
- * Nearly always a look at the lengths is enough; only where it is not the HTML is rendered, as far as the bound.
+ * Whether the message would exceed the size limit once its placeholders are filled: it would be accepted and then fail.
+ * Comparing lengths is nearly always enough; otherwise the HTML is rendered up to the limit.
  *
  * @param payloadChars length of the payload's JSON text
  */

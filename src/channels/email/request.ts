@@ -5,6 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { presentMembers, unknownMember } from "../../http/body-members.ts";
+import { optional } from "../../http/schemas.ts";
 import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
 import { checkHtml } from "./html-rules.ts";
 import { ownSenderOf } from "./own-sender.ts";
@@ -17,26 +18,31 @@ export const EmailSend = Type.Object(
       description:
         "One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form.",
     }),
-    to_name: Type.Optional(
-      Type.String({ maxLength: limits.subjectCharsMax, description: "The recipient's display name." }),
-    ),
-    subject: Type.Optional(
+    to_name: optional(Type.String({ maxLength: limits.subjectCharsMax, description: "The recipient's display name." })),
+    subject: optional(
       Type.String({
         maxLength: limits.subjectCharsMax,
         description: "May hold {{.placeholders}}. By default the template's.",
       }),
     ),
-    template_id: Type.Optional(Type.String({ description: "Slug of a registered template. Required without `html`." })),
-    html: Type.Optional(
+    template_id: optional(Type.String({ description: "Slug of a registered template. Required without `html`." })),
+    html: optional(
       Type.String({ description: "Inline HTML, which takes precedence. Needs the permission allow_raw_html." }),
     ),
-    data: Type.Optional(
+    data: optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description: "What the placeholders of body and subject are filled from.",
       }),
     ),
   },
-  { $id: "EmailSend", additionalProperties: false, anyOf: [{ required: ["template_id"] }, { required: ["html"] }] },
+  {
+    $id: "EmailSend",
+    additionalProperties: false,
+    anyOf: [
+      { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
+      { required: ["html"], properties: { html: { type: "string" } } },
+    ],
+  },
 );
 
 /**

@@ -7,32 +7,32 @@ import type { SmtpTimeouts } from "./smtp-session.ts";
 export interface SmtpPoolsOptions {
   /** Connections to one server. */
   readonly connectionsMax: number;
-  /** Servers that are talked to at one time. */
+  /** Most servers in use at one time. */
   readonly poolsMax: number;
   readonly timeouts: SmtpTimeouts;
 }
 
-/** A mail server by its URL, and whether it was a tenant who named it. */
+/** A mail server by its URL, and whether a tenant named it. */
 export interface MailServer {
   readonly smtpUrl: string;
-  /** Says where it may be connected to. Null: anywhere, it is the platform's own. */
+  /** Says which addresses may be connected to. Null: any, because it is the platform's own. */
   readonly guard: OutboundGuard | null;
 }
 
-/** Connections to a server that has taken no message yet. */
+/** Connections to a server that has not taken any message yet. */
 const UNPROVEN_MAX = 8;
-/** Connections to all servers together; above it unused ones are closed. */
+/** Connections to all servers together; beyond this, idle ones are closed. */
 const ALL_CONNECTIONS_MAX = 2_048;
 
 /**
- * One pool of connections a mail server, made when it is first used.
+ * One pool of connections per mail server, created on first use.
  *
  * Invariants:
- * P1. There are never more than `poolsMax` pools. Room is made by the least recently used one that has nothing to send.
- * P2. A pool that has messages under way is ended by `close` alone.
- * P3. After `close` nothing is sent.
- * P4. Beyond `ALL_CONNECTIONS_MAX` no connection is kept that nobody uses.
- * P5. A tenant's server is connected to where the guard says, also where its URL is the platform's: the two share nothing.
+ * P1. There are never more than `poolsMax` pools. The least recently used pool with nothing to send makes room.
+ * P2. Only `close` ends a pool with messages in flight.
+ * P3. After `close`, nothing is sent.
+ * P4. Beyond `ALL_CONNECTIONS_MAX`, no idle connection is kept.
+ * P5. The guard decides where to connect for a tenant's server, even if its URL is the platform's: the two share nothing.
  */
 export class SmtpPools {
   private readonly pools = new Map<string, RelayPool>();
@@ -41,12 +41,12 @@ export class SmtpPools {
 
   constructor(private readonly options: SmtpPoolsOptions) {}
 
-  /** Connections that are open or being opened. */
+  /** Connections open or being opened. */
   get size(): number {
     return this.connections;
   }
 
-  /** What sends through the server, or null: its URL is none, all pools are busy, or they are closed. */
+  /** The pool that sends through the server, or null: its URL is invalid, all pools are busy, or they are closed. */
   at(server: MailServer): RelayPool | null {
     if (this.closed) return null;
     const key = `${server.guard === null ? "platform" : "tenant"} ${server.smtpUrl}`;
@@ -58,7 +58,7 @@ export class SmtpPools {
     return pool;
   }
 
-  /** Ends every connection. Messages under way fail as called off. Safe to repeat. */
+  /** Ends every connection. Messages in flight fail as cancelled. Safe to call twice. */
   close(): void {
     this.closed = true;
     for (const pool of this.pools.values()) pool.close();

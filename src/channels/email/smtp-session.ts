@@ -10,31 +10,34 @@ import { SmtpTransaction } from "./smtp-transaction.ts";
 
 /** How long a mail server may take, all in milliseconds. */
 export interface SmtpTimeouts {
-  /** A message waits for a free connection at most; longer, and its delivery could end in the middle of the message. */
+  /**
+   * The longest that a message waits for a free connection; beyond that, its delivery could time out in the middle of the
+   * message.
+   */
   readonly turnMs: number;
   /** To resolve its name, to accept the connection and to greet. */
   readonly connectMs: number;
-  /** From the look-up of its name until it takes messages: greeting, EHLO, TLS and authentication included. */
+  /** From looking up its name until it takes messages, including greeting, EHLO, TLS and authentication. */
   readonly readyMs: number;
-  /** To say anything while a message is handed over. Servers that scan the content before they answer take a while. */
+  /** The longest silence while a message is being sent. Servers that scan the content before answering take a while. */
   readonly socketMs: number;
-  /** After which an unused connection is closed. */
+  /** An unused connection is closed after this time. */
   readonly idleMs: number;
 }
 
 /** A mail server, and where it is connected to. */
 export interface SmtpPlace extends SmtpServer {
-  /** What the guard found for `host`; or `host` itself, which is looked up then. */
+  /** The address the guard found for `host`; or `host` itself, to be looked up then. */
   readonly address: string;
 }
 
-/** A submission that did not succeed. */
+/** A submission that failed. */
 export class SmtpError extends Error {
   override readonly name = "SmtpError";
 
   constructor(
     readonly failure: SmtpFailure,
-    /** Whether the server had closed the kept connection before it read a word: another connection may take the message. */
+    /** Whether the server had closed the kept connection before reading any of it; another connection may take the message. */
     readonly isStale = false,
   ) {
     super(failure.reply ?? failure.code ?? "the submission failed");
@@ -43,7 +46,7 @@ export class SmtpError extends Error {
 
 /** What waits for the server's replies. */
 interface Exchange {
-  /** Replies that the server owes to what was written. */
+  /** Replies the server still owes. */
   readonly owed: number;
   onReply(reply: SmtpReply): void;
   /** There will be no more of them. */
@@ -51,16 +54,15 @@ interface Exchange {
 }
 
 /**
- * One connection to a mail server, over which messages are handed over one after the other. Greeting, EHLO, STARTTLS and
- * AUTH are nodemailer's; what follows, which is the same for every message, is our own, over the socket that nodemailer
- * made ready.
+ * One connection to a mail server, which carries one message after the other. Nodemailer handles greeting, EHLO, STARTTLS and
+ * AUTH. Our own code does the rest, the same for every message, over the socket that nodemailer prepared.
  *
  * Invariants:
- * T1. It is ready, or has failed, within `readyMs`; a message that is being handed over fails after `socketMs` of silence.
+ * T1. It is ready, or has failed, within `readyMs`; a message being sent fails after `socketMs` of silence.
  * T2. Once it failed, ended or was closed, its socket is gone: nothing lingers behind an abort.
- * T3. Every failure says how far the message had come, since that decides what follows from it.
- * T4. A reply answers what was written before it came. A server that says more than it was asked is out of step: it is
- *     not believed, and left.
+ * T3. Every failure says how far the message had come, because the outcome depends on that.
+ * T4. A reply answers what was written before it arrived. A server that says more than it was asked is out of step: its replies
+ *     are not trusted, and the connection ends.
  */
 export class SmtpSession {
   private readonly connection: SMTPConnection;

@@ -4,29 +4,29 @@ import { failureOf, type SmtpFailure } from "./smtp-replies.ts";
 
 interface Line {
   write(text: string, encoding: "latin1" | "utf8"): void;
-  /** Called once: the server's last reply, or why it has not taken the message. */
+  /** Called once, with the server's last reply or the reason why it did not take the message. */
   done(result: string | SmtpFailure): void;
 }
 
 type Command = "MAIL FROM" | "RCPT TO" | "DATA";
-/** What the next reply answers: a command, the message, or the end of one that nobody gets. */
+/** What the next reply answers: a command, the message, or the end of a message without recipients. */
 type Awaited = Command | "message" | "nothing";
 
 const NEXT: Readonly<Record<Command, Awaited>> = { "MAIL FROM": "RCPT TO", "RCPT TO": "DATA", DATA: "message" };
 
 /**
- * One message's way over a connection: MAIL, RCPT and DATA, written at once where the server offers PIPELINING (RFC 2920),
- * then the message in one piece.
+ * One message over a connection: MAIL, RCPT and DATA, written at once if the server offers PIPELINING (RFC 2920), then the
+ * message in one piece.
  *
  * Invariants:
- * M1. The message is written only when the sender and the recipient are taken and the server says that it listens.
- * M2. A server that listens though it refused the recipient is told an empty message, which is for nobody.
- * M3. The first refusal is the message's, whatever the server says, or does, afterwards.
+ * M1. The message is written only once sender and recipient are accepted and the server has asked for it.
+ * M2. A server that asks for the message although it refused the recipient gets an empty one, which goes to nobody.
+ * M3. The first refusal decides the message's outcome, whatever the server says or does afterwards.
  */
 export class SmtpTransaction {
-  /** Whether a word of the message was written. */
+  /** Whether any of the message was written. */
   isOffered = false;
-  /** Whether the server has answered all that it was asked, and nothing is under way. */
+  /** Whether the server has answered everything and no command is in flight. */
   isSettled = false;
   owed = 0;
   private awaited: Awaited = "MAIL FROM";
@@ -71,7 +71,7 @@ export class SmtpTransaction {
   }
 
   private afterEnvelope({ code }: SmtpReply, command: "MAIL FROM" | "RCPT TO"): void {
-    // The server closes the connection, and answers nothing that it was sent besides.
+    // The server closes the connection and answers none of the pipelined commands.
     if (code === 421) return this.onEnd(null);
     this.awaited = NEXT[command];
     if (this.isPipelined) return;
@@ -80,7 +80,7 @@ export class SmtpTransaction {
   }
 
   private afterData(reply: SmtpReply): void {
-    // Some say 250 in place of 354.
+    // Some servers say 250 in place of 354.
     const isListening = Math.floor(reply.code / 100) === 3 || (this.refusal === null && isPositive(reply.code));
     if (this.refusal === null) {
       if (!isListening) return this.settle(refused("EENVELOPE", reply, "DATA"));
@@ -89,7 +89,7 @@ export class SmtpTransaction {
       return this.say(this.stuffed(), 1);
     }
     if (!isListening) return this.settle(this.refusal);
-    // Whoever listens without a sender is not to be trusted with an empty message either.
+    // A server that asks for a message without a sender cannot be trusted with an empty one either.
     if (this.refusal.command === "MAIL FROM") return this.end(this.refusal);
     this.awaited = "nothing";
     this.say(".\r\n", 1);

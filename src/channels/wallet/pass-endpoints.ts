@@ -139,6 +139,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
         schema: null,
         mediaType: "application/vnd.apple.pkpass",
         isBinary: true,
+        headers: { "Content-Disposition": "A name for the file.", "Last-Modified": "When the file was signed." },
       },
     },
     /** A bundle that is older than the pass is signed anew first. */

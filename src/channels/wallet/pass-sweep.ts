@@ -36,7 +36,7 @@ export class PassSweep {
     this.sweeping ??= this.sweepUntilStopped();
   }
 
-  /** Waits for the sweep under way. Safe to repeat. */
+  /** Waits for the running sweep. Safe to call twice. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.sweeping;

@@ -3,7 +3,7 @@ import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "../../domain/passes.ts";
 import type { AppleSigner } from "../../domain/wallet.ts";
 
-/** What the wallet's routes need of the house. */
+/** What the wallet's routes need from the app. */
 export interface WalletPorts {
   readonly passes: PassStore;
   readonly devices: Pick<PassDevices, "count">;

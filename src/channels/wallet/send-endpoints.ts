@@ -62,6 +62,18 @@ const APPLE = {
     primary_fields: [{ key: "points", label: "Points", value: "120", changeMessage: "You have %@ points now" }],
   },
 } as const;
+/** Another one: the serial of each pass is used once. */
+const APPLE_TICKET = {
+  pass_type: "apple",
+  pass_data: {
+    serial_number: "ticket-7",
+    organization_name: "Acme",
+    description: "Ticket",
+    style: "eventTicket",
+    barcodes: [{ message: "7", format: "PKBarcodeFormatQR", messageEncoding: "iso-8859-1" }],
+    primary_fields: [{ key: "event", label: "Event", value: "The final" }],
+  },
+} as const;
 const GENERIC = {
   pass_type: "google",
   pass_data: {
@@ -128,7 +140,7 @@ export function sendWalletEndpoints(ports: SendWalletPorts): readonly Endpoint[]
       description: `${DESCRIPTION} A Google pass is an event ticket unless \`class_type\` says otherwise.`,
       body: {
         schema: PassRequest,
-        examples: { apple: { summary: "Apple", value: APPLE }, google: { summary: "Google", value: TICKET } },
+        examples: { apple: { summary: "Apple", value: APPLE_TICKET }, google: { summary: "Google", value: TICKET } },
       },
       handle: (door, exchange) => servePass(ports, door, exchange, CREATE),
     }),

@@ -32,6 +32,7 @@ const members = {
 export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateRecord> = {
   channel: "wallet",
   members,
+  ties: { anyOf: [{ properties: { pass_type: { const: "apple" } } }, { not: { required: ["style"] } }] },
   example: {
     pass_type: "apple",
     style: "eventTicket",

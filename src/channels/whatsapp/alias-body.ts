@@ -33,7 +33,15 @@ const header = Type.Object(
       }),
     ),
   },
-  { ...STRICT, description: "an object with the media's type and its link or id" },
+  {
+    ...STRICT,
+    description: "an object with the media's type and its link or id",
+    // For the document: the endpoint says in words of its own what is wrong.
+    allOf: [
+      { oneOf: [{ required: ["link"] }, { required: ["id"] }] },
+      { anyOf: [{ properties: { type: { const: "document" } } }, { not: { required: ["filename"] } }] },
+    ],
+  },
 );
 
 /** Body of `PUT /dash/api/tenants/{id}/aliases/{alias}`. */

@@ -110,13 +110,13 @@ function deleteAlias(registry: Aliases): Endpoint {
   });
 }
 
-/** Throws 400 for what cannot become an alias. */
+/** Throws 400 for a text that cannot become an alias. */
 const newAlias: PathParameter<string> = aliasParameter(
   400,
   "an alias is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore, no sign first",
 );
 
-/** Throws 404 for what cannot be an alias. */
+/** Throws 404 for a text that cannot be an alias. */
 const knownAlias: PathParameter<string> = aliasParameter(404, "the tenant has no such alias");
 
 function aliasParameter(status: 400 | 404, error: string): PathParameter<string> {
@@ -130,7 +130,7 @@ function aliasParameter(status: 400 | 404, error: string): PathParameter<string>
   };
 }
 
-/** Throws 400 for a header that the provider would not take. */
+/** Throws 400 for a header that the provider would refuse. */
 function checkedHeader(header: HeaderMedia): HeaderMedia {
   const { type, link, id, filename } = header;
   if ((link === undefined) === (id === undefined)) throw new ApiError(400, "header must have either a link or an id");

@@ -32,7 +32,7 @@ export class AliasRepository {
       header: record.header === null ? null : headerJson(record.header),
     };
     await this.changes.ofTenant(tenantId, async (transaction) => {
-      // The tenant's row is locked by now: nobody adds another at the same time.
+      // The tenant's row is locked by now, so no alias is added concurrently.
       const [others] = await transaction
         .select({ number: count() })
         .from(aliases)
@@ -58,7 +58,7 @@ export class AliasRepository {
     });
   }
 
-  /** In the order of their names. */
+  /** Ordered by name. */
   all(tenantId: string): Promise<readonly WhatsappAliasRecord[]> {
     return this.database.read(async (db) => {
       await requireTenant(db, tenantId);
@@ -80,7 +80,7 @@ export class AliasRepository {
   }
 }
 
-/** An alias as its tenant's snapshot holds it. */
+/** An alias in the form that tenant snapshots hold. */
 export function aliasOf({ metaName, languageCode, params, header }: AliasContent): WhatsappAlias {
   return { metaName, languageCode, params, header: header === null ? null : parseHeader(header) };
 }

@@ -8,11 +8,11 @@ const TAG_BYTES = 16;
 const TEXT_CHARS_MAX = 200;
 
 /**
- * `<tenant>/<job id>/<phone number id>/<tag>`: the tag is HMAC-SHA-256 (RFC 2104) over what stands before it, under a key
- * of its own that comes out of a master key by HKDF-SHA-256 (RFC 5869).
+ * `<tenant>/<job id>/<phone number id>/<tag>`: the tag is HMAC-SHA-256 (RFC 2104) over the part before it, with a dedicated key
+ * derived from a master key by HKDF-SHA-256 (RFC 5869).
  *
- * Whoever may send from a number of its own has the provider sign statuses with any callback data that it likes. The tag
- * makes it useless: a text stands for a message that we sent, from the number that it names, and so for a chat job.
+ * A tenant with its own number can have the provider sign statuses with any callback data it likes. The tag makes that useless:
+ * valid callback data stands for a message that we sent from the number it names, and therefore for a chat job.
  */
 export class CallbackData implements CallbackSigner, CallbackReader {
   private readonly keys: readonly Uint8Array[];
@@ -40,7 +40,7 @@ export class CallbackData implements CallbackSigner, CallbackReader {
       return tag.length === expected.length && timingSafeEqual(tag, expected);
     });
     if (!isSigned) return null;
-    // What `sign` wrote: the tag says so.
+    // The tag shows that `sign` wrote it.
     const [tenantId = "", jobId = "", phoneNumberId = ""] = content.split("/");
     return { tenantId, jobId, phoneNumberId };
   }

@@ -21,7 +21,7 @@ const credentialsBody = Type.Object(
   { additionalProperties: false, examples: [{ phone_number_id: "106540352242922", access_token: "EAAJBexample" }] },
 );
 
-/** `PUT /dash/api/tenants/{id}/credentials/whatsapp`: a tenant's own phone number. Never given back. */
+/** `PUT /dash/api/tenants/{id}/credentials/whatsapp`: a tenant's own phone number. Never returned. */
 export function credentialEndpoint(registry: CredentialStore): Endpoint {
   return operatorEndpoint({
     method: "PUT",

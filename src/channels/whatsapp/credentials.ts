@@ -9,7 +9,7 @@ export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "whatsapp", field: "credentials" };
 }
 
-/** The credentials as they are stored. Throws an `ApiError` 400 where one of them cannot be used. */
+/** The stored form of the credentials. Throws an `ApiError` 400 if one of them cannot be used. */
 export function whatsappSecret(tenantId: string, { phone_number_id, access_token }: WhatsappCredentials): Secret {
   if (!PHONE_NUMBER_ID.test(phone_number_id)) {
     throw new ApiError(400, 'The field "phone_number_id" must be 1 to 32 digits.');

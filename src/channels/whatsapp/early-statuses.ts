@@ -9,13 +9,13 @@ export interface EarlyStatusesPorts {
   readonly references: ProviderReferences;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Takes a status whose job is known by now. Rejects when a store is away: it is offered again. */
+  /** Takes a status whose job is known by now. Rejects while a store is unavailable; the status is then offered again. */
   onKnown(status: WhatsappStatus, job: JobAddress): Promise<void>;
 }
 
-/** What is held of one message. */
+/** The statuses held for one message. */
 interface Held {
-  /** In the order in which they came, one a type. */
+  /** In order of arrival, one per type. */
   statuses: readonly WhatsappStatus[];
   readonly untilMs: number;
   waitMs: number;
@@ -23,13 +23,14 @@ interface Held {
 }
 
 /**
- * Statuses of messages that nobody knows yet. The provider may report on a message before our own call has its answer,
- * and so before the message's id is known here; and it may report on messages that others sent from the same number.
+ * Holds statuses of messages that are not known yet. The provider may report on a message before it answers our own call, and
+ * so before we know the message's id; it may also report on messages that others sent from the same number.
  *
- * E1. At most `earlyStatusesMax` are held, each once. E2. A message is looked for again and again, ever more seldom, until
- * it is known or `earlyStatusMs` have passed since its first status; then all of them are counted and dropped. E3. Those
- * whose message became known are kept until they were taken, also while a store is away. E4. Statuses of one message are
- * taken in the order in which they came.
+ * E1. At most `earlyStatusesMax` are held, each once.
+ * E2. A message is looked up repeatedly, at growing intervals, until it is known or `earlyStatusMs` have passed since its first
+ *     status; then all its statuses are counted and dropped.
+ * E3. Statuses whose message became known are kept until they are taken, even while a store is unavailable.
+ * E4. Statuses of one message are taken in order of arrival.
  */
 export class EarlyStatuses {
   /** By message. */
@@ -57,19 +58,19 @@ export class EarlyStatuses {
     return true;
   }
 
-  /** The message is known now. Resolves when what was held of it is taken, and rejects when a store is away. */
+  /** The message is known now. Resolves once its held statuses are taken; rejects if a store is unavailable. */
   async release(messageId: string, job: JobAddress): Promise<void> {
     const held = this.held.get(messageId);
     if (held !== undefined) await this.pass(messageId, held, job);
   }
 
-  /** Looks once more for what is held, and drops the rest. Safe to repeat. */
+  /** Tries the held statuses once more and drops the rest. Safe to call twice. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
   }
 
-  /** Ends when nothing is held any more, or with `stop`. */
+  /** Ends when no status is held any more, or on `stop`. */
   private async run(): Promise<void> {
     const { clock, telemetry } = this.ports;
     while (this.held.size > 0) {
@@ -116,7 +117,7 @@ export class EarlyStatuses {
     }
   }
 
-  /** Safe to repeat, also while it is under way: the queue takes a report once. */
+  /** Safe to repeat, even while it runs: the queue takes a report once. */
   private async pass(messageId: string, held: Held, job: JobAddress): Promise<void> {
     const { statuses } = held;
     const outcomes = await Promise.allSettled(statuses.map((status) => this.ports.onKnown(status, job)));
@@ -124,7 +125,7 @@ export class EarlyStatuses {
     this.forget(messageId, held, statuses);
   }
 
-  /** What came behind these meanwhile stays. */
+  /** Statuses that arrived meanwhile stay. */
   private forget(messageId: string, held: Held, over: readonly WhatsappStatus[]): void {
     const rest = held.statuses.filter((status) => !over.includes(status));
     this.count -= held.statuses.length - rest.length;

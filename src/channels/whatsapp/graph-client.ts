@@ -4,30 +4,30 @@ import { limits } from "../../domain/limits.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { GraphError } from "./graph-errors.ts";
 
-/** What came of one call. `waitMs`: the provider asked for this long a rest of the number; 0 where it did not. */
+/** The result of one call. `waitMs`: how long the provider asked the number to rest; 0 if it did not. */
 export type GraphReply =
   | { readonly kind: "accepted"; readonly messageId: string; readonly waitMs: number }
   | { readonly kind: "refused"; readonly error: GraphError; readonly waitMs: number }
-  /** The request may have reached the provider; nobody knows what became of it. */
+  /** The request may have reached the provider; its outcome is unknown. */
   | { readonly kind: "unanswered" }
-  /** The request did not leave: nobody is there to take it. */
+  /** The request was not sent: no connection could be made. */
   | { readonly kind: "unreachable" }
-  /** It was called off before. */
+  /** Cancelled before it was sent. */
   | { readonly kind: "called_off" };
 
 export interface GraphClientOptions {
-  /** Without a slash at its end. Where it ends with a version, that one is called. */
+  /** Without a trailing slash. If it ends with a version, that version is called. */
   readonly baseUrl: string;
   /** `v25.0` */
   readonly version: string;
   readonly clock: Clock;
-  /** From the request to the end of the answer. */
+  /** From sending the request to the end of the answer. */
   readonly timeoutMs: number;
 }
 
 /**
- * Calls the messages endpoint of the Graph API over the runtime's pool of connections, which are kept alive. A request
- * is sent once: the runtime does not repeat one whose connection was lost.
+ * Calls the messages endpoint of the Graph API over the runtime's keep-alive connection pool. A request is sent once: the
+ * runtime does not repeat one whose connection was lost.
  */
 export class GraphClient {
   private readonly root: string;
@@ -37,7 +37,7 @@ export class GraphClient {
     this.root = VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
   }
 
-  /** Never rejects. An abort of `signal` is like a time-out. */
+  /** Never rejects. Aborting `signal` acts like a timeout. */
   async send(sender: WhatsappSender, message: JsonObject, signal: AbortSignal): Promise<GraphReply> {
     const { timeoutMs } = this.options;
     if (signal.aborted) return { kind: "called_off" };
@@ -47,7 +47,7 @@ export class GraphClient {
         method: "POST",
         headers: { authorization: `Bearer ${sender.accessToken}`, "content-type": "application/json" },
         body: JSON.stringify(message),
-        // The token goes to nobody else.
+        // No other host may get the token.
         redirect: "manual",
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       });
@@ -64,14 +64,14 @@ export class GraphClient {
     if (isJsonObject(error)) return { kind: "refused", error: errorOf(status, error), waitMs };
     if (!ok) return { kind: "refused", error: { status, code: null, message: "", details: null }, waitMs };
     const messageId = messageIdIn(answer);
-    // Somebody took it, but it may not have been the provider.
+    // Something accepted the request, but it may not have been the provider.
     return messageId === null ? { kind: "unanswered" } : { kind: "accepted", messageId, waitMs };
   }
 }
 
 const VERSIONED = /\/v\d{1,3}\.\d$/;
 
-/** What the system, the resolver and TLS call it when there is no connection to send over. */
+/** Error codes of the system, the resolver and TLS for a connection that could not be made. */
 const BEFORE_THE_REQUEST = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -95,7 +95,7 @@ function hasNotLeft(error: unknown): boolean {
   return typeof code === "string" && BEFORE_THE_REQUEST.has(code);
 }
 
-/** The body as text, or null: too long, or cut off. It is read or dropped, so that its connection is free again. */
+/** The body as text, or null if it is too long or cut off. It is read or dropped, which frees the connection. */
 async function readAtMost({ body }: Response, bytesMax: number): Promise<string | null> {
   if (body === null) return null;
   const chunks: Uint8Array[] = [];
@@ -123,7 +123,7 @@ function parseObject(text: string | null): JsonObject | null {
   }
 }
 
-/** The first message's id, where it is one that can be kept. */
+/** The first message's id, if it is fit to store. */
 function messageIdIn(answer: JsonObject | null): string | null {
   const messages = answer?.["messages"];
   const first: unknown = Array.isArray(messages) ? messages[0] : null;
@@ -142,7 +142,7 @@ function errorOf(status: number, error: JsonObject): GraphError {
   };
 }
 
-/** Seconds or an HTTP date (RFC 9110, 10.2.3). 0: none, or one that cannot be read. */
+/** Seconds or an HTTP date (RFC 9110, 10.2.3). 0 if absent or unreadable. */
 function retryAfterMs(value: string | null, nowMs: number): number {
   if (value === null) return 0;
   if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;

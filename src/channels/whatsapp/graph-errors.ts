@@ -1,14 +1,14 @@
 import { limits } from "../../domain/limits.ts";
 
-/** An error as the Graph API answers it. */
+/** An error answer of the Graph API. */
 export interface GraphError {
   /** HTTP status. */
   readonly status: number;
-  /** Null: the answer was not one of the API's, for example a gateway's. */
+  /** Null: the answer did not come from the API, but for example from a gateway. */
   readonly code: number | null;
-  /** In the provider's words; empty where there are none. */
+  /** In the provider's words; empty if there are none. */
   readonly message: string;
-  /** More of them, often the only ones that help. */
+  /** Further details, often the only useful ones. */
   readonly details: string | null;
 }
 
@@ -41,17 +41,17 @@ export type Consequence =
 export interface ErrorRule {
   readonly codes: readonly number[];
   readonly follows: Consequence;
-  /** The number sends nothing for this long, unless the provider named a longer time. */
+  /** How long the number sends nothing, unless the provider named a longer time. */
   readonly pauseMs?: number;
-  /** After so many attempts the job fails. Default: as with any other channel. */
+  /** After this many attempts the job fails. Default: as in any other channel. */
   readonly attemptsMax?: number;
 }
 
-/** Everything that the provider documents for sending templates, by what it means for us (Cloud API, "Error codes"). */
+/** All errors that the provider documents for sending templates, by their effect here (Cloud API, "Error codes"). */
 export const ERROR_RULES: readonly ErrorRule[] = [
   // The number's throughput.
   { codes: [130429], follows: "slow_number" },
-  // Calls of the app (4) or the business account (80007), counted over an hour: a moment later is no use.
+  // Calls of the app (4) or the business account (80007), counted over an hour: retrying a moment later is useless.
   { codes: [4, 80007], follows: "slow_number", pauseMs: 60_000 },
   // One number, one recipient.
   { codes: [131056], follows: "space_recipient" },
@@ -59,7 +59,7 @@ export const ERROR_RULES: readonly ErrorRule[] = [
   { codes: [1], follows: "retry", attemptsMax: 4 },
   // Something went wrong with this message, the account is being upgraded.
   { codes: [131000, 131057], follows: "retry" },
-  // The service is down, unavailable, overloaded: whatever the message.
+  // The service is down, unavailable or overloaded, whatever the message.
   { codes: [2, 131016, 133004], follows: "away" },
   // Media of the header could not be fetched: the address may be wrong, or its server was slow once.
   { codes: [131053], follows: "retry", attemptsMax: 2 },
@@ -74,7 +74,7 @@ export const ERROR_RULES: readonly ErrorRule[] = [
   { codes: [132001, 132015, 132016, 132068, 132069], follows: "fail" },
   // The request itself. 100 also says that the number does not exist, or not for this token.
   { codes: [100, 33, 131008, 131009, 131051, 135000, 131052], follows: "fail" },
-  // Registering a number is not our business.
+  // We do not register numbers.
   { codes: [133016], follows: "fail" },
   // The recipient's country; people elsewhere are still reached.
   { codes: [130497], follows: "fail" },
@@ -98,7 +98,7 @@ const BY_CODE: ReadonlyMap<number, ErrorRule> = new Map(
   ERROR_RULES.flatMap((rule) => rule.codes.map((code) => [code, rule] as const)),
 );
 
-/** For codes that are in no table, and answers without any. The first that holds decides. */
+/** For answers with an unknown code or none. The first match decides. */
 const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly rule: ErrorRule }[] = [
   { from: 401, to: 401, rule: ruleOf({ follows: "refuse_sender", pauseMs: limits.chatCredentialsPauseMs }) },
   { from: 408, to: 408, rule: ruleOf({ follows: "retry" }) },
@@ -107,10 +107,10 @@ const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly
   { from: 500, to: 599, rule: ruleOf({ follows: "away" }) },
 ];
 const OTHERWISE = ruleOf({ follows: "retry" });
-/** A gateway that waited in vain knows no more than we would after a time-out. */
+/** A gateway that timed out knows no more than we would after a timeout. */
 const GATEWAY_TIMEOUT = ruleOf({ follows: "unknown_fate" });
 
-/** Decided by the code; only what is in no table, by the class of the HTTP status. */
+/** Decided by the code; for unknown codes, by the class of the HTTP status. */
 export function ruleFor({ code, status }: GraphError): ErrorRule {
   const known = code === null ? undefined : BY_CODE.get(code);
   if (known !== undefined) return known;
@@ -118,7 +118,7 @@ export function ruleFor({ code, status }: GraphError): ErrorRule {
   return BY_STATUS.find(({ from, to }) => status >= from && status <= to)?.rule ?? OTHERWISE;
 }
 
-/** Whether the code is in the table; metrics name no other. */
+/** Whether the code is in the table; metrics name only such codes. */
 export function isKnownCode(code: number): boolean {
   return BY_CODE.has(code);
 }

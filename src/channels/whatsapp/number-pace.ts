@@ -7,16 +7,16 @@ import { TurnQueue } from "./turn-queue.ts";
 /**
  * The pace of every phone number that this process sends from.
  *
- * P1. A number sends no faster than its rate (80 a second, less after it was throttled), but for a burst of
- *     `paceBurstMs` worth after a rest.
- * P2. Tenants that share a number take turns, one message each, and are told when theirs is: nobody is woken in vain for
- *     every message of the others.
+ * P1. A number sends no faster than its rate (80 per second, less after throttling), except for a burst of `paceBurstMs` worth
+ *     after a rest.
+ * P2. Tenants that share a number take turns, one message each, and learn when their turn comes: no tenant is woken in vain for
+ *     the others' messages.
  * P3. A paused number sends nothing; a pause for refused credentials ends when the credentials change.
- * P4. Numbers are remembered only while there is something to remember of them.
+ * P4. A number is remembered only as long as its state differs from the default.
  *
- * Processes know nothing of each other's pace. A tenant with a number of its own is delivered by one process at a time;
- * where many share the platform's number, the provider's throttling divides it between the processes. A new process
- * starts at full rate and without pauses: the provider says so again.
+ * Processes do not know each other's pace. One process at a time delivers for a tenant with its own number; if several share
+ * the platform's number, the provider's throttling divides it between them. A new process starts at full rate and without
+ * pauses: the provider will throttle it again if needed.
  */
 export class NumberPace {
   private readonly numbers = new Map<string, NumberState>();
@@ -31,7 +31,7 @@ export class NumberPace {
     return Math.min(waitMs, limits.chatAskAgainMs);
   }
 
-  /** The tenant sends a message. Answers the time of it, by which `slow` knows what came of it. */
+  /** The tenant sends a message. Returns its time, which `slow` takes to identify it. */
   take({ phoneNumberId }: WhatsappSender, tenantId: string): number {
     const state = this.stateOf(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
@@ -46,7 +46,7 @@ export class NumberPace {
     state.refusedToken = null;
   }
 
-  /** The provider said of a message that was sent at `sentAtMs` that the number sends too fast. */
+  /** The provider says that the number sends too fast, about a message sent at `sentAtMs`. */
   slow({ phoneNumberId }: WhatsappSender, sentAtMs: number): void {
     this.stateOf(phoneNumberId).rate.throttled(this.clock.monotonicMs(), sentAtMs);
   }
@@ -58,7 +58,7 @@ export class NumberPace {
     state.pausedUntilMs = Math.max(state.pausedUntilMs, untilMs);
   }
 
-  /** The number sends nothing with this token for this long. Answers whether the token was good before. */
+  /** With this token, the number sends nothing for this long. Returns whether the token was good before. */
   refuse({ phoneNumberId, accessToken }: WhatsappSender, forMs: number): boolean {
     const state = this.stateOf(phoneNumberId);
     const isNews = state.refusedToken !== accessToken;

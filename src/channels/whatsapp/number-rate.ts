@@ -1,19 +1,19 @@
 import { limits } from "../../domain/limits.ts";
 
 /**
- * How many messages a second a number sends. Throttled, it halves (what was already on its way then counts for nothing)
- * and grows again steadily, up to nine tenths of the rate that was too much; when nothing was for `chatLearnedMs`, up to
- * the usual one. Congestion control as on the Internet (Chiu and Jain, 1989), with a memory.
+ * How many messages per second a number sends. When throttled, the rate halves (messages already sent then no longer count) and
+ * grows steadily again, up to nine tenths of the rate that was too high; after `chatLearnedMs` without throttling, up to the
+ * usual rate. Congestion control as on the Internet (Chiu and Jain, 1989), with a memory.
  */
 export class NumberRate {
   /** The rate right after the latest throttling, and when that was (monotonic ms). */
   private base: number = limits.chatMessagesPerSecond;
   private throttledAtMs = Number.NEGATIVE_INFINITY;
-  /** The rate that held until it was throttled tells what is too much; one at which nothing passes tells nothing. */
+  /** The rate that held until throttling shows what is too much; a rate at which nothing passes shows nothing. */
   private learned: number = limits.chatMessagesPerSecond;
   private hasPassed = true;
 
-  /** Messages a second. */
+  /** Messages per second. */
   at(nowMs: number): number {
     const sinceMs = nowMs - this.throttledAtMs;
     if (sinceMs === Number.POSITIVE_INFINITY) return limits.chatMessagesPerSecond;
@@ -26,7 +26,7 @@ export class NumberRate {
     this.hasPassed = true;
   }
 
-  /** A message that was sent at `sentAtMs` was one too many. */
+  /** The message sent at `sentAtMs` was one too many. */
   throttled(nowMs: number, sentAtMs: number): void {
     if (sentAtMs < this.throttledAtMs) return;
     const rate = this.at(nowMs);
@@ -36,7 +36,7 @@ export class NumberRate {
     this.hasPassed = false;
   }
 
-  /** Whether the number has its usual rate, as if nothing had been. */
+  /** Whether the number is back at its usual rate, as if never throttled. */
   isUsual(nowMs: number): boolean {
     return this.at(nowMs) >= limits.chatMessagesPerSecond;
   }

@@ -2,20 +2,20 @@ import type { Clock } from "../../domain/clock.ts";
 import { limits } from "../../domain/limits.ts";
 
 interface Pair {
-  /** The recipient's next message may go then (monotonic ms). */
+  /** When the recipient's next message may go (monotonic ms). */
   nextMs: number;
-  /** Messages that were sent away have been told to come back until then, one after the other. */
+  /** Until when waiting messages have been told to come back, one after the other. */
   promisedMs: number;
   spacingMs: number;
   readonly refusedAtMs: number;
 }
 
 /**
- * Recipients who were written to too often from a number, each with its own wait: six seconds at first, doubled with
- * every further refusal. Others are not delayed. Bounded: the longest known is forgotten first, which costs a refusal.
+ * Recipients that a number wrote to too often, each with its own wait: six seconds at first, doubled with every further
+ * refusal. Other recipients are not delayed. Bounded: the longest known is forgotten first, which costs one refusal.
  */
 export class RecipientSpacing {
-  /** By number and recipient, in the order in which they were refused first. */
+  /** By number and recipient, ordered by first refusal. */
   private readonly pairs = new Map<string, Pair>();
 
   constructor(private readonly clock: Clock) {}
@@ -32,8 +32,8 @@ export class RecipientSpacing {
   }
 
   /**
-   * The provider refused a message that was sent at `sentAtMs` (monotonic); answers after how many milliseconds it may be
-   * tried again. Those that were under way together count as one refusal.
+   * The provider refused a message sent at `sentAtMs` (monotonic); returns after how many milliseconds it may be tried again.
+   * Messages in flight together count as one refusal.
    */
   refused(phoneNumberId: string, recipient: string, sentAtMs: number): number {
     const key = `${phoneNumberId}/${recipient}`;
@@ -50,7 +50,7 @@ export class RecipientSpacing {
     return this.promise(pair, nowMs);
   }
 
-  /** The provider took a message: from here on the least spacing will do, and after one more nothing is known. */
+  /** The provider took a message: the least spacing now suffices, and after one more the recipient is forgotten. */
   succeeded(phoneNumberId: string, recipient: string): void {
     const key = `${phoneNumberId}/${recipient}`;
     const pair = this.pairs.get(key);
@@ -60,7 +60,7 @@ export class RecipientSpacing {
     else pair.spacingMs = limits.chatPairSpacingMs;
   }
 
-  /** Those that wait come back one by one: all at once, all but one would be sent away again. */
+  /** Waiting messages come back one by one: of several at once, all but one would be refused again. */
   private promise(pair: Pair, nowMs: number): number {
     pair.promisedMs = Math.max(
       pair.nextMs,

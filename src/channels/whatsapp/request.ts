@@ -6,6 +6,7 @@ import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../../domain/whatsapp.ts";
 import { presentMembers, unknownMember } from "../../http/body-members.ts";
+import { optional } from "../../http/schemas.ts";
 import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
 
 /** The body of `POST /v1/send/whatsapp`. */
@@ -20,13 +21,13 @@ export const ChatSend = Type.Object(
       maxLength: limits.chatTemplateNameCharsMax,
       description: "An alias of the tenant's, or else the provider's exact name of the template.",
     }),
-    language_code: Type.Optional(
+    language_code: optional(
       Type.String({
         pattern: LANGUAGE_CODE.source,
         description: "The template's language. By default the alias's, or else `es`.",
       }),
     ),
-    params: Type.Optional(
+    params: optional(
       Type.Array(Type.Union([Type.String({ maxLength: limits.chatParamCharsMax }), Type.Number(), Type.Boolean()]), {
         maxItems: limits.chatParamsMax,
         description:
@@ -39,8 +40,8 @@ export const ChatSend = Type.Object(
 );
 
 /**
- * From the parsed body of `POST /v1/send/whatsapp` to a job, or to the first reason against it: what is malformed (400),
- * then that there is nothing to send it with (500). A template is not looked up: only the provider knows which there are.
+ * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input (400),
+ * then missing configuration (500). The template is not looked up, because only the provider knows which exist.
  */
 export function acceptWhatsapp(tenant: Tenant, given: unknown, platform: PlatformCredentials): Acceptance {
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
@@ -100,11 +101,11 @@ function badParams(params: Json | undefined): Refusal | null {
   return null;
 }
 
-/** What is wrong with one value: what the provider takes for a text parameter is rather narrow. */
+/** What is wrong with one value: the provider allows rather little in a text parameter. */
 function complaintAbout(value: unknown): string | null {
   if (typeof value === "boolean") return null;
   if (typeof value === "number") {
-    // JSON.parse rounds such a number, and makes 1e999 infinite: what would be sent is not what was asked for.
+    // JSON.parse rounds such a number, and makes 1e999 infinite; the message would differ from the request.
     const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
     return isExact ? null : "is too large for a number: send it as a string";
   }
@@ -146,7 +147,7 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
     params: Array.isArray(params) ? params.map(String) : [],
     ...(alias?.header ? { header: alias.header } : null),
   };
-  // The event store gets the name that the tenant uses: its own word for what it sends, whichever template is behind it.
+  // The event store records the tenant's own name for the template, whichever provider template is behind it.
   return { recipient: to, payload: JSON.stringify(payload), template: name };
 }
 

@@ -17,20 +17,20 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
 }
 
 /**
- * Adds the chat provider's statuses to the history of their jobs. A message says itself which job it is of, by callback
- * data that our channel signed; otherwise its id does, once the answer to the call that sent it is in the queue. The
- * provider's signature says no more than that somebody's number sent something: the same account serves many.
+ * Adds the chat provider's statuses to the history of their jobs. A message identifies its job by callback data that our
+ * channel signed; otherwise its id does, once the queue has the answer to the call that sent it. The provider's signature only
+ * says that some number sent something: the same account serves many.
  *
- * W1. `take` resolves when every status of a known job is in the queue: who answers the provider after that has lost
- *     none. W2. A status whose message is not known is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
- * W3. Statuses of one job reach the queue in the order in which they came, those that were held first. W4. Only chat
- *     jobs are changed: nothing else is signed, and nothing else has a reference. W5. Only by statuses of the number that
- *     sent them, where the call names one: the one that was signed, or else the tenant's own or the platform's.
+ * W1. `take` resolves once every status of a known job is in the queue: answering the provider after that loses none.
+ * W2. A status whose message is unknown is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
+ * W3. Statuses of one job reach the queue in order of arrival, held ones first.
+ * W4. Only chat jobs are changed: nothing else is signed, and nothing else has a reference.
+ * W5. A job is changed only by statuses of the number that sent its message, if the call names a number: the signed one, or
+ *     else the tenant's own or the platform's.
  *
- * Callback data without a signature, as a release sent it that did not sign yet, is not believed: anybody can write it.
- * Such messages are followed by their ids, for as long as those are kept. Where the answer to one was lost in the moment
- * of the upgrade, nothing names its job, and it is sent again as if no status had come. The other way round, such a
- * release follows signed messages by their ids.
+ * Unsigned callback data, as sent by releases that did not sign yet, is not trusted: anybody can write it. Such messages are
+ * tracked by their ids for as long as those are kept. If the answer to one was lost during the upgrade, nothing identifies its
+ * job, and it is sent again as if no status had arrived. Conversely, such a release tracks signed messages by their ids.
  */
 export class WhatsappStatuses {
   private readonly early: EarlyStatuses;
@@ -41,19 +41,19 @@ export class WhatsappStatuses {
     this.early = new EarlyStatuses({ references, clock, telemetry, onKnown });
   }
 
-  /** Statuses that wait for their message to become known. */
+  /** Statuses waiting for their message to become known. */
   get held(): number {
     return this.early.size;
   }
 
-  /** Rejects when a store is away; what was recorded by then is not recorded twice when all is repeated. */
+  /** Rejects if a store is unavailable; statuses recorded by then are not recorded again when the call is repeated. */
   async take(statuses: readonly WhatsappStatus[]): Promise<void> {
     for (let at = 0; at < statuses.length; at += limits.webhookStatusesMax) {
       await this.takeSome(statuses.slice(at, at + limits.webhookStatusesMax));
     }
   }
 
-  /** Looks once more for what is held, and drops the rest. Safe to repeat. */
+  /** Tries the held statuses once more and drops the rest. Safe to call twice. */
   stop(): Promise<void> {
     return this.early.stop();
   }
@@ -78,13 +78,13 @@ export class WhatsappStatuses {
     );
   }
 
-  /** The job whose message this is, as we signed it; null where it says nothing, or another number says it. */
+  /** The job of this message according to our signature; null if it carries none, or another number reports it. */
   private signedJobOf({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
     const message = callbackData === null ? null : this.ports.callbacks.read(callbackData);
     return message !== null && (phoneNumberId ?? message.phoneNumberId) === message.phoneNumberId ? message : null;
   }
 
-  /** The jobs of messages that do not say it themselves. */
+  /** The jobs of messages that do not name their job themselves. */
   private async jobsById(statuses: readonly WhatsappStatus[]): Promise<ReadonlyMap<string, JobAddress>> {
     const ids = [...new Set(statuses.map(({ messageId }) => messageId))];
     if (ids.length === 0) return new Map();
@@ -102,7 +102,7 @@ export class WhatsappStatuses {
     this.count(status, await observeReport(this.ports, report));
   }
 
-  /** Whether a number says it that the tenant does not send from. */
+  /** Whether the status comes from a number that the tenant does not send from. */
   private async isForeign({ phoneNumberId }: WhatsappStatus, tenantId: string): Promise<boolean> {
     const { directory, platform } = this.ports;
     if (phoneNumberId === null) return false;
@@ -116,7 +116,7 @@ export class WhatsappStatuses {
   }
 }
 
-/** All are waited for: none must be under way when the provider hears that it has to repeat them. */
+/** Waits for all of them: none may be in flight when the provider is told to repeat them. */
 async function allEnded(works: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(works)) if (outcome.status === "rejected") throw outcome.reason;
 }

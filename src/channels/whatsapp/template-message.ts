@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../domain/json.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../domain/whatsapp.ts";
 
-/** What intake wrote, or null where it was not intake that wrote it. */
+/** The payload as intake wrote it, or null if intake did not write it. */
 export function parsePayload(text: string): WhatsappPayload | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;
@@ -13,8 +13,8 @@ export function parsePayload(text: string): WhatsappPayload | null {
 }
 
 /**
- * The request body of a template message. `callbackData` comes back with every callback and names the job, also where the
- * answer to this request never came.
+ * The request body of a template message. `callbackData` is returned with every callback and identifies the job, even if the
+ * answer to this request never arrived.
  */
 export function templateMessage(payload: WhatsappPayload, callbackData: string): JsonObject {
   const { to, template, language, params, header } = payload;

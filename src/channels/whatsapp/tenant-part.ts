@@ -13,7 +13,7 @@ const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
   parse: (row) => [row.alias, aliasOf(row)],
 };
 
-/** What memory holds of a tenant for chat messages. */
+/** A tenant's chat members kept in memory. */
 export const whatsappPart: TenantPart<Pick<ChannelMembers, "whatsapp">> = {
   templates: {},
   tables: [ALIASES],

@@ -54,6 +54,7 @@ interface Delivery {
 export class WhatsappChannel implements Channel {
   readonly name = "whatsapp";
   readonly slots = SLOTS;
+  readonly reportsNameReference = true;
   private readonly client: GraphClient;
   private readonly pace: NumberPace;
   private readonly spacing: RecipientSpacing;
@@ -158,7 +159,7 @@ export class WhatsappChannel implements Channel {
     telemetry.log("warn", "the chat provider stopped a phone number", fields);
   }
 
-  /** Says it once: jobs that were under way together, and the probes after a pause, have nothing to add. */
+  /** Logged once: other jobs in flight at the time, and the probes after a pause, add nothing. */
   private refuseSender(said: string, pauseMs: number, { sender, own, job }: Delivery): Outcome {
     const { telemetry } = this.options;
     if (this.pace.refuse(sender, pauseMs)) {

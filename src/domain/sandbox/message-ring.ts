@@ -3,13 +3,13 @@ import type { SandboxMailbox, SandboxMessage } from "../report.ts";
 /** A message as it arrived. */
 export interface ReceivedMessage {
   readonly to: string;
-  /** What keeping it costs. */
+  /** The size that counts against the ring's limit. */
   readonly bytes: number;
-  /** Called when somebody looks, not when the message arrives. */
+  /** Called when somebody views the message, not when it arrives. */
   show(): SandboxMessage;
 }
 
-/** The latest messages, within a number and a size. */
+/** The latest messages, limited in number and size. */
 export class MessageRing implements SandboxMailbox {
   /** Oldest first; those before `first` are gone. */
   private kept: ReceivedMessage[] = [];
@@ -28,7 +28,7 @@ export class MessageRing implements SandboxMailbox {
       this.bytes -= this.kept[this.first]?.bytes ?? 0;
       this.first += 1;
     }
-    // Now and then, so that dropping one message does not move all others.
+    // Only now and then, so that dropping one message does not move all others.
     if (this.first >= this.messagesMax) {
       this.kept = this.kept.slice(this.first);
       this.first = 0;

@@ -1,62 +1,61 @@
 import type { Clock } from "../../domain/clock.ts";
 import { limits } from "../../domain/limits.ts";
 
-/** Payloads of one tenant and channel that this process holds. */
+/** Bytes of payloads that this process holds for one tenant and channel. */
 const TENANT_BYTES_MAX = 8 * 1024 * 1024;
-/** Bytes that one pull asks for, all tenant queues together. */
+/** Bytes that one pull requests across all tenant queues. */
 export const PULL_BYTES_MAX = 1024 * 1024;
 /** Pulls in flight at one time in the process, each with its bytes. */
 const PULLS_MAX = 8;
-/** Of these, pulls of owners whose last one got no answer. */
+/** Of these, pulls by owners whose last pull got no answer. */
 const SUSPECTS_MAX = 2;
-/** A pull that takes longer gives its place to another one: its node may be hung, and others are not. */
+/** A pull that takes longer gives up its place: its node may hang while other nodes answer. */
 const STALL_MS = 500;
-/** So many do. Were all of them answered after all, each would bring its bytes. */
+/** Limit on stalled pulls. If all of them were answered after all, each would bring its bytes. */
 const STALLED_MAX = 24;
 
-/** A pull's place among the process's few. */
+/** One of the process's few places for pulls. */
 export interface PullPlace {
   /** Safe to repeat. */
   end(): void;
 }
 
 /**
- * The bytes of payloads that the process holds, from their pull until their outcome is on disk, and those that pulls may
- * add.
+ * Counts the bytes of payloads that the process holds, from their pull until their outcome is on disk, and limits what
+ * pulls may add.
  *
- * A tenant may hold no more than a quarter of what is left of the process's share (dynamic thresholds, Choudhury and
- * Hahne, 1998): however many tenants have queues that do not move, there is room for those that do.
+ * A tenant may hold at most a quarter of the process's remaining share (dynamic thresholds, Choudhury and Hahne, 1998):
+ * however many tenants have queues that do not move, there is room for those that do.
  *
- * A cluster's node that hangs holds each of its pulls up until their deadline. So these keep their places for a moment
- * only, and their owners have few of them after that: owners at other nodes go on.
+ * When a cluster node hangs, each pull to it lasts until its deadline. Such a pull keeps its place only for a moment,
+ * and its owner then gets few places, which keeps owners on other nodes going.
  */
 export class Backlog {
   private held = 0;
-  /** Pulls in flight. Those that are stalled take no place. */
+  /** Pulls in flight. Stalled pulls take no place. */
   private readonly pulls = { sound: 0, suspect: 0, stalled: 0 };
   private readonly waiting = new Set<() => void>();
   private readonly suspectsWaiting = new Set<() => void>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Bytes that are held. */
   get bytes(): number {
     return this.held;
   }
 
-  /** More are held, or (negative) fewer. */
+  /** Adds bytes, or removes them if negative. */
   add(bytes: number): void {
     this.held += bytes;
   }
 
-  /** Bytes that somebody who holds `own` of them may ask for now; 0 or less: none. */
+  /** Bytes that a holder of `own` bytes may request now; 0 or less: none. */
   roomFor(own: number): number {
     return Math.min(TENANT_BYTES_MAX, (limits.backlogBytesMax - this.held) / 4) - own;
   }
 
   /**
-   * Waits for one of the process's few pulls, to be ended by its caller. Null: `signal` aborted first. Who is suspect, since
-   * its last pull got no answer, has few of them, and everybody else goes before it.
+   * Waits for one of the process's few pull places; the caller ends the pull. Null: `signal` aborted first. An owner
+   * whose last pull got no answer is suspect: it gets few places, and all other owners go first.
    */
   async beginPull(signal: AbortSignal, isSuspect = false): Promise<PullPlace | null> {
     const waiting = isSuspect ? this.suspectsWaiting : this.waiting;

@@ -8,30 +8,33 @@ import type { Tenant } from "../../domain/tenant.ts";
 import { FairScheduler } from "./fair-scheduler.ts";
 import { type LanePools, PROMPT_MS, RelayLane, type Slot } from "./relay-lane.ts";
 
-/** Deliveries at one time on relays that are slow, or of which nothing is known yet. */
+/** Deliveries in flight at one time on relays that are slow or still unknown. */
 const PATIENT_SLOTS = 2_048;
-/** Part of them beyond which a relay that has not answered gets no second one. */
+/** Once this part of them is in use, a relay that has not answered gets no second one. */
 const UNPROVEN_PART = 1 / 8;
-/** Probes at one time of relays that are away, as a part of those. They wait for nothing else, and nothing for them. */
+/**
+ * Concurrent probes of relays that are away, as a part of those slots. Probes and other deliveries never wait for each
+ * other.
+ */
 const PROBE_SLOTS_PART = 0.5;
 const SWEEP_MS = 1_000;
-/** What is held is looked through with every so many sweeps. */
+/** Every this many sweeps, the sweep also reviews held jobs. */
 const SWEEPS_PER_REVIEW = 5;
-/** Relays of which is remembered whether they are prompt, beside those that are in use. */
+/** Unused relays for which the process remembers whether they are prompt. */
 const LANES_MAX = 4_096;
-/** Jobs of which is remembered that their relay was said to be away and answered all the same. */
+/** Jobs to remember whose relay was reported away but answered all the same. */
 const DISPUTED_JOBS_MAX = 10_000;
 const DISPUTES_MAX = 3;
-/** Relays that are listed as away. */
+/** Relays listed as away. */
 const AWAY_LISTED_MAX = 20;
 
 /** A relay or provider that is away. */
 export interface AwayRelay {
   readonly channel: ChannelName;
   readonly relay: string;
-  /** Whether it is a tenant's own: then only that tenant's jobs wait. */
+  /** Whether a tenant owns it: then only that tenant's jobs wait. */
   readonly isOwn: boolean;
-  /** For how long. */
+  /** How long it has been away. */
   readonly forMs: number;
 }
 
@@ -44,10 +47,12 @@ export interface ChannelSlotsOptions {
 
 /**
  * A channel's slots in this process, and the relays that they lead to. A delivery holds one of the channel's own slots
- * only while its relay is prompt: who waits for a relay that is slow, unknown or away takes nothing from the others.
+ * only while its relay is prompt: a tenant that waits for a slow, unknown or unavailable relay takes nothing from
+ * others.
  *
- * C1. At most `channel.slots` deliveries are in flight on prompt relays (and where a tenant has no relay), for longer than
- * `PROMPT_MS` and a sweep only where there is no patient slot. C2. All three pools are shared by the rules of `FairScheduler`.
+ * C1. At most `channel.slots` deliveries are in flight on prompt relays (and where a tenant has no relay). A delivery
+ *     lasts longer than `PROMPT_MS` and a sweep there only when no patient slot is free. C2. All three pools are shared
+ *     by the rules of `FairScheduler`.
  */
 export class ChannelSlots {
   readonly prompt: FairScheduler;
@@ -77,7 +82,7 @@ export class ChannelSlots {
     };
   }
 
-  /** The tenant's way to its relay; null: it has none that could be away or slow as a whole. */
+  /** The tenant's way to its relay; null: the tenant has no relay that could be away or slow as a whole. */
   laneOf(tenant: Tenant): RelayLane | null {
     const relay = this.options.channel.relayOf?.(tenant) ?? null;
     if (relay === null) return null;
@@ -90,9 +95,9 @@ export class ChannelSlots {
   }
 
   /**
-   * What becomes of a job whose relay was said to be away: it is held until the relay is back; it waits by itself, where
-   * one job's word is not enough; or it counts as an attempt, where the relay has answered others meanwhile, again and again:
-   * then it is about the message, whatever the relay calls it.
+   * Decides about a job whose relay was reported away. "hold": until the relay is back. "wait": the job waits alone,
+   * because one job's report is not enough. "count": as an attempt, because the relay has answered other jobs in the
+   * meantime, again and again; the problem is then the message, whatever the relay calls it.
    */
   placeOfAway(lane: RelayLane, job: QueuedJob): "hold" | "wait" | "count" {
     if (lane.isAway) return "hold";
@@ -104,7 +109,7 @@ export class ChannelSlots {
     return "wait";
   }
 
-  /** The relays that are away, those that all tenants share first. */
+  /** The relays that are away, shared relays first. */
   away(): readonly AwayRelay[] {
     const { clock, channel } = this.options;
     const listed: AwayRelay[] = [];
@@ -131,7 +136,7 @@ export class ChannelSlots {
     if (this.awayLanes.size === 0) this.gaugeHeld(0);
   }
 
-  /** Tenants' own relays are as many as there are tenants, and share a label. */
+  /** There can be as many tenant-owned relays as tenants, so these share one label. */
   private note({ relay }: RelayLane, level: "warn" | "info", message: string): void {
     const { telemetry, channel } = this.options;
     telemetry.log(level, message, { channel: channel.name, relay: relay.name, isOwn: relay.isOwn });
@@ -154,7 +159,7 @@ export class ChannelSlots {
     });
   }
 
-  /** Moves deliveries that last to patient slots, and ends jobs that were held for too long. */
+  /** Moves long deliveries to patient slots, and ends jobs that were held for too long. */
   private sweep(): void {
     const slowFromMs = this.options.clock.monotonicMs() - PROMPT_MS;
     for (const slot of this.pools.promptSlots) {
@@ -175,7 +180,7 @@ export class ChannelSlots {
     this.gaugeHeld(held);
   }
 
-  /** Looks at a few of the oldest, so that a new relay never costs more than that. */
+  /** Checks only a few of the oldest lanes, which bounds the cost of a new relay. */
   private forgetIdle(): void {
     let looks = 16;
     for (const [key, lane] of this.lanes) {

@@ -11,7 +11,7 @@ export interface DailyAllowancesOptions {
   readonly telemetry: Telemetry;
 }
 
-/** What a box may send on a day, as its actor knows it. */
+/** What a tenant queue may send on a day, as its actor knows it. */
 export interface DayAllowance {
   readonly box: TenantQueue;
   /** UTC day, as `utcDayAt` counts. */
@@ -21,18 +21,19 @@ export interface DayAllowance {
 
 /** The right to start one delivery. */
 export interface AllowanceUnit {
-  /** Nothing was sent: the unit may be used again, on its own day. */
+  /** Nothing was sent: the unit may be used again on its own day. */
   giveBack(): void;
 }
 
 /**
- * What a shard's boxes may still send today, for those that may not send as they like. The queue counts; here is what
- * was taken from it in pieces and is not used up.
+ * The remaining daily allowances of a shard's tenant queues, for tenants with a daily limit. The queue in Redis counts
+ * the units; this class keeps the pieces that it has reserved there and not yet used.
  *
  * D1. A unit is used only after the queue has counted it, and on the day that it was counted for: no day ever sees more
  *     deliveries than its allowance, whatever dies or moves in between.
- * D2. What is at hand when the term ends is lost: less is sent that day. A piece is at most a fiftieth of the day's.
- * D3. One call a box is under way at a time.
+ * D2. Units left when the term ends are lost: less is sent that day. A piece is at most a fiftieth of the day's
+ *     allowance.
+ * D3. At most one call per tenant queue is in flight.
  */
 export class DailyAllowances {
   private readonly pages = new Map<string, Page>();
@@ -41,8 +42,8 @@ export class DailyAllowances {
   constructor(private readonly options: DailyAllowancesOptions) {}
 
   /**
-   * Deliveries of the box that may start now. 0: the day's are used up, or the queue is being asked for more; then
-   * `onMore` is called once when it has answered.
+   * Deliveries of the tenant queue that may start now. 0: the day's allowance is used up, or a request for more is in
+   * flight; then `onMore` is called once when the queue has answered.
    */
   left(allowance: DayAllowance, onMore: () => void): number {
     const { box, day, perDay } = allowance;
@@ -50,7 +51,7 @@ export class DailyAllowances {
     const key = `${box.tenantId}/${box.channel}`;
     const page = this.pages.get(key) ?? { taken: null, held: 0, isAsking: false };
     this.pages.set(key, page);
-    // The operator may have lowered what was allowed when these were taken.
+    // The operator may have lowered the allowance since these were taken.
     const used = (page.taken ?? 0) - page.held;
     const left = Math.max(0, Math.min(page.held, perDay - used));
     if (left === 0 && !page.isAsking && (page.taken === null || page.taken < perDay)) {
@@ -59,13 +60,13 @@ export class DailyAllowances {
     return left;
   }
 
-  /** Uses one of those that `left` has just found. */
+  /** Uses one unit of those that `left` has just reported. */
   take({ tenantId, channel }: TenantQueue): AllowanceUnit {
     const page = this.pages.get(`${tenantId}/${channel}`);
     if (page === undefined || page.held < 1)
       throw new Error("broken invariant: a delivery has its unit before it starts");
     page.held -= 1;
-    // On another day the page is one that nobody reads any more.
+    // On another day nobody reads this page any more.
     return { giveBack: () => (page.held += 1) };
   }
 
@@ -85,14 +86,14 @@ export class DailyAllowances {
     };
     try {
       const taken = await queue.allow(lease, { box, day, allowance: perDay, known, wanted });
-      // The term is over; whoever pulls or settles finds out.
+      // The term is over; the next pull or settlement finds out.
       if (taken === FENCED) return;
       if (page.taken !== null) page.held += taken - known;
       page.taken = taken;
     } catch (error) {
       const expected = isOutage(error);
       telemetry.count("journal_calls_failed", { call: "allow" });
-      telemetry.log(expected ? "warn" : "error", "taking of a day's allowance failed and is repeated", {
+      telemetry.log(expected ? "warn" : "error", "reserving units of the daily allowance failed and is repeated", {
         error: String(error),
       });
       clock.setTimer(limits.queueRetryMs, end);
@@ -102,11 +103,11 @@ export class DailyAllowances {
   }
 }
 
-/** A box's day. */
+/** A tenant queue's day. */
 interface Page {
-  /** What is counted for the day, as the queue said last; null before it has said it. */
+  /** The day's count in the queue's last answer; null before the first answer. */
   taken: number | null;
-  /** Counted by this term and not used. */
+  /** Counted by this term but not used. */
   held: number;
   isAsking: boolean;
 }

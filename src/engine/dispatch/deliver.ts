@@ -12,16 +12,16 @@ export interface DeliverPorts {
   readonly telemetry: Telemetry;
 }
 
-/** A delivery under way. */
+/** A delivery in flight. */
 interface UnderWay {
   readonly aborter: AbortController;
-  /** The message goes to its relay now. */
+  /** The relay receives the message now. */
   onHandOver(): void;
 }
 
 const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
 
-/** One delivery: always ends, always in an outcome, at most `deliveryTimeoutMs` and the grace after its abort later. */
+/** Runs one delivery. Always ends with an outcome, at most `deliveryTimeoutMs` plus the grace after its abort later. */
 export async function deliver(
   ports: DeliverPorts,
   job: QueuedJob,
@@ -44,7 +44,7 @@ export async function deliver(
   return outcome;
 }
 
-/** Looks at a job's content before its delivery. Null: it may be delivered. Always ends, like `deliver`. */
+/** Checks a job's content before its delivery. Null: it may be delivered. Always ends, like `deliver`. */
 export async function screen(
   ports: DeliverPorts,
   job: QueuedJob,
@@ -58,7 +58,7 @@ export async function screen(
   return endOf(ports, job, aborter, { call: () => look(job, tenant, aborter.signal), brokenOff });
 }
 
-/** A channel's answer, or what stands for it where the channel breaks off or does not answer in time. */
+/** Returns a channel's answer, or a substitute if the channel throws or does not answer in time. */
 async function endOf<T>(
   { clock, telemetry }: DeliverPorts,
   job: QueuedJob,
@@ -70,20 +70,20 @@ async function endOf<T>(
     const end = await Promise.race([call(), cutOff.passed]);
     return cutOff.isLate ? asSilence(end) : end;
   } catch (error) {
-    telemetry.log("error", "a channel broke off", { channel: job.channel, job: job.jobId, error: String(error) });
+    telemetry.log("error", "a channel threw an error", { channel: job.channel, job: job.jobId, error: String(error) });
     return brokenOff;
   } finally {
     cutOff.cancel();
   }
 }
 
-/** What was broken off at its deadline was not answered, however its channel words it. */
+/** A delivery that was aborted at its deadline got no answer, however its channel words it. */
 function asSilence<T>(end: T | Outcome): T | Outcome {
   const isRetry = typeof end === "object" && end !== null && "kind" in end && end.kind === "retry";
   return isRetry && !end.isUncounted ? { ...end, isSilence: true } : end;
 }
 
-/** Aborts a delivery at its deadline, and stops waiting for it some time after its abort, whoever aborted it. */
+/** Aborts a delivery at its deadline, and stops waiting for it some time after an abort by anybody. */
 class CutOff {
   readonly passed: Promise<Outcome>;
   /** Whether the deadline has passed. */

@@ -31,26 +31,28 @@ export interface DeliveriesPorts {
 export interface Started {
   readonly job: QueuedJob;
   readonly tenant: Tenant | null;
-  /** What it takes of the day's allowance; null: its tenant may send as it likes, or it is not sent at all. */
+  /**
+   * The unit that it takes from the day's allowance; null: its tenant has no daily limit, or the message is not sent.
+   */
   readonly unit: AllowanceUnit | null;
   /** Null: it leads to no relay that could be away or slow as a whole. */
   readonly slot: Slot | null;
 }
 
-/** Who started a delivery, and hears of its end. */
+/** Starts deliveries and hears when they end. */
 export interface Starter {
-  /** It is over; its slot is free. */
+  /** The delivery is over; its slot is free. */
   delivered(slot: Slot | null): void;
-  /** The relay is away: the job waits again, before the others; behind them, where it was a probe. */
+  /** The relay is away: the job waits again, ahead of the tenant's other jobs, or behind them if it was a probe. */
   hold(job: QueuedJob, wasProbe: boolean): void;
 }
 
 export interface DeliveryEvents {
-  /** What the shard's time is, by the owner's reckoning. */
+  /** The shard's time as the owner estimates it. */
   shardTimeMs(): number | null;
   /** The outcomes are on disk. */
   onLanded(settlements: readonly Settlement[]): void;
-  /** The lease is somebody else's. */
+  /** Another owner holds the lease. */
   onFenced(): void;
 }
 
@@ -59,17 +61,18 @@ type Away = Extract<Outcome, { kind: "away" }>;
 /**
  * The deliveries of one lease term, from their start until their outcomes are on disk.
  *
- * V1. What is in flight when the term closes is lent: its job leaves its tenant's queue, so that the next owner (which may
- *     be this process) passes over it, and comes back by itself if nothing more is heard. The lease can then be released;
- *     the outcomes follow under the old lease's name.
- * V2. No provider call begins once the jobs are lent. V3. No job is written down as failed before its channel has given
- *     back what accepting it took, and that happens only while nobody else can have the job.
+ * V1. When the term closes, the jobs in flight are lent: each leaves its tenant queue, and the next owner (which may be
+ *     this process) skips it. It comes back by itself if no outcome follows. The lease can then be released; the
+ *     outcomes follow under the old lease's name.
+ * V2. No provider call begins once the jobs are lent.
+ * V3. No job is recorded as failed before its channel has given back what accepting it took, and that happens only
+ *     while no other owner can have the job.
  */
 export class Deliveries {
   private readonly inFlight = new Map<QueuedJob, AbortController>();
   private readonly settler: Settler;
   private readonly lentSettler: Settler;
-  /** Aborts when what is in flight is to end, whether it is done or not. */
+  /** Aborts when the deliveries in flight must end, finished or not. */
   private readonly ended = new AbortController();
   private isLent = false;
   private lentUntilMs = 0;
@@ -127,13 +130,13 @@ export class Deliveries {
     this.leave(job);
   }
 
-  /** Lends all that is in flight. Resolves when that, and all outcomes so far, are on disk, or never will be. */
+  /** Lends all jobs in flight. Resolves when the lends and all outcomes so far are on disk, or never will be. */
   lend(forMs: number): Promise<void> {
     if (this.isLent) return this.lending;
     this.isLent = true;
     const { clock } = this.ports;
     this.lentUntilMs = clock.monotonicMs() + forMs - limits.leaseMarginMs;
-    // From then on the jobs are somebody else's: what waits to give back for one of them must end.
+    // From then on another owner may have the jobs: giving back for them must end.
     this.loanEnd = clock.setTimer(forMs, () => this.ended.abort());
     for (const job of this.inFlight.keys()) this.settler.submit({ kind: "lend", job, forMs });
     this.lending = this.settler.idle().then(() => {
@@ -142,13 +145,13 @@ export class Deliveries {
     return this.lending;
   }
 
-  /** Ends what is in flight at the providers; the outcomes are still settled. */
+  /** Aborts the provider calls in flight; the outcomes are still settled. */
   abort(): void {
     this.ended.abort();
     for (const aborter of this.inFlight.values()) aborter.abort();
   }
 
-  /** Ends everything at once: nothing more is waited for or written. */
+  /** Ends everything at once, without waiting for or writing anything more. */
   abandon(): void {
     this.abort();
     this.settler.abandon();
@@ -177,7 +180,7 @@ export class Deliveries {
   private async deliverAndSettle(starter: Starter, started: Started, aborter: AbortController): Promise<void> {
     const { job, tenant, unit, slot } = started;
     if (job.needsScreening) {
-      // Looking at the content took its time.
+      // The term may have ended while the content was checked.
       if (this.isLent || !this.term.isSurelyHeld()) {
         unit?.giveBack();
         return this.submit(retryNow(job, "pending"));
@@ -208,8 +211,9 @@ export class Deliveries {
   }
 
   private async settle(job: QueuedJob, outcome: Exclude<Outcome, Away>, wasStarted = true): Promise<void> {
-    const { clock, random } = this.ports;
-    const settlement = settlementOf({ job, outcome, wasStarted }, clock, random);
+    const { channels, clock, random } = this.ports;
+    const reportsNameReference = channels.get(job.channel)?.reportsNameReference === true;
+    const settlement = settlementOf({ job, outcome, wasStarted, reportsNameReference }, clock, random);
     if (settlement.kind === "final" && settlement.status === "failed") await this.settleFailure(settlement);
     else this.submit(settlement);
   }
@@ -218,7 +222,7 @@ export class Deliveries {
     const { job } = settlement;
     const giving = { ended: this.ended.signal, isSurelyHeld: () => this.isSurelyOurs() };
     if (await giveBack(this.ports, job, giving)) this.submit(settlement);
-    // Its next owner does both, at once and not when the lent job comes back by itself.
+    // Its next owner gives back and records the failure. Return the job at once; a loan would end only later.
     else if (this.isLent) this.submit(retryNow(job, "running"));
   }
 
@@ -233,8 +237,8 @@ export class Deliveries {
 }
 
 /**
- * A wait of no length that costs no attempt. Where a report waits with the job, the queue makes a success of it; where
- * it forgot the report, it is a retry.
+ * An uncounted wait of zero length. If a report waits with the job, the queue turns this into a success; if the queue
+ * has forgotten the report, it is a retry.
  */
 function retryNow(job: QueuedJob, status: "running" | "pending", delayMs = 0): Settlement {
   return { kind: "retry", job, delayMs, status, isUncounted: true };

@@ -13,7 +13,7 @@ import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts
 import { ShardOwner } from "./shard-owner.ts";
 import { TenantLookups } from "./tenant-lookups.ts";
 
-/** Beyond its time-out a lent delivery is not waited for: its job goes back to its queue. */
+/** A lent delivery gets this long beyond its time-out; then its job goes back to its tenant queue. */
 const LEND_GRACE_MS = 4_000;
 
 export interface DispatcherOptions {
@@ -21,7 +21,7 @@ export interface DispatcherOptions {
   readonly directory: TenantDirectory;
   readonly channels: readonly Channel[];
   readonly suppressions: SuppressionFiller;
-  /** Names this process among all dispatchers; another one at every start. */
+  /** Names this process among all dispatchers; changes at every start. */
   readonly owner: string;
   readonly shards: number;
   readonly clock: Clock;
@@ -29,10 +29,10 @@ export interface DispatcherOptions {
   readonly telemetry: Telemetry;
 }
 
-/** A process's share in delivering: holds its shards, and shares each channel's slots between their tenants. */
+/** This process's share of the deliveries: holds its shards, and shares each channel's slots between their tenants. */
 export class Dispatcher {
   private readonly owners = new Map<number, ShardOwner>();
-  /** Owners whose shard was handed over, while what they lent is in flight. */
+  /** Owners that handed over their shard and still have lent jobs in flight. */
   private readonly ending = new Map<ShardOwner, Promise<void>>();
   private readonly channels: ReadonlyMap<ChannelName, Channel>;
   private readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
@@ -69,17 +69,18 @@ export class Dispatcher {
   }
 
   /**
-   * Starts nothing new, lends what is in flight and hands the shards over at once; then lets deliveries end. Those that take
-   * too long are aborted and tried again by the next owner. Resolves within `limits.drainMs` and a moment; safe to repeat.
+   * Starts nothing new, lends the jobs in flight and hands the shards over at once; then lets deliveries end.
+   * Deliveries that take too long are aborted, and the next owner tries them again. Resolves shortly after
+   * `limits.drainMs` at the latest; safe to repeat.
    */
   stop(): Promise<void> {
-    // First: draining lends at once, for as long as a stop leaves.
+    // First: draining lends at once, for as long as a stop allows.
     this.isStopping = true;
     this.stopped ??= this.drain();
     return this.stopped;
   }
 
-  /** The relays and providers that are away, as this process sees it: a bounded number of each channel. */
+  /** The relays and providers that this process finds away: a bounded number per channel. */
   away(): readonly AwayRelay[] {
     return Array.from(this.slots.values(), (slots) => slots.away()).flat();
   }

@@ -1,10 +1,10 @@
-/** Whoever the scheduler shares the slots between: an actor. */
+/** An actor or lane that competes for slots. */
 export interface Contender {
-  /** Deliveries of its own that are under way. */
+  /** Its deliveries in flight. */
   readonly inFlight: number;
   /** Cost of the delivery that it would start now, or null: it has none, and will ask again by `contend`. */
   nextCost(): number | null;
-  /** Starts that delivery. The slot is given back by `release`. */
+  /** Starts that delivery. `release` gives the slot back. */
   startNext(): void;
 }
 
@@ -14,13 +14,15 @@ const QUANTUM = 4;
 /**
  * Shares a channel's delivery slots between tenants by deficit round robin (Shreedhar and Varghese, 1995).
  *
- * F1. No more than `slots` deliveries are under way. F2. Contenders take turns, and what they spend in them evens out.
- * F3. Who has a delivery under way takes another only while it has less than twice as many as are left for all, and
- * never from the last quarter: tenants whose provider hangs cannot fill the slots. F4. Who has none under way may use
- * any slot: a quiet tenant's first message waits for nobody's provider.
+ * F1. At most `slots` deliveries are in flight.
+ * F2. Contenders take turns, and their spending evens out over the turns.
+ * F3. A contender with deliveries in flight gets another slot only while it holds fewer than twice the free shared
+ *     slots, and never from the last quarter: tenants whose provider hangs cannot fill the slots.
+ * F4. A contender with nothing in flight may use any slot: a quiet tenant's first message waits for nobody else's
+ *     provider.
  */
 export class FairScheduler {
-  /** In the order of their turns; the first one's turn may be under way. */
+  /** In the order of their turns; the first contender may be in the middle of its turn. */
   private readonly ring = new Map<Contender, Turn>();
   private used = 0;
   private isFilling = false;
@@ -46,12 +48,12 @@ export class FairScheduler {
     this.fill();
   }
 
-  /** The contender starts nothing more. What it has under way is still to be released. */
+  /** The contender starts nothing more. Its deliveries in flight are still to be released. */
   withdraw(contender: Contender): void {
     this.ring.delete(contender);
   }
 
-  /** Takes a slot for a delivery of the contender that is in flight already, by the same rules. False: it may not. */
+  /** Takes a slot, by the same rules, for a delivery of the contender that is already in flight. False: it may not. */
   take(contender: Contender): boolean {
     if (this.used >= this.slots || !this.mayTakeSlot(contender)) return false;
     this.used += 1;
@@ -59,14 +61,15 @@ export class FairScheduler {
   }
 
   private fill(): void {
-    // Who is asked for its next delivery may contend or release meanwhile: the round that is going on sees to it.
+    // A contender may call `contend` or `release` while it is asked for its next delivery: the current round covers
+    // that.
     if (this.isFilling) return;
     this.isFilling = true;
     this.takeTurns();
     this.isFilling = false;
   }
 
-  /** Ends when the slots are used up, the ring is empty, or nobody may take one. */
+  /** Ends when the slots are used up, the ring is empty, or no contender may take a slot. */
   private takeTurns(): void {
     while (this.used < this.slots) {
       const first = this.nextInTurn();
@@ -81,8 +84,8 @@ export class FairScheduler {
   }
 
   /**
-   * The first that may take a slot, or null. Those before it go to the end. Asked after each delivery, and mostly in vain
-   * where all have their share: then nothing moves, as after a whole round.
+   * The first contender that may take a slot, or null; those before it move to the end. Called after each delivery, and
+   * mostly in vain when every contender has its share: then nothing moves, as after a whole round.
    */
   private nextInTurn(): readonly [Contender, Turn] | null {
     let passed = 0;
@@ -130,7 +133,7 @@ export class FairScheduler {
 
 interface Turn {
   deficit: number;
-  /** Its quantum has been added and is not spent; the turn goes on when it may take a slot. */
+  /** Its quantum was added and is not spent; the turn goes on when it may take a slot. */
   isOpen: boolean;
 }
 

@@ -5,15 +5,15 @@ import type { Lease } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 
-/** Sees to it that the queue knows whom a shard's tenants must not send to. */
+/** Tells the queue whom a shard's tenants must not send to. */
 export interface SuppressionFiller {
   /** Whether the shard's index is complete. False: the lease was lost or `signal` aborted. */
   fill(lease: Lease, signal: AbortSignal): Promise<boolean>;
 }
 
 /**
- * Before a term's first pull: repeats the filling of the shard's index until it is complete. Without it nothing may be
- * delivered, or a queue that was lost would take its suppressions with it. False: the term is over.
+ * Fills the shard's index before a term's first pull, repeatedly until it is complete. Delivering without it would be
+ * wrong after the queue was lost, because the suppressions were lost too. False: the term is over.
  */
 export async function fillSuppressions(
   filler: SuppressionFiller,
@@ -26,7 +26,7 @@ export async function fillSuppressions(
     } catch (error) {
       const expected = isOutage(error);
       telemetry.count("suppression_fills_failed");
-      telemetry.log(expected ? "warn" : "error", "a shard waits for its suppressions, and delivers nothing", {
+      telemetry.log(expected ? "warn" : "error", "a shard delivers nothing until its suppressions are loaded", {
         shard: lease.shard,
         error: String(error),
       });

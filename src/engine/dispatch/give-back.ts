@@ -11,16 +11,16 @@ export interface GiveBackPorts {
   readonly telemetry: Telemetry;
 }
 
-/** For how long a job's failure may be prepared: `ended` aborts when the deliveries of the term are to end. */
+/** Limits how long a job's failure may be prepared: `ended` aborts when the term's deliveries must end. */
 export interface GivingTerm {
   readonly ended: AbortSignal;
-  /** Whether nobody else may work on the job. Where that is in doubt for a while, giving back waits. */
+  /** Whether no other owner may work on the job. While that is in doubt, giving back waits. */
   isSurelyHeld(): boolean;
 }
 
 /**
- * Has the job's channel give back what accepting the job took, again and again until it has. False: the term ended first,
- * and the job must not be written down as failed, so that its next owner does both. Never rejects.
+ * Has the job's channel give back what accepting the job took, and repeats that until it succeeds. False: the term
+ * ended first. Then the job must not be recorded as failed: its next owner does both. Never rejects.
  */
 export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, job: QueuedJob, term: GivingTerm) {
   const channel = channels.get(job.channel);

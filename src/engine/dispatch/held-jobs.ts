@@ -5,7 +5,7 @@ import type { Random } from "../../domain/random.ts";
 import { givenUp } from "./settlement.ts";
 
 const HOUR_MS = 60 * 60_000;
-/** A relay has been away for so long before a job is given up for it: a short outage must not end old jobs. */
+/** A job is given up only after its relay has been away this long: a short outage must not end old jobs. */
 const OUTAGE_MS_MIN = HOUR_MS;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MS_MAX = 30_000;
@@ -15,7 +15,7 @@ export function outageMsMin(holdMs: number): number {
   return Math.min(holdMs, OUTAGE_MS_MIN);
 }
 
-/** When the job has been held for long enough (unix ms). */
+/** When the hold of the job ends (unix ms). */
 export function heldUntilMs(job: QueuedJob, holdMs: number): number {
   return jobTimeMs(job.jobId) + holdMs;
 }
@@ -24,7 +24,7 @@ export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlem
   return givenUp(job, `${why}: gave up after ${lengthOf(holdMs)}`);
 }
 
-/** A job waits by itself where its relay was said to be away and others may still be answered: no attempt is counted. */
+/** An uncounted wait for a single job: its relay was reported away but may still answer other jobs. */
 export function waitAlone(job: QueuedJob, random: Random): Settlement {
   const longestMs = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** Math.min(job.waits ?? 0, 10));
   const delayMs = Math.round(longestMs * (1 + random.next() / 4));

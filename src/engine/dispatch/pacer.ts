@@ -1,8 +1,8 @@
 import { limits } from "../../domain/limits.ts";
 
 /**
- * Spaces deliveries evenly: at most `perSecond` of them a second, with a burst of `paceBurstMs` worth after a pause
- * (the generic cell rate algorithm, ITU-T I.371). Keeps one number, so it costs the same at any rate.
+ * Spaces deliveries evenly: at most `perSecond` per second, with a burst of `paceBurstMs` worth after a pause (the
+ * generic cell rate algorithm, ITU-T I.371). Stores a single number, so the cost does not depend on the rate.
  */
 export class Pacer {
   /** When the next delivery is due by the even spacing (monotonic ms). */
@@ -19,13 +19,13 @@ export class Pacer {
     if (perSecond !== null) this.nextMs = Math.max(nowMs, this.nextMs) + 1000 / perSecond;
   }
 
-  /** Milliseconds until the past deliveries matter no more. */
+  /** Milliseconds until past deliveries no longer matter. */
   settledInMs(nowMs: number): number {
     return Math.max(0, this.nextMs - nowMs);
   }
 }
 
-/** What remains of the burst once the first delivery has taken its own place. */
+/** The rest of the burst after the first delivery has taken its own place. */
 function burstMs(perSecond: number): number {
   return Math.max(0, limits.paceBurstMs - 1000 / perSecond);
 }

@@ -12,21 +12,27 @@ export interface PayloadSweepPorts {
   readonly payloads: Pick<PayloadStore, "all" | "remove">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
-  /** Of a process that can read the event store: a job that is in neither is taken for one that never was. */
+  /**
+   * The event store, which this process must be able to read: a job in neither it nor the queue is taken as never
+   * accepted.
+   */
   readonly eventStore: Pick<EventReader, "job">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 const SWEEP_MS = 60_000;
-/** Longer than an accept can be under way, and the clocks of processes differ: by then the job is queued or never will be. */
+/**
+ * Longer than an accept can be in flight plus the difference of the processes' clocks: by then the job is queued or
+ * never will be.
+ */
 const UNQUEUED_MS = 15 * 60_000;
 
 /**
- * Removes large payloads whose job has ended, or never was: its accept was refused, or its process died in between.
+ * Removes large payloads whose job has ended or never existed: its accept was refused, or its process died in between.
  *
- * S1. The payload of a job that is not final is never removed, nor one whose job may still be queued. S2. What cannot be
- *     asked now is asked again at the next sweep.
+ * S1. The payload of a job that is not final, or that may still be queued, is never removed.
+ * S2. A question that cannot be answered now is asked again at the next sweep.
  */
 export class PayloadSweep {
   private readonly stopping = new AbortController();
@@ -34,18 +40,18 @@ export class PayloadSweep {
 
   constructor(private readonly ports: PayloadSweepPorts) {}
 
-  /** Begins to sweep. Once only. */
+  /** Call only once. */
   start(): void {
     this.sweeping ??= this.sweepUntilStopped();
   }
 
-  /** Waits for the sweep under way. Safe to repeat. */
+  /** Waits for the running sweep. Safe to repeat. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.sweeping;
   }
 
-  /** One look at all payloads. */
+  /** Checks all payloads once. */
   async sweep(): Promise<void> {
     const { payloads, telemetry } = this.ports;
     let kept = 0;

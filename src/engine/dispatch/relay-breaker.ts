@@ -4,22 +4,22 @@ import type { Random } from "../../domain/random.ts";
 
 /** Strikes without an answer in between that open a breaker. */
 const STRIKES_MAX = 3;
-/** So many silences open it even where they concern one recipient domain alone. */
+/** This many silences open it even if they all concern one recipient domain. */
 const SILENT_JOBS_MAX = 8;
-/** Jobs and domains that are remembered as having struck. */
+/** Jobs and domains remembered for having struck. */
 const STRUCK_MAX = 64;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_MS_MAX = 30_000;
 
 /** What a delivery says about its relay. */
 export type Verdict =
-  /** It spoke about the message, whatever it said. */
+  /** It judged the message, with any result. */
   | "answer"
-  /** It is away as a whole. */
+  /** The whole relay is away. */
   | "away"
   /** It stopped answering in the middle of the message. */
   | "silence"
-  /** The delivery never came to it, or was broken off from here. */
+  /** The delivery never reached the relay, or this process broke it off. */
   | "nothing";
 
 /** `wasBrokenOff`: this process ended the delivery, not its relay and not its deadline. */
@@ -31,11 +31,12 @@ export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
 }
 
 /**
- * What is known of one relay's being away. Closed: deliveries go on. Open: it struck three times without an answer in
- * between; its jobs wait. Half-open: after a second, doubled to at most thirty, exactly one delivery may probe it.
+ * Whether one relay is away. Closed: deliveries go on. Open: it struck three times without an answer in between; its
+ * jobs wait. Half-open: after a second, doubled up to thirty seconds, exactly one delivery may probe it.
  *
- * B1. Silence counts once for each job and each recipient domain until something answers: one message that makes its
- *     relay hang, or one recipient whose mail does, holds up nobody else's. B2. Any answer closes the breaker.
+ * B1. Silence counts once per job and once per recipient domain until the relay answers: a message that makes its relay
+ *     hang, or a recipient whose mail does, holds up no other messages.
+ * B2. Any answer closes the breaker.
  */
 export class RelayBreaker {
   private state: "closed" | "open" | "half-open" = "closed";
@@ -58,12 +59,12 @@ export class RelayBreaker {
     return this.state === "half-open" && !this.isProbing;
   }
 
-  /** Whether the job may have been the reason for a silence, so that another one makes the better probe. */
+  /** Whether the job may have caused a silence, which makes another job the better probe. */
   hasStruck(job: QueuedJob): boolean {
     return this.struckJobs.has(job.jobId) || this.struckDomains.has(domainOf(job));
   }
 
-  /** Whether it was opened by messages that got no answer, and never by the relay as a whole. */
+  /** Whether only messages without an answer opened it, and never a failure of the whole relay. */
   get isOnlySilent(): boolean {
     return this.state === "open" && !this.hasBeenAway;
   }
@@ -76,13 +77,13 @@ export class RelayBreaker {
     this.isProbing = true;
   }
 
-  /** The probe is over, whatever it said: without a verdict the breaker waits as long again. */
+  /** The probe is over with any result: without a verdict the breaker waits for the same time again. */
   endProbe(): void {
     this.isProbing = false;
     if (this.state === "half-open") this.state = "open";
   }
 
-  /** Takes note of a delivery's end. Whether the breaker has opened or closed by it. */
+  /** Records the end of a delivery. Returns whether that opened or closed the breaker. */
   judge(verdict: Verdict, job: QueuedJob, isProbe: boolean): "opened" | "closed" | null {
     if (verdict === "answer") return this.forget();
     if (verdict === "nothing" || (verdict === "silence" && !this.isNewSilence(job))) return null;
@@ -95,7 +96,7 @@ export class RelayBreaker {
     return "opened";
   }
 
-  /** Nothing is held against the relay any more. */
+  /** Clears all strikes against the relay. */
   forget(): "closed" | null {
     const wasClosed = this.isClosed;
     this.state = "closed";
@@ -107,7 +108,7 @@ export class RelayBreaker {
     return wasClosed ? null : "closed";
   }
 
-  /** How long to wait until the next probe: jittered, so that relays that failed together are not probed together. */
+  /** Time until the next probe, jittered to spread the probes of relays that failed together. */
   untilProbeMs(random: Random): number {
     return Math.ceil(this.waitMs * (0.75 + random.next() / 4));
   }
@@ -122,7 +123,7 @@ export class RelayBreaker {
   }
 }
 
-/** Behind the last `@`; the whole recipient where there is none. */
+/** The part after the last `@`; the whole recipient if there is none. */
 function domainOf({ recipient }: QueuedJob): string {
   return recipient.slice(recipient.lastIndexOf("@") + 1);
 }

@@ -5,13 +5,17 @@ import type { Random } from "../../domain/random.ts";
 import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { RelayBreaker, type Verdict } from "./relay-breaker.ts";
 
-/** A relay whose last answered delivery took less is prompt. */
+/** A relay is prompt if its last answered delivery took less. */
 export const PROMPT_MS = 1_000;
-/** Deliveries at one time on a relay that has not answered yet: a tenant's own, and one that tenants share. */
+/**
+ * Deliveries in flight at one time on a relay that has not answered yet: a tenant's own, and one that tenants share.
+ */
 const FIRST_WINDOW = { own: 8, shared: 256 } as const;
-/** Each answer allows one more. */
+/** Each answer allows one more, up to this many. */
 const WINDOW_MAX = 512;
-/** A relay that is away and that nobody has had jobs for is forgotten then: nobody would find out that it is back. */
+/**
+ * A relay that is away and without jobs for this long is forgotten, because no delivery would notice that it is back.
+ */
 const UNUSED_MS_MAX = 5 * 60_000;
 
 /** An actor, as a lane knows it. */
@@ -22,11 +26,13 @@ export interface Waiter extends Contender {
   /** The job that it would start next. */
   readonly next: QueuedJob | undefined;
   readonly waitingJobs: number;
-  /** Waits for a turn anew, wherever its jobs now wait for theirs. */
+  /** Queues for a turn again, in the place where its jobs now wait. */
   contend(): void;
-  /** Puts the first job for which this holds not before the others. */
+  /** Moves the first job that satisfies the predicate to the front. */
   prefer(isBetter: (job: QueuedJob) => boolean): void;
-  /** Sees whether its jobs have been held for too long by the lane's relay, which is away, or have another way by now. */
+  /**
+   * Checks whether the lane's relay, which is away, has held jobs for too long, or whether they now have another way.
+   */
   reviewHeld(lane: RelayLane): void;
 }
 
@@ -36,7 +42,7 @@ export interface Slot {
   readonly waiter: Waiter;
   /** Monotonic. */
   readonly startedAtMs: number;
-  /** When the relay was turned to (monotonic); null: the message is still looked at, or its content fetched. */
+  /** When the delivery turned to the relay (monotonic); null: the message is still checked, or its content fetched. */
   handedOverAtMs: number | null;
   kind: "prompt" | "patient" | "probe";
 }
@@ -44,10 +50,10 @@ export interface Slot {
 export interface LanePools {
   readonly prompt: FairScheduler;
   readonly patient: FairScheduler;
-  /** Patient slots in use from which on a relay that has not answered takes no second one. */
+  /** From this many patient slots in use, a relay that has not answered gets no second slot. */
   readonly unprovenSlots: number;
   readonly probes: FairScheduler;
-  /** Deliveries that a relay can have at one time. */
+  /** Deliveries that a relay can have in flight at one time. */
   readonly relayConnections: number;
   /** Deliveries on prompt slots, in the order of their start. */
   readonly promptSlots: Set<Slot>;
@@ -59,26 +65,28 @@ export interface LanePools {
 }
 
 /**
- * The way to one relay: whether it is away or prompt, and the actors whose jobs wait for it while it is not prompt. While
- * it is, its actors contend for the channel's prompt slots themselves; otherwise the lane contends for a patient slot in
- * their place, and gives what it gets to its actors in turn.
+ * The way to one relay: whether it is away or prompt, and the actors whose jobs wait while it is not prompt. While it
+ * is prompt, its actors contend for the channel's prompt slots themselves; otherwise the lane contends for patient
+ * slots on their behalf, and hands them to its actors in turn.
  *
- * R1. While its breaker is open nothing starts; while it is half-open, one probe. R2. A relay that has not proven prompt has
- * at most its window in flight on patient slots: a few at first, one more with each answer. While many slots are in use,
- * a tenant's own has one until it answers: so a thousand relays that hang leave room for those that nobody has tried yet.
- * R3. A tenant with deliveries in flight gets another one of the lane only while it has fewer than twice the free ones of
- * three quarters of the window: messages of one tenant that hang do not use up the window of a relay that others share.
- * R4. On all slots together a relay has at most `relayConnections` in flight, by the same rule: none waits behind others'
- * for a connection, which would be first come, first served. R5. Only what passes after the hand-over is the relay's time.
+ * R1. While its breaker is open nothing starts; while it is half-open, one probe.
+ * R2. A relay that has not proven prompt has at most its window in flight on patient slots: a few at first, one more
+ *     with each answer. While many slots are in use, a tenant's own relay has one until it answers: a thousand hanging
+ *     relays still leave room for untried ones.
+ * R3. A tenant with deliveries in flight gets another slot of the lane only while it holds fewer than twice the free
+ *     part of three quarters of the window: one tenant's hanging messages cannot use up the window of a shared relay.
+ * R4. On all slots together a relay has at most `relayConnections` deliveries in flight, shared by the same rule: no
+ *     delivery waits for a connection first come, first served.
+ * R5. Only the time after the hand-over counts as the relay's time.
  */
 export class RelayLane implements Contender {
   /** On patient slots. */
   inFlight = 0;
-  /** Answers about messages, so far. */
+  /** Answers about messages so far. */
   answers = 0;
   /** When it went away (monotonic), or null. */
   awaySinceMs: number | null = null;
-  /** What it said last when it was away. */
+  /** Its last message while it was away. */
   awayWhy = "";
   /** On slots of all kinds. */
   private busy = 0;
@@ -113,7 +121,9 @@ export class RelayLane implements Contender {
     this.window = this.firstWindow;
   }
 
-  /** Whether the actor contends for a prompt slot: the relay is prompt, and may have another one of the actor's. */
+  /**
+   * Whether the actor contends for a prompt slot: the relay is prompt and may take another of the actor's deliveries.
+   */
   takesPromptly(waiter: Waiter): boolean {
     return this.isPrompt && this.mayTakeAnother(waiter, this.connectionsLeft);
   }
@@ -122,12 +132,12 @@ export class RelayLane implements Contender {
     return !this.breaker.isClosed;
   }
 
-  /** Nothing waits or is remembered of it that matters. */
+  /** Nothing waits for the relay, and nothing remembered about it matters. */
   get isIdle(): boolean {
     return this.breaker.isClosed && this.waiters.size === 0 && this.inFlight === 0;
   }
 
-  /** The actors whose jobs wait for it. */
+  /** The actors whose jobs wait for the relay. */
   get waiting(): Iterable<Waiter> {
     return this.waiters;
   }
@@ -155,7 +165,7 @@ export class RelayLane implements Contender {
     this.startChosen();
   }
 
-  /** The slot of the delivery that the actor is starting. */
+  /** Creates the slot of the delivery that the actor is starting. */
   begin(waiter: Waiter, isPrompt: boolean): Slot {
     const kind = isPrompt ? "prompt" : this.isStartingProbe ? "probe" : "patient";
     const startedAtMs = this.pools.clock.monotonicMs();
@@ -174,7 +184,7 @@ export class RelayLane implements Contender {
     slot.handedOverAtMs ??= this.pools.clock.monotonicMs();
   }
 
-  /** What the delivery has shown. The slot stays taken until `end`. */
+  /** Records what the delivery has shown. The slot stays taken until `end`. */
   judge(slot: Slot, verdict: Verdict, job: QueuedJob): void {
     const { clock, onOpened } = this.pools;
     const change = this.breaker.judge(verdict, job, slot.kind === "probe");
@@ -201,7 +211,7 @@ export class RelayLane implements Contender {
     if (slot.kind === "prompt") {
       promptSlots.delete(slot);
       slot.waiter.inFlight -= 1;
-      // Before those that wait at the prompt slots take the connection.
+      // Before actors that wait at the prompt slots take the connection.
       this.wake();
       prompt.release();
     } else if (slot.kind === "patient") {
@@ -215,7 +225,10 @@ export class RelayLane implements Contender {
     this.wake();
   }
 
-  /** The delivery lasts: where there is room, its prompt slot is free for others. So the relay may not be prompt any more. */
+  /**
+   * The delivery takes long: if a patient slot is free, it frees its prompt slot. The relay may then no longer be
+   * prompt.
+   */
   moveToPatience(slot: Slot): void {
     const { prompt, patient, promptSlots } = this.pools;
     if (this.hasLasted(slot)) this.wasPrompt = false;
@@ -227,7 +240,7 @@ export class RelayLane implements Contender {
     prompt.release();
   }
 
-  /** Forgets that it is away where nobody has jobs for it any more: its tenants' shards may be another process's now. */
+  /** Forgets that the relay is away if it has no jobs any more: another process may own its tenants' shards by now. */
   forgetIfUnused(): void {
     if (this.waiters.size > 0 || this.pools.clock.monotonicMs() - this.usedAtMs < UNUSED_MS_MAX) return;
     if (this.breaker.forget() === "closed") this.closed();
@@ -244,7 +257,7 @@ export class RelayLane implements Contender {
     return this.wasPrompt && this.breaker.isClosed;
   }
 
-  /** Connections that are left to tenants with deliveries in flight. */
+  /** Connections left to tenants with deliveries in flight. */
   private get connectionsLeft(): number {
     return 0.75 * this.pools.relayConnections - this.busy;
   }
@@ -254,7 +267,7 @@ export class RelayLane implements Contender {
     return handedOverAtMs !== null && this.pools.clock.monotonicMs() - handedOverAtMs >= PROMPT_MS;
   }
 
-  /** Lets its actors contend for prompt slots themselves, as far as there are connections. */
+  /** Lets its actors contend for prompt slots themselves, as far as connections allow. */
   private release(): void {
     for (const waiter of Array.from(this.waiters)) {
       if (this.busy >= this.pools.relayConnections) return;
@@ -281,7 +294,9 @@ export class RelayLane implements Contender {
     });
   }
 
-  /** The cost of what the first actor would start that has something to; a probe is rather no job that struck before. */
+  /**
+   * The cost of the next delivery of the first actor that has one; a probe prefers a job that has not struck before.
+   */
   private choose(): number | null {
     const isBetter = (job: QueuedJob) => !this.breaker.hasStruck(job);
     const isPicky = this.breaker.isStruck;
@@ -312,7 +327,7 @@ export class RelayLane implements Contender {
     const waiter = this.chosen;
     if (waiter === null) return;
     this.chosen = null;
-    // Behind the others, where it still waits.
+    // Behind the others, if it still waits.
     if (this.waiters.delete(waiter)) this.waiters.add(waiter);
     waiter.startNext();
   }

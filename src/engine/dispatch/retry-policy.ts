@@ -9,17 +9,18 @@ type Retry = Extract<Outcome, { kind: "retry" }>;
 
 export type RetryDecision =
   | { readonly kind: "wait"; readonly delayMs: number }
-  /** The job has had its attempts, or the next one would come too late to be of use. */
+  /** The job has used up its attempts, or the next one would come too late to be useful. */
   | { readonly kind: "give_up"; readonly error: string };
 
 /**
- * What follows a transient failure: an exponential wait with full jitter, so that what failed together does not come back
- * together, and never less than the provider asked for. Waits that cost no attempt do not make those behind them longer,
- * but where nobody says how long one has to be: then it grows by their number, too.
+ * Decides what follows a transient failure: an exponential wait with full jitter, which spreads out jobs that failed
+ * together, and never less than the provider asked for. Uncounted waits do not lengthen later waits, except where the
+ * provider names no length: then the wait grows with their number, too.
  *
- * A job is given up after its attempts, or when it has waited for a day in all. It may have been in its box for longer
- * than that before its turn came, so its age alone says nothing; the number of its waits and the length of the next, as
- * waits hardly get shorter, is the other estimate. Only when both say that it was a day has it been one.
+ * A job is given up after its last attempt, or when it has waited for a day in all. It may have been in its tenant
+ * queue for longer than a day before its turn came, so its age alone proves nothing. The second estimate is the number
+ * of its waits times the length of the next one, because waits hardly get shorter. Only if both exceed a day is the job
+ * given up.
  */
 export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random: Random): RetryDecision {
   const isCounted = outcome.isUncounted === undefined;
@@ -38,7 +39,7 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
   return { kind: "wait", delayMs };
 }
 
-/** How many waits came before, for the length of this one. */
+/** The number of earlier waits that determines the length of this one. */
 function stepOf({ attempts, waits = 0 }: QueuedJob, { isUncounted, afterMs }: Retry): number {
   if (isUncounted === undefined) return attempts;
   return afterMs === undefined ? attempts + waits : 0;

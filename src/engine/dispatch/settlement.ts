@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/job.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
@@ -7,19 +7,22 @@ import { decideRetry } from "./retry-policy.ts";
 
 export interface Attempted {
   readonly job: QueuedJob;
-  /** Where the relay is away there is nothing to write down: the job is held. */
+  /** Without "away", which records nothing: the job is held. */
   readonly outcome: Exclude<Outcome, { kind: "away" }>;
-  /** Whether a delivery was started, and not only the content looked at. */
+  /** Whether a delivery was started; false: only the content was checked. */
   readonly wasStarted: boolean;
+  /** Whether reports on it will name the provider's reference and not the job. */
+  readonly reportsNameReference: boolean;
 }
 
 /** What the queue is to write down for an attempt. */
-export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clock, random: Random): Settlement {
+export function settlementOf(attempted: Attempted, clock: Clock, random: Random): Settlement {
+  const { job, outcome, wasStarted, reportsNameReference } = attempted;
   switch (outcome.kind) {
     case "delivered": {
       const { result, providerRef } = outcome;
       const sent = { kind: "final", job, status: "success", result, event: { type: "sent", result: {} } } as const;
-      return providerRef !== undefined && REPORTS_NAME_REFERENCE[job.channel] ? { ...sent, providerRef } : sent;
+      return providerRef !== undefined && reportsNameReference ? { ...sent, providerRef } : sent;
     }
     case "failed": {
       const { error, detail } = outcome;
@@ -47,14 +50,8 @@ export function settlementOf({ job, outcome, wasStarted }: Attempted, clock: Clo
   }
 }
 
-/** The end of a job whose tries never got a clear answer. */
+/** Ends a job whose tries never got a clear answer. */
 export function givenUp(job: QueuedJob, error: string): Settlement {
   const event = { type: "failed", result: { error } } as const;
   return { kind: "final", job, status: "failed", result: { error }, event, isGivenUp: true };
 }
-
-/** The MTA's log and bounces name the job itself; wallet passes are not reported on. */
-const REPORTS_NAME_REFERENCE = { email: false, whatsapp: true, wallet: false } as const satisfies Record<
-  ChannelName,
-  boolean
->;

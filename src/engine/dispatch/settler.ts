@@ -5,20 +5,21 @@ import { FENCED, type Fenced, type Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
 export interface SettlerOptions {
-  /** Writes them down, all of one shard. */
+  /** Writes settlements of one shard to the queue. */
   send(settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   onLanded(settlements: readonly Settlement[]): void;
-  /** The lease is no longer held. Nothing more lands. */
+  /** The lease is no longer held. No further settlement lands. */
   onFenced(): void;
 }
 
 /**
- * Writes down what became of a shard's jobs, all that are waiting at one time in one call.
+ * Records the outcomes of a shard's jobs. Each call takes all settlements that wait at that time.
  *
- * S1. One call is under way at a time. S2. A settlement is repeated until it lands: the provider has answered, and
- * nobody else knows its answer. S3. Only a lost lease or `abandon` ends S2; the box still holds the job then.
+ * S1. At most one call is in flight.
+ * S2. A settlement is repeated until it lands: the provider has answered, and only this process knows the answer.
+ * S3. Only a lost lease or `abandon` ends S2; the tenant queue still holds the job then.
  */
 export class Settler {
   private waiting: Settlement[] = [];
@@ -34,17 +35,17 @@ export class Settler {
     this.sending ??= this.sendAll();
   }
 
-  /** Nothing more lands. */
+  /** No further settlement lands. */
   get isAbandoned(): boolean {
     return this.abandoned.signal.aborted;
   }
 
-  /** Resolves when nothing waits, or all is given up: a call that is never answered holds up nobody then. */
+  /** Resolves when nothing waits, or everything was abandoned: then an unanswered call holds nobody up. */
   async idle(): Promise<void> {
     while (this.sending !== null && !this.isAbandoned) await Promise.race([this.sending, this.givenUp.promise]);
   }
 
-  /** Gives up what has not landed, and all that comes after. */
+  /** Gives up all settlements that have not landed, and all later ones. */
   abandon(): void {
     this.abandoned.abort();
     this.givenUp.resolve();

@@ -13,22 +13,23 @@ import { Wakeup } from "./wakeup.ts";
 
 export interface ShardOwnerPorts extends DeliveriesPorts {
   readonly lookups: TenantLookups;
-  /** What waits in the whole process. */
+  /** The payloads that the whole process holds. */
   readonly backlog: Backlog;
-  /** For how long a delivery in flight may be lent when the term closes. */
+  /** How long a delivery in flight may be lent when the term closes. */
   lendMs(): number;
 }
 
 /**
- * The owner of a shard for one lease term: pulls its tenants' queued jobs, lets their actors deliver them, and writes down
- * what became of them. Everything that it knows dies with the term.
+ * The owner of a shard for one lease term: pulls its tenants' queued jobs, lets their actors deliver them, and records
+ * the outcomes. Its whole state dies with the term.
  *
  * O1. No delivery starts unless the lease is surely held (a provider cannot be fenced). While that is in doubt nothing
  *     starts and nothing is broken off.
- * O2. `run` ends as soon as the shard can be handed over: what is in flight is lent by then, and goes on behind it until
- *     `over` resolves. So this process may own the shard anew meanwhile: a lent job is in nobody's queue.
- * O3. The queue is asked to name every queue with jobs at the start, after a pull whose answer got lost, and from time
- *     to time: such a pull may also take effect late, and then the queues that it named are known to nobody.
+ * O2. `run` ends as soon as the shard can be handed over: by then the jobs in flight are lent, and their deliveries go
+ *     on until `over` resolves. This process may own the shard again in the meantime: a lent job is in no tenant queue.
+ * O3. The owner asks for the names of all tenant queues with jobs at the start, after a pull whose answer got lost, and
+ *     from time to time: such a pull may also take effect late, and then no owner knows the tenant queues that it
+ *     named.
  */
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
@@ -61,7 +62,7 @@ export class ShardOwner {
     term.closing.addEventListener("abort", () => this.close(), { once: true });
   }
 
-  /** The queue says that the shard has queued jobs. */
+  /** The queue reports queued jobs in the shard. */
   wake(): void {
     this.wakeup.notify();
   }
@@ -70,23 +71,23 @@ export class ShardOwner {
   async run(): Promise<void> {
     await this.pullUntilOver();
     this.close();
-    // What was broken off because of a loss may still be on its way to a provider: not before it has ended may this process
-    // compete for the shard again.
+    // After a loss, deliveries that were broken off may still be on their way to a provider: this process may compete
+    // for the shard again only after they have ended.
     if (this.isLost) await this.deliveries.over();
     else await this.deliveries.lend(this.ports.lendMs());
   }
 
-  /** Resolves when nothing of the term is in flight any more, and all is written down. */
+  /** Resolves when nothing of the term is in flight and every outcome is recorded. */
   over(): Promise<void> {
     return this.deliveries.over();
   }
 
-  /** Ends what is in flight at the providers; the outcomes are still settled. */
+  /** Aborts the provider calls in flight; the outcomes are still settled. */
   abortDeliveries(): void {
     this.deliveries.abort();
   }
 
-  /** Ends the term's work at once: nothing more is waited for or written. */
+  /** Ends the term's work at once, without waiting for or writing anything more. */
   abandon(): void {
     this.lose();
     this.deliveries.abandon();
@@ -102,7 +103,7 @@ export class ShardOwner {
     this.deliveries.abort();
   }
 
-  /** Starts nothing more, and lends what is in flight at once: no pull under way holds that up. */
+  /** Starts nothing more, and lends the jobs in flight at once, without waiting for a pull in flight. */
   private close(): void {
     for (const actor of this.actors.values()) actor.close();
     this.actors.clear();
@@ -183,11 +184,11 @@ export class ShardOwner {
 
   private apply(result: PullResult): void {
     const { boxes } = result;
-    // Those for which the call had no room are the first in the next one.
+    // Tenant queues for which the call had no room come first in the next one.
     for (const { box, jobs, more } of boxes) if (jobs.length === 0) this.endPull(box, jobs, more);
     for (const { box, jobs, more } of boxes) if (jobs.length > 0) this.endPull(box, jobs, more);
     if (result.ready.length === 0) return;
-    // A queue that was read in this very call needs no further look for having been named in it.
+    // A tenant queue that was read in this very call needs no second read for being named in it.
     const read = new Set(boxes.map(({ box }) => keyOf(box)));
     for (const box of result.ready) {
       if (read.has(keyOf(box))) continue;
@@ -207,7 +208,7 @@ export class ShardOwner {
     return this.actors.get(keyOf(box));
   }
 
-  /** Nobody for a channel that this process does not serve: its jobs stay in their queue. */
+  /** Undefined for a channel that this process does not serve: its jobs stay in their tenant queue. */
   private createActor(box: TenantQueue): TenantActor | undefined {
     const { lookups, clock, backlog, channels } = this.ports;
     const slots = this.ports.slots.get(box.channel);
@@ -247,7 +248,7 @@ export class ShardOwner {
     if (isHeld) for (const actor of this.actors.values()) actor.contend();
   }
 
-  /** Puts the actor where its state says that it belongs. */
+  /** Moves the actor to the set that matches its state. */
   private look(actor: TenantActor | undefined): void {
     if (actor === undefined || this.isOver) return;
     if (actor.wantsJobs) this.wantingJobs.add(actor);
@@ -258,7 +259,7 @@ export class ShardOwner {
   }
 }
 
-/** A job names its box, too. */
+/** A job also names its tenant queue. */
 function keyOf({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }

@@ -14,7 +14,7 @@ import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
-/** Longest wait between two tries of looking a tenant up in a registry that does not answer. */
+/** Longest wait before another try to look a tenant up in a registry that does not answer. */
 const LOOK_UP_RETRY_MS_MAX = 5_000;
 
 export interface TenantActorOptions {
@@ -26,24 +26,25 @@ export interface TenantActorOptions {
   readonly clock: Clock;
   /** Whether a delivery may start: the lease is surely held and the term is not closing. */
   mayDeliver(): boolean;
-  /** Milliseconds until the tenant's sender may be used again, as its channel has it (`Channel.paceMs`). */
+  /** Milliseconds until the tenant's sender may be used again, as its channel says (`Channel.paceMs`). */
   paceMs(tenant: Tenant): number;
-  /** Delivers and settles the job, and gives the unit of the day's allowance back where nothing was sent. */
+  /** Delivers and settles the job, and gives the unit of the day's allowance back if nothing was sent. */
   start(started: Started): void;
   /** Ends a job that waits here without a delivery. */
   giveUp(settlement: Settlement): void;
-  /** The actor may have become hungry or idle. */
+  /** The actor may now want jobs or be idle. */
   onChange(actor: TenantActor): void;
 }
 
 /**
- * A tenant with queued jobs on a channel: its waiting jobs, its window of deliveries and its pace, for as long as it has
- * something to do in one lease term. A tenant's channels have an actor each, so that none waits for another.
+ * A tenant with queued jobs on a channel: its waiting jobs, its window of deliveries and its pace, for as long as it
+ * has work in one lease term. Each of a tenant's channels has its own actor, so that no channel waits for another.
  *
- * T1. `open` jobs are waiting, being delivered or being settled; each stays in the tenant's queue until it is settled.
- * T2. Entries are read in order and once: behind `lastRead` while jobs are open, from the start when none are.
- * T3. At most `tenantWindowMax` deliveries are in flight, and no faster than the plan and the provider say.
- * T4. No more is read than today's allowance leaves to start: what is over stays queued, pending, for days if need be.
+ * T1. `open` jobs are waiting, being delivered or being settled; each stays in the tenant queue until it is settled.
+ * T2. Entries are read once and in order: after `lastRead` while jobs are open, from the start when none are.
+ * T3. At most `tenantWindowMax` deliveries are in flight, at no higher rate than the plan and the provider allow.
+ * T4. The actor reads no more jobs than today's allowance lets it start: the remaining jobs stay queued, pending, for
+ *     days if need be.
  * T5. It waits for its turn in one place: at the channel's prompt slots, or in its relay's lane.
  * T6. The process's backlog counts the payloads of the open jobs, from their pull until they are settled.
  */
@@ -61,18 +62,18 @@ export class TenantActor implements Waiter, Starter, Asker {
   private readonly pacer = new Pacer();
   private isLoading = false;
   private failedLoads = 0;
-  /** The tenant that has just been loaded, while the actor takes note of it. */
+  /** The tenant that was just loaded, while the actor processes the answer. */
   private loaded: Tenant | null | undefined = undefined;
   private isClosed = false;
   private alarm: Timer | null = null;
-  /** The tenant as the next delivery will see it, and its day; set by `nextCost` for `startNext`. */
+  /** The tenant and its day for the next delivery; set by `nextCost` for `startNext`. */
   private tenant: Tenant | null = null;
   private allowance: DayAllowance | null = null;
-  /** The way to the relay of the tenant as it was seen last. */
+  /** The way to the tenant's relay when the tenant was last looked up. */
   private lane: RelayLane | null = null;
   private laneTenant: Tenant | null = null;
   private place: FairScheduler | RelayLane | null = null;
-  /** When the first of the waiting jobs has been held for long enough (unix ms); null: to be found out. */
+  /** When the hold of the first waiting job ends (unix ms); null: not yet determined. */
   private heldUntilMs: number | null = null;
 
   constructor(private readonly options: TenantActorOptions) {}
@@ -93,18 +94,21 @@ export class TenantActor implements Waiter, Starter, Asker {
     return this.room() > 0 && (this.open === 0 || this.bytesRoom() > 0);
   }
 
-  /** Nothing open, nothing to read, and no past delivery that the pace still remembers. */
+  /** No open jobs, nothing to read, and no past delivery that the pace still remembers. */
   get isIdle(): boolean {
     if (this.open > 0 || this.boxMayHaveMore || this.isPulling) return false;
     return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
-  /** The queue says that the box has entries that nobody has read. */
+  /** The queue reports unread entries in the tenant queue. */
   hasJobs(): void {
     this.boxMayHaveMore = true;
   }
 
-  /** What to ask the box for: a single entry where the process holds as much as it may. Null: nothing now. */
+  /**
+   * The next request to the tenant queue: a single entry if the process already holds as much as it may. Null: none
+   * now.
+   */
   beginPull(): TenantQueuePull | null {
     const room = this.room();
     const bytesMax = Math.min(PULL_BYTES_MAX, Math.floor(this.bytesRoom()));
@@ -131,7 +135,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.contend();
   }
 
-  /** The call got no answer: what it read stays unread. */
+  /** The call got no answer: the entries that it read count as unread. */
   failPull(): void {
     this.isPulling = false;
   }
@@ -146,7 +150,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   hold(job: QueuedJob, wasProbe: boolean): void {
-    // Not settled and not lent, it stays in its queue for the next owner.
+    // Neither settled nor lent, it stays in its tenant queue for the next owner.
     if (this.isClosed) return;
     const place = wasProbe ? -1 : this.waiting.findIndex((other) => isReadBefore(job, other));
     this.waiting.splice(place === -1 ? this.waiting.length : place, 0, job);
@@ -161,7 +165,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.options.onChange(this);
   }
 
-  /** The term is over for what has not started. */
+  /** Ends the term for jobs that have not started. */
   close(): void {
     this.isClosed = true;
     this.alarm?.cancel();
@@ -175,7 +179,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   contend(): void {
     if (this.waiting.length === 0 || this.isClosed) return;
-    // Whether it is still the right place is looked at when its turn comes.
+    // `nextCost` checks whether this is still the right place.
     if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
     if (tenant === undefined) return;
@@ -203,7 +207,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.waiting = this.waiting.filter((job) => !spent.includes(job));
     this.heldUntilMs = null;
     for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs));
-    // There is room for those behind them.
+    // Other actors may now have room.
     this.options.onChange(this);
   }
 
@@ -212,7 +216,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (job === undefined || this.delivering >= limits.tenantWindowMax || !this.options.mayDeliver()) return null;
     const tenant = this.lookUp();
     if (tenant === undefined) return null;
-    // Its relay has become prompt, or is so no more, or the tenant has another one now.
+    // Its relay may have become prompt, or lost that status, or the tenant may have another relay now.
     const place = this.placeOf(tenant);
     if (place !== this.place) {
       this.moveTo(place);
@@ -220,7 +224,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     }
     const allowance = this.allowanceOf(tenant);
     if (this.mayStart(allowance) === 0) return null;
-    // The plan's pace first: asking the channel keeps a turn for the tenant, which it should then be able to use.
+    // The plan's pace first: asking the channel reserves a turn for the tenant, which it should then be able to use.
     const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
     const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
     if (waitMs > 0) {
@@ -253,7 +257,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   tenantAway(): void {
-    // The registry is away: jobs wait in their queue, this costs them no attempt.
+    // The registry is away: jobs wait in their tenant queue, and no attempt is counted.
     this.isLoading = false;
     this.contendIn(Math.min(limits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
     this.failedLoads = Math.min(this.failedLoads + 1, 10);
@@ -284,7 +288,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     return this.lane === null || this.lane.takesPromptly(this) ? slots.prompt : this.lane;
   }
 
-  /** The tenant (null: it is gone), or undefined while it is being looked up; the actor contends again after that. */
+  /** The tenant (null: it is gone), or undefined while the lookup is in flight; the actor contends again afterwards. */
   private lookUp(): Tenant | null | undefined {
     if (this.loaded !== undefined) return this.loaded;
     if (this.isLoading) return undefined;
@@ -301,14 +305,14 @@ export class TenantActor implements Waiter, Starter, Asker {
     });
   }
 
-  /** What the actor waited for may have come: its tenant, its turn, or another day. */
+  /** The actor's tenant, its turn or another day may have come. */
   private lookAgain(): void {
     if (this.isClosed) return;
     this.contend();
     this.options.onChange(this);
   }
 
-  /** How many entries may be read now. */
+  /** How many entries it may read now. */
   private room(): number {
     if (!this.boxMayHaveMore || this.isPulling || this.waiting.length >= limits.refillEntries) return 0;
     const openRoom = limits.boxOpenMax - this.open;
@@ -324,7 +328,10 @@ export class TenantActor implements Waiter, Starter, Asker {
     return perDay === null ? null : { box: this.box, day, perDay };
   }
 
-  /** Deliveries that the day leaves to start, also of those that wait here. 0 also while that is being found out. */
+  /**
+   * Deliveries that the day's allowance still lets it start, including those of the jobs that wait here. 0 also until
+   * the allowance is known.
+   */
   private mayStart(allowance: DayAllowance | null): number {
     if (allowance === null) return Number.POSITIVE_INFINITY;
     const left = this.options.allowances.left(allowance, () => this.lookAgain());
@@ -341,7 +348,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 }
 
-/** Entry ids are `<n>-<m>`, and rise. */
+/** Entry ids have the form `<n>-<m>`, and rise. */
 function isReadBefore({ entryId: a }: QueuedJob, { entryId: b }: QueuedJob): boolean {
   return a.length === b.length ? a < b : a.length < b.length;
 }
@@ -350,7 +357,7 @@ function paceOf(tenant: Tenant | null): number | null {
   return tenant === null ? null : tenant.plan.deliveriesPerSecond;
 }
 
-/** A turn's worth of work is counted in pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
+/** Cost counts pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
 function deliveryCost(job: QueuedJob): number {
   return 1 + Math.floor(job.payload.length / 16_384);
 }

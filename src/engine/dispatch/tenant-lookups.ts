@@ -3,21 +3,24 @@ import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
 /** Tenants that the process's actors load at one time. */
 const LOADS_MAX = 256;
 
-/** Who waits for a tenant: told once, with the tenant (null: it is gone), or that it could not be loaded. */
+/** Waits for a tenant: told once, with the tenant (null: it is gone), or that loading failed. */
 export interface Asker {
   tenantLoaded(tenant: Tenant | null): void;
   tenantAway(): void;
 }
 
-/** Loads tenants for the process's actors, a few at a time: thousands with jobs must not ask the registry at once. */
+/**
+ * Loads tenants for the process's actors, a few at a time: thousands of actors with jobs must not query the registry at
+ * once.
+ */
 export class TenantLookups {
   private loads = 0;
-  /** In the order in which they asked. */
+  /** In the order of their requests. */
   private readonly waiting = new Map<Asker, string>();
 
   constructor(private readonly directory: TenantDirectory) {}
 
-  /** The tenant, null where it is gone, or undefined: then the asker is told. */
+  /** The tenant, null if it is gone, or undefined: then the asker is told later. */
   find(tenantId: string, asker: Asker): Tenant | null | undefined {
     if (this.loads >= LOADS_MAX) {
       const known = this.directory.byIdNow?.(tenantId);
@@ -34,7 +37,7 @@ export class TenantLookups {
     return undefined;
   }
 
-  /** The asker does not wait any more. */
+  /** The asker no longer waits. */
   forget(asker: Asker): void {
     this.waiting.delete(asker);
   }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 
-/** Lets one loop sleep until somebody has news for it. News that comes while it is awake ends its next sleep at once. */
+/** Lets one loop sleep until news arrives. News that arrives while the loop is awake ends its next sleep at once. */
 export class Wakeup {
   private hasNews = false;
   private wake: (() => void) | null = null;

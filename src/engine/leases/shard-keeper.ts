@@ -8,43 +8,47 @@ import { SignsOfLife } from "./signs-of-life.ts";
 
 export type { LeaseTerm } from "./lease-term.ts";
 
-/** A release that gets no answer is repeated so often: without it the next owner has to wait for a whole term. */
+/** Number of tries for a release that gets no answer: without a release the next owner must wait for a whole term. */
 const RELEASE_TRIES_MAX = 3;
 
 export interface ShardKeeperOptions {
   readonly leases: Leases;
   readonly role: LeaseRole;
-  /** Names this process among all that play the role; another one at every start. */
+  /** Names this process among all that play the role; changes at every start. */
   readonly owner: string;
-  /** How many shards there are. */
   readonly shards: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Does a term's work. Resolves when the shard may be handed over: when it was closed or lost, and all is written. */
+  /**
+   * Does a term's work. Resolves when the shard may be handed over: the term was closed or lost, and everything is
+   * written.
+   */
   onTerm(term: LeaseTerm): Promise<void>;
 }
 
 /**
- * Keeps this process's fair share of the shards of a role: counts the living members, acquires free shards up to
- * ceil(shards / members), gives up what is above, renews what it holds.
+ * Keeps this process's fair share of a role's shards: counts the living members, acquires free shards up to ceil(shards
+ * / members), gives up the excess, and renews its leases.
  *
  * Invariants:
  * K1. A lease is surely held for its length less a margin, counted on the monotonic clock from when its last successful
  *     renewal was sent. After that it is in doubt: nothing begins, nothing is broken off, renewing goes on.
  * K2. A term is lost when a renewal is refused: another owner has been granted the lease. It never comes back.
- * K3. A lease of another process is taken only after it was seen unchanged for its whole length, by looks that were all
- *     answered (`SignsOfLife`), and only if it still is so. So whoever takes it over does so after K1 has ended for its
- *     owner, and a silence of the store, however long, takes no lease from anybody.
- * K4. A shard has at most one term here; a closing one is renewed until its work is over, and released at once then.
- * K5. No call that goes unanswered stops the others: each has a deadline. A lease whose acquisition got no answer
- *     belongs to nobody, and is watched like a dead owner's.
- * K6. A process that stops leaves the count before anything else, so that the others take what it releases.
+ * K3. A process takes another's lease only after it has seen the lease unchanged for its whole length, by looks that
+ *     were all answered (`SignsOfLife`), and only if it is still unchanged. A takeover therefore comes after K1 has
+ *     ended for the owner, and a silence of the store, however long, takes no lease from anybody.
+ * K4. A shard has at most one term here; a closing term is renewed until its work is over, and then released at once.
+ * K5. No unanswered call stops the others: each has a deadline. A lease whose acquisition got no answer belongs to
+ *     nobody, and is watched like a dead owner's.
+ * K6. A process that stops leaves the count before anything else, so that the others take the shards that it releases.
  */
 export class ShardKeeper {
   private readonly terms = new Map<number, { readonly term: KeptTerm; readonly over: Promise<void> }>();
   private readonly otherLeases = new SignsOfLife<number, LeaseState>(isSameLease);
   private readonly otherMembers = new SignsOfLife<string, number>((a, b) => a === b);
-  /** Until when a shard is left to others whose work ended here without having been asked to: errors must not spin. */
+  /**
+   * When this process may compete for a shard again whose work ended here unasked: errors must not cause a busy loop.
+   */
   private readonly restingUntilMs = new Map<number, number>();
   private readonly stopping = new AbortController();
   private nudge = new AbortController();
@@ -55,7 +59,7 @@ export class ShardKeeper {
 
   constructor(private readonly options: ShardKeeperOptions) {}
 
-  /** Begins to compete. Once only. */
+  /** Starts competing for shards. Call only once. */
   start(): void {
     if (this.stopping.signal.aborted) return;
     this.competing ??= this.compete();
@@ -72,7 +76,7 @@ export class ShardKeeper {
     this.stopping.abort();
     this.nudge.abort();
     const resign = () => this.ask("resign", () => leases.resign(role, owner));
-    // A heartbeat that is on its way could enter the process once more.
+    // A heartbeat in flight could register the process once more.
     const isBeating = this.isBeating;
     const resigned = this.competing === null ? null : resign();
     this.closeTerms(0);
@@ -103,7 +107,7 @@ export class ShardKeeper {
     unsubscribe();
   }
 
-  /** Says that this process lives, and finds out how many do. */
+  /** Reports that this process lives, and counts the living members. */
   private async countMembers(): Promise<void> {
     const { leases, role, owner, clock } = this.options;
     const askedAtMs = clock.monotonicMs();
@@ -131,7 +135,7 @@ export class ShardKeeper {
     }
   }
 
-  /** Closes all terms but `kept` of those that are not closing yet. The youngest go first: they have done the least. */
+  /** Closes all but `kept` of the terms that are not closing yet. The youngest go first: they have done the least. */
   private closeTerms(kept: number): void {
     const open = this.openTerms();
     for (const term of open.slice(kept)) term.close();
@@ -184,7 +188,7 @@ export class ShardKeeper {
       telemetry.count("leases_lost", { role });
       telemetry.log("warn", "lost the lease of a shard", { role, shard: term.shard });
     } else await this.release(term);
-    // What was handed over may come back at once: who got it can leave within the second.
+    // A shard that was handed over on request may come back at once: its new owner can leave within the second.
     if (!wasAsked) this.restingUntilMs.set(term.shard, clock.monotonicMs() + limits.leaseCompeteMs);
     this.terms.delete(term.shard);
     this.gaugeHeld();
@@ -215,7 +219,7 @@ export class ShardKeeper {
     }
   }
 
-  /** The call's answer, or null where it failed, gave none in time, or `signal` aborted. */
+  /** The call's answer, or null if it failed, gave none in time, or `signal` aborted. */
   private async ask<T>(name: string, call: () => Promise<T>, signal?: AbortSignal): Promise<T | null> {
     const { clock, telemetry, role } = this.options;
     const settled = new AbortController();

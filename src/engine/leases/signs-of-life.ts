@@ -1,14 +1,14 @@
 import { limits } from "../../domain/limits.ts";
 
 /**
- * Longest time from the asking of an answered look to the answer of the next one that belongs to it. Longer, and the store
- * may have been silent in between for longer than a hiccup.
+ * Longest time from sending one answered look to the answer of the next look in the same row. After a longer gap the
+ * store may have been silent for longer than a hiccup.
  */
 const LOOK_GAP_MS_MAX = 2.5 * limits.leaseCompeteMs;
 
 interface Sign<S> {
   state: S;
-  /** When the state was first seen, in an unbroken row of looks (monotonic). */
+  /** When the state was first seen in an unbroken row of looks (monotonic). */
   sinceMs: number;
   last: Look;
 }
@@ -21,15 +21,15 @@ export interface Look {
 
 /**
  * Watches states that their owners change for as long as they live (a lease's renewals, a process's heartbeats), on the
- * watcher's own monotonic clock. An owner is silent when its state has stayed the same for a whole `leaseTtlMs` of looks
- * that were all answered: while the store itself is silent, or the watcher was paused, nobody's silence counts.
+ * watcher's own monotonic clock. An owner is silent when its state has stayed the same for a whole `leaseTtlMs` of
+ * looks that were all answered: while the store itself is silent, or the watcher is paused, no owner counts as silent.
  */
 export class SignsOfLife<K, S> {
   private readonly signs = new Map<K, Sign<S>>();
 
   constructor(private readonly isSame: (a: S, b: S) => boolean) {}
 
-  /** The store answered that this is the state. */
+  /** The store answered with this state. */
   seen(key: K, state: S, look: Look): void {
     const { heardAtMs } = look;
     const sign = this.signs.get(key);
@@ -42,7 +42,7 @@ export class SignsOfLife<K, S> {
     }
   }
 
-  /** The store answered that there is none. */
+  /** The store answered that the state is gone. */
   gone(key: K): void {
     this.signs.delete(key);
   }

@@ -1,16 +1,16 @@
 -- Counts requests in their tenants' rate windows and queues jobs.
 -- KEYS: the prefix of each shard in the call.
--- ARGV: 1 where an earlier try of this call may have landed, the first job in the call ("" none), how long a try may be on
---       its way (ms), window in slices, slice ms, idempotency ttl ms, then for each shard: its number and how many groups;
---       for each group: its tenant, requests per minute (-1: these were counted before), most unfinished jobs and most
---       bytes of their payloads (-1: no bound) and how many items; for each item: the box entry ("" only counts) and
---       "<fingerprint> <idempotency key>" ("" none).
--- Returns a text an item: a letter, the requests that remain (0 where none are counted), and what the letter calls for:
+-- ARGV: 1 if an earlier try of this call may have landed, the first job in the call ("" none), how long a try may be in
+--       flight (ms), window in slices, slice ms, idempotency ttl ms, then for each shard: its number and the number of
+--       its groups; for each group: its tenant, requests per minute (-1: already counted), most unfinished jobs and
+--       most bytes of their payloads (-1: no bound) and the number of its items; for each item: the queue entry (""
+--       only counts) and "<fingerprint> <idempotency key>" ("" none).
+-- Returns one text per item: a letter, the remaining requests (0 if none are counted), and the letter's own fields:
 --       a accepted, n only counted, c idempotency conflict, "r<remaining> <job id>" replayed,
 --       "l<remaining> <seconds until there is room>" limited, "q<remaining> jobs|bytes" the tenant's share is used up.
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
--- Safe to repeat: a repeat looks at the records, and a job whose record is here was accepted. It also leaves a mark: a
--- former try that arrives behind its own repeat does nothing, because its caller has the repeat's answer.
+-- Safe to repeat: a repeat looks at the records, and a job whose record exists was accepted. A repeat also leaves a
+-- mark: an earlier try that arrives after its own repeat does nothing, because its caller has the repeat's answer.
 
 local call = redis.call
 local is_repeat, slices, slice_ms, idem_ttl = ARGV[1] == '1', tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
@@ -28,17 +28,17 @@ if ARGV[2] ~= '' then
   end
 end
 
--- Drops what has left the window: whole slices, the oldest counted whole, so that no 60 seconds ever hold more than the
--- limit. At most once a second and tenant.
+-- Drops slices that have left the window: whole slices, the oldest counted whole, which keeps any 60 seconds within the
+-- limit. At most once per second and tenant.
 local function roll(tenant, key)
   if math.abs(slice_now - tenant.slice) > slices then
-    -- All of it is past; or the clock was set back, and a new window is better than one that never moves.
+    -- All slices are past; or the clock was set back, and a new window is better than one that never moves.
     call('DEL', key)
     tenant.first, tenant.total = slice_now, 0
   elseif slice_now < tenant.slice then
     return
   else
-    -- What has expired is past, or was while the clock was ahead: it must not stay in the total.
+    -- An expired slice is past, or was past while the clock was ahead: it must not stay in the total.
     if call('EXISTS', key) == 0 then tenant.first, tenant.total = tenant.slice, tenant.here end
     if tenant.here > 0 then
       call('HSET', key, tenant.slice, tenant.here)
@@ -65,7 +65,7 @@ local function seconds_until_room(tenant, key)
   return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
 end
 
--- The key of a job's record. Jobs of one call have come at about the same time: as a rule it is the last one again.
+-- Caches the last record key: the jobs of one call arrive at about the same time and mostly share it.
 local last_stem, last_key
 local function record_key(prefix, job)
   local stem = job:sub(1, 12)
@@ -73,7 +73,7 @@ local function record_key(prefix, job)
   return last_key
 end
 
--- The tenants of the shard that are in the call, and the number of the shard's last entry: one read.
+-- Reads the state of the shard's tenants in the call, and the number of the shard's last entry, in one read.
 local function read_tenants(prefix, groups)
   local names, from = { '' }, at
   for _ = 1, groups do

@@ -5,7 +5,7 @@ import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, NewJob, QueueQuota, RateState } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
-import { encodeEntry } from "./codec.ts";
+import { type ChannelLetters, encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Replicas } from "./replicas.ts";
@@ -14,10 +14,10 @@ import { ShardCommits } from "./shard-commits.ts";
 
 const script = new Script(acceptLua, "refuse");
 const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
-/** No bound, in the place of one. */
+/** Stands for "no bound". */
 const NONE = -1;
 
-/** A request that is counted, and the job that it queues, if any. */
+/** A request to count, and the job that it queues, if any. */
 interface Entrant {
   readonly tenant: TenantRef;
   /** Null: the request was counted before. */
@@ -27,6 +27,12 @@ interface Entrant {
 
 export type Admission = AcceptResult | { readonly kind: "admitted"; readonly rate: RateState };
 
+export interface AcceptorOptions {
+  readonly letters: ChannelLetters;
+  /** Those that must have what is accepted; absent: none. */
+  readonly replicas?: Replicas;
+}
+
 /** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
 export class Acceptor {
   private readonly commits: ShardCommits<Entrant, Admission>;
@@ -35,7 +41,7 @@ export class Acceptor {
     private readonly connection: RedisConnection,
     private readonly clock: Clock,
     shardsPerCall: "all" | "one",
-    private readonly replicas: Replicas | null = null,
+    private readonly options: AcceptorOptions,
   ) {
     this.commits = new ShardCommits(shardsPerCall, {
       clock,
@@ -59,20 +65,20 @@ export class Acceptor {
   }
 
   /**
-   * A call whose effect is unknown is repeated for a while: a repeat recognises the jobs that are there. Once it is unknown
-   * it stays so, whatever a repeat is told: what may be queued must never be taken for what is not.
+   * Repeats a call whose effect is unknown for a while: a repeat recognises the jobs that exist. Once unknown, the
+   * effect stays unknown, whatever a repeat answers: a job that may be queued must never be taken for one that is not.
    */
   private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
     const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
     const keys = shards.map((group) => shardPrefix(group.shard));
-    const args = encodeCall(shards);
+    const args = encodeCall(this.options.letters, shards);
     let unknown: TransportError | null = null;
     for (let tries = 0; ; tries += 1) {
       args[0] = tries === 0 ? 0 : 1;
       try {
-        // The script answers a text an item.
+        // The script answers one text per item.
         const reply = (await script.run(this.connection, keys, args)) as string[];
-        await this.replicas?.haveWrites(keys[0] ?? "");
+        await this.options.replicas?.haveWrites(keys[0] ?? "");
         return reply;
       } catch (error) {
         const canRepeat = error instanceof TransportError || (error instanceof UnavailableError && !isFull(error));
@@ -96,7 +102,10 @@ interface TenantEntrants {
   readonly entrants: Entrant[];
 }
 
-/** One group a tenant, as a rule: its bounds change with its plan. Its order stays, apart from what was counted before. */
+/**
+ * Usually one group per tenant: only a plan change splits it. The order stays, apart from requests that were counted
+ * before.
+ */
 function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[] {
   const shards = new Map<number, ShardEntrants>();
   const latest = new Map<string, TenantEntrants>();
@@ -128,7 +137,7 @@ function isFull(error: UnavailableError): boolean {
 }
 
 /** The arguments of a first try; a repeat differs in the first of them. */
-function encodeCall(shards: readonly ShardEntrants[]): ScriptArgument[] {
+function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[]): ScriptArgument[] {
   const args: ScriptArgument[] = [0, firstJobOf(shards), limits.jobKeptMs];
   args.push(RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
@@ -138,14 +147,14 @@ function encodeCall(shards: readonly ShardEntrants[]): ScriptArgument[] {
       args.push(quota?.jobs ?? NONE, quota?.bytes ?? NONE, entrants.length);
       for (const { job } of entrants) {
         if (job === null) args.push("", "");
-        else args.push(encodeEntry(job), encodeIdempotency(job.idempotency));
+        else args.push(encodeEntry(letters, job), encodeIdempotency(job.idempotency));
       }
     }
   }
   return args;
 }
 
-/** Names the call: job ids are used once. "" where it only counts, which a late try may do once more. */
+/** Identifies the call: job ids are used once. "" if it only counts; a late try may then count once more. */
 function firstJobOf(shards: readonly ShardEntrants[]): string {
   for (const { tenants } of shards) {
     for (const { entrants } of tenants) {
@@ -162,7 +171,7 @@ function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
   return idempotency === null ? "" : `${idempotency.fingerprint} ${idempotency.key}`;
 }
 
-/** A letter, the requests that remain, and what the letter calls for, as accept.lua describes it. */
+/** A letter, the remaining requests, and the letter's own fields, as accept.lua describes them. */
 function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admission {
   const space = answer.indexOf(" ");
   const remaining = Number(space === -1 ? answer.slice(1) : answer.slice(1, space));

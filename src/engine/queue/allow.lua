@@ -1,10 +1,11 @@
--- Takes of what a box may send on a day.
+-- Reserves part of a tenant queue's daily allowance.
 -- KEYS: the shard's prefix.
--- ARGV: lease token, box, day, how many may be sent on it, how many the caller knows to be taken, how many it wants, ms
---       that the count is kept.
--- Returns false when the lease is not held, otherwise how many are taken now. Takes nothing where more are taken than the
--- caller knows: it has to hear of those first, they may be its own. So a repeat takes nothing twice, and a call that comes
--- late nothing that anybody else has. Where Redis forgot its last writes, the caller's knowledge mends the count.
+-- ARGV: lease token, tenant queue, day, the day's allowance, how many units the caller knows to be taken, how many it
+--       wants, ms that the count is kept.
+-- Returns false when the lease is not held, otherwise how many units are taken now. Takes nothing if more units are
+--       taken than the caller knows: they may be its own, and it must learn of them first. A repeat therefore takes
+--       nothing twice, and a late call takes no unit of another caller. If Redis forgot its last writes, the caller's
+--       knowledge repairs the count.
 
 local prefix, token = KEYS[1], ARGV[1]
 if not holds_lease(prefix, 'dispatcher', token) then return false end

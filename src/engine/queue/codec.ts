@@ -13,8 +13,50 @@ import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
 
-/** How jobs are written in Redis. One letter a word: a record of a queued job is about forty bytes. */
-export const CHANNEL_LETTER = { email: "e", whatsapp: "w", wallet: "p" } as const satisfies Record<ChannelName, string>;
+/** A channel as the queue writes it. */
+export interface QueuedChannel {
+  readonly name: ChannelName;
+  /** One lower-case letter, its own. It is in stored jobs, so it never changes. */
+  readonly letter: string;
+}
+
+/*
+ * How jobs are written in Redis. One letter a word: a record of a queued job is about forty bytes.
+ */
+
+/** The letters of the channels that this process knows. Throws where two channels share one, or it is no letter. */
+export class ChannelLetters {
+  readonly names: readonly ChannelName[];
+  private readonly letters: ReadonlyMap<ChannelName, string>;
+  private readonly channels: ReadonlyMap<string, ChannelName>;
+
+  constructor(channels: readonly QueuedChannel[]) {
+    this.names = channels.map(({ name }) => name);
+    this.letters = new Map(channels.map(({ name, letter }) => [name, letter]));
+    this.channels = new Map(channels.map(({ name, letter }) => [letter, name]));
+    const areLetters = channels.every(({ letter }) => /^[a-z]$/.test(letter));
+    if (!areLetters || this.letters.size < channels.length || this.channels.size < channels.length) {
+      throw new TypeError("each channel needs a name and a lower-case letter of its own");
+    }
+  }
+
+  letterOf(channel: ChannelName): string {
+    const letter = this.letters.get(channel);
+    if (letter === undefined) throw new Error(`unknown channel "${channel}"`);
+    return letter;
+  }
+
+  channelOf(letter: string): ChannelName {
+    const channel = this.channels.get(letter);
+    if (channel === undefined) throw new Error(`unknown letter "${letter}" in the queue`);
+    return channel;
+  }
+
+  knows(letter: string): boolean {
+    return this.channels.has(letter);
+  }
+}
+
 export const STATUS_LETTER = {
   pending: "p",
   running: "r",
@@ -34,18 +76,17 @@ export const EVENT_LETTER = {
   suppressed: "x",
 } as const satisfies Record<EventType, string>;
 
-const channelOf = byLetter(CHANNEL_LETTER);
 const eventTypeOf = byLetter(EVENT_LETTER);
 const statusOf = byLetter(STATUS_LETTER);
-/** Pending although its entry was pulled: what is suppressed or refused before its delivery was never running. */
+/** Pending although its entry was pulled: a job that is suppressed or refused before its delivery was never running. */
 export const HELD_PENDING = "q";
 const SCREENING = "q";
-/** Begins the line of a report that waits for the job's end: nobody is told of it before that. */
+/** Begins the line of a report that waits for the job's end: it is announced only then. */
 const KEPT = "!";
-/** In the place of a suppression's reason: a report says that the provider has it. */
+/** Takes the place of a suppression's reason: according to a report, the provider has the message. */
 const REPORTED = "!";
 
-/** JSON text, or nothing for the empty object that most results are. */
+/** JSON text, or nothing for the empty object, which most results are. */
 export function encodeResult(result: JsonObject): string {
   const text = JSON.stringify(result);
   return text === "{}" ? "" : text;
@@ -59,8 +100,9 @@ function decodeResult(text: string): JsonObject {
 }
 
 /** The record's text, as `prelude.lua` describes it. */
-export function encodeRecord(record: JobRecord): string {
-  const head = `${record.tenantId} ${CHANNEL_LETTER[record.channel]}${STATUS_LETTER[record.status]}${record.attempts}`;
+export function encodeRecord(letters: ChannelLetters, record: JobRecord): string {
+  const state = `${letters.letterOf(record.channel)}${STATUS_LETTER[record.status]}`;
+  const head = `${record.tenantId} ${state}${record.attempts}`;
   const lines = record.events.map((event) => {
     const result = encodeResult(event.result);
     return `${EVENT_LETTER[event.type]}${event.eventId}${result === "" ? "" : ` ${result}`}`;
@@ -70,7 +112,12 @@ export function encodeRecord(record: JobRecord): string {
 }
 
 /** `cursorOf` gives the last entry that was pulled from the tenant's box of a channel, "" for none. */
-export function decodeRecord(jobId: string, text: string, cursorOf: (channel: ChannelName) => string): JobRecord {
+export function decodeRecord(
+  letters: ChannelLetters,
+  jobId: string,
+  text: string,
+  cursorOf: (channel: ChannelName) => string,
+): JobRecord {
   const [head = "", ...lines] = text.split("\n");
   const [tenantId = "", state = "", entryId = ""] = head.split(" ");
   const events: DeliveryEvent[] = [];
@@ -79,7 +126,7 @@ export function decodeRecord(jobId: string, text: string, cursorOf: (channel: Ch
     if (line.startsWith("=")) result = decodeResult(line.slice(1));
     else if (!line.startsWith(KEPT)) events.push(decodeEvent(line));
   }
-  const channel = channelOf(state.charAt(0));
+  const channel = letters.channelOf(state.charAt(0));
   const status = decodeStatus(state.charAt(1), entryId, cursorOf(channel));
   return {
     jobId,
@@ -116,30 +163,38 @@ function compareEntryIds(a: string, b: string): number {
 }
 
 /** A box's name: "<tenant>/<channel>". */
-export function encodeBox({ tenantId, channel }: TenantQueue): string {
-  return `${tenantId}/${CHANNEL_LETTER[channel]}`;
+export function encodeBox(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
+  return `${tenantId}/${letters.letterOf(channel)}`;
 }
 
-export function decodeBox(box: string): TenantQueue {
-  return { tenantId: box.slice(0, -2), channel: channelOf(box.slice(-1)) };
+/** Those of known channels: the jobs of others wait for a process that knows theirs, as a newer release may. */
+export function decodeBoxes(letters: ChannelLetters, boxes: readonly string[]): TenantQueue[] {
+  return boxes
+    .filter((box) => letters.knows(box.slice(-1)))
+    .map((box) => ({ tenantId: box.slice(0, -2), channel: letters.channelOf(box.slice(-1)) }));
 }
 
 /** The box entry of a new job. */
-export function encodeEntry(job: NewJob): string {
+export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   const { jobId, channel, recipient, needsScreening, template, stored, payload } = job;
-  const head = `${jobId} ${CHANNEL_LETTER[channel]}0${needsScreening ? SCREENING : ""} ${recipient}`;
+  const head = `${jobId} ${letters.letterOf(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
   if (template === undefined && stored === undefined) return `${head}\n${payload}`;
   const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
   return `${head}${named}${stored === undefined ? "" : `\t${stored.sha256} ${stored.bytes}`}\n${payload}`;
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`, the "q"
- * where it is screened, the template as JSON text, "" for none, and the digest and size of a payload that waits elsewhere;
- * `mark` the reason for which its recipient is suppressed, "!" where the job is reported,
- * or "".
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the
+ * "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload
+ * that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is reported, or
+ * "".
  */
-export function decodeEntry(tenantId: string, entryId: string, entry: string, mark: string): QueuedJob {
+export function decodeEntry(
+  { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
+  entryId: string,
+  entry: string,
+  mark: string,
+): QueuedJob {
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", 38);
   const plus = entry.slice(38, space).indexOf("+");
@@ -147,7 +202,7 @@ export function decodeEntry(tenantId: string, entryId: string, entry: string, ma
   return {
     jobId: entry.slice(0, 36),
     tenantId,
-    channel: channelOf(entry.charAt(37)),
+    channel: letters.channelOf(entry.charAt(37)),
     entryId,
     attempts: Number.parseInt(entry.slice(38, space), 10),
     ...(plus !== -1 && { waits: Number.parseInt(entry.slice(38 + plus + 1, space), 10) }),
@@ -161,7 +216,7 @@ export function decodeEntry(tenantId: string, entryId: string, entry: string, ma
   };
 }
 
-/** Of JSON text, which is the name itself in quotes unless something in it is escaped. */
+/** Takes JSON text, which is the name itself in quotes unless something in it is escaped. */
 function decodeTemplate(text: string): string {
   return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
 }
@@ -176,19 +231,19 @@ function suppressionReason(text: string): SuppressionReason {
 }
 
 /**
- * A line of the outbox: `[tenant, job, channel, event id, type, result]`, then of the job that it ended status, attempts and
- * result, and its template where it has one.
+ * A line of the outbox: `[tenant, job, channel, event id, type, result]`; if the event ended the job, also the job's
+ * status, attempts and result, and its template if it has one.
  */
 type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, string?];
 
-export function decodeRow(line: string): StoredEventRow {
+export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
   const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, template] = fields;
   return {
     tenantId,
     jobId,
-    channel: channelOf(channel),
+    channel: letters.channelOf(channel),
     eventId,
     type: eventTypeOf(type),
     result,

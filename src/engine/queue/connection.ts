@@ -12,14 +12,14 @@ export type RedisAddress =
 export type RedisConnection = Redis | Cluster;
 
 /**
- * How long a command waits for its reply, a reconnect included, before its effect counts as unknown; and how long a
- * connection may be silent with a command under way before it is replaced.
+ * How long a command waits for its reply, including a reconnect, before its effect counts as unknown; and how long a
+ * connection with a command in flight may be silent before it is replaced.
  */
 const COMMAND_TIMEOUT_MS = 5_000;
-/** An idle connection is asked this often whether it is still there: otherwise the next command would find out. */
+/** How often an idle connection is pinged: otherwise the next command would discover that it is dead. */
 const PING_MS = 1_000;
 
-/** Opens connections to one Redis and tells of it once when it is away, however many of them notice. */
+/** Opens connections to one Redis. When Redis is away it logs that once, however many connections notice. */
 export class RedisConnector {
   private readonly away = new Set<RedisConnection>();
 
@@ -30,9 +30,9 @@ export class RedisConnector {
   ) {}
 
   /**
-   * Opens a connection that reconnects by itself. A command that was under way when the connection broke is not sent
-   * again behind our back: it rejects, because only its caller knows how to repeat it safely. A connection whose other
-   * end has gone without a word is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
+   * Opens a connection that reconnects by itself. A command that was in flight when the connection broke is not resent
+   * automatically: it rejects, because only its caller knows how to repeat it safely. A connection whose other end has
+   * gone silently is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
    */
   connect(): RedisConnection {
     const connection = open(this.address);
@@ -47,7 +47,7 @@ export class RedisConnector {
     return connection;
   }
 
-  /** The silence itself is noticed by `socketTimeout`, which counts from a command that is under way. */
+  /** `socketTimeout` notices the silence itself; it counts from a command in flight. */
   private watch(connection: RedisConnection): void {
     const ping = () => {
       if (connection.status === "end") return;
@@ -61,7 +61,7 @@ export class RedisConnector {
 
 const OPTIONS = {
   autoResendUnfulfilledCommands: false,
-  // Without this the commands that were under way when the connection broke are answered by their timeout only.
+  // Without this, commands in flight when the connection breaks end only at their timeout.
   maxRetriesPerRequest: 0,
   commandTimeout: COMMAND_TIMEOUT_MS,
   socketTimeout: COMMAND_TIMEOUT_MS,
@@ -80,16 +80,17 @@ function open(address: RedisAddress): RedisConnection {
       return new Cluster([...address.urls], {
         redisOptions: OPTIONS,
         clusterRetryStrategy: reconnectDelayMs,
-        // A cluster's own queue has no deadline: while no node answers, commands are refused, and their callers repeat.
+        // A cluster client's own queue has no deadline: while no node answers, commands are refused, and their callers
+        // repeat them.
         enableOfflineQueue: false,
       });
   }
 }
 
-/** Replies that say: the command was refused before it did anything. */
+/** Replies that say that the command was refused before it did anything. */
 const REFUSALS = /^(OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/;
 
-/** What a rejected command means to the engine. Anything but a refusal or a broken connection is a mistake of ours. */
+/** Translates a rejected command for the engine. Anything but a refusal or a broken connection is a bug. */
 export function redisFailure(error: unknown): Error {
   if (!(error instanceof Error)) return new Error("redis failed", { cause: error });
   if (error.name === "ReplyError") {

@@ -8,19 +8,19 @@ import migrateLua from "./migrate.lua" with { type: "text" };
 import { Script } from "./script.ts";
 
 /**
- * How the queue is written. A process that does not know the format of a queue does not touch it: it would read less than
- * there is, and write what others cannot read. 1 had no marker; its leases expired, its records left by the bucket, and
- * payloads of failed jobs stayed. 2 kept tenants' loads and rate windows in two hashes.
+ * The format of the queue in Redis. A process that does not know a queue's format does not touch it: it would miss
+ * data, and write data that others cannot read. Format 1 had no marker; its leases expired, its records left by the
+ * bucket, and payloads of failed jobs stayed. Format 2 kept tenants' loads and rate windows in two hashes.
  */
 export const QUEUE_FORMAT = 3;
 
-/** What is done about a queue of an older format: `refuse` leaves it alone, because other processes may be using it. */
+/** How to treat a queue of an older format: `refuse` leaves it alone, because other processes may be using it. */
 export type FormatMode = "migrate" | "refuse";
 
 const script = new Script(migrateLua, "run");
 const FORMAT = "format";
 
-/** Why a queue of another format is left alone. */
+/** Explains why a queue of another format is left alone. */
 export function foreignFormat(format: number): ConfigurationError {
   const remedy =
     format < QUEUE_FORMAT
@@ -31,7 +31,7 @@ export function foreignFormat(format: number): ConfigurationError {
   );
 }
 
-/** What all processes of a queue must agree on. */
+/** Settings that all processes of a queue must agree on. */
 export class Meta {
   constructor(
     private readonly connection: RedisConnection,
@@ -42,7 +42,7 @@ export class Meta {
     return this.connection.hgetall(META_KEY).catch(fail);
   }
 
-  /** Writes a field down if nobody has before; answers what it is then. */
+  /** Sets a field unless it is set already; returns its value afterwards. */
   async claim(field: string, value: string): Promise<string> {
     await this.connection.hsetnx(META_KEY, field, value).catch(fail);
     return (await this.connection.hget(META_KEY, field).catch(fail)) ?? value;
@@ -52,14 +52,14 @@ export class Meta {
     await this.connection.hset(META_KEY, field, value).catch(fail);
   }
 
-  /** What the queue is written in; an empty one will be written in this release's format. */
+  /** The queue's format; an empty queue will be written in this release's format. */
   async format(): Promise<number> {
     return Number((await this.read())[FORMAT] ?? (await this.formatOfUnmarked()));
   }
 
   /**
-   * Makes sure that the queue has the format that this release writes: a new queue gets it, an older one is migrated where
-   * `mode` says so. Rejects with `ConfigurationError` where it must not be touched. Before any other call.
+   * Ensures that the queue has the format that this release writes: a new queue gets it, an older one is migrated if
+   * `mode` allows it. Rejects with `ConfigurationError` if the queue must not be touched. Call before anything else.
    */
   async openFormat(mode: FormatMode): Promise<void> {
     const format = await this.format();
@@ -77,9 +77,9 @@ export class Meta {
     return QUEUE_FORMAT;
   }
 
-  /** In pieces, each safe to repeat: what is interrupted begins anew. The marker comes last. */
+  /** In pieces, each safe to repeat: an interrupted migration starts over. The marker comes last. */
   private async migrate(from: number): Promise<void> {
-    this.telemetry.log("info", "bringing the queue into this release's format", { from, to: QUEUE_FORMAT });
+    this.telemetry.log("info", "migrating the queue to this release's format", { from, to: QUEUE_FORMAT });
     const args = [from, limits.leaveTogetherMax];
     const prefixes = new Set<string>();
     for await (const keys of this.keys()) {
@@ -100,7 +100,7 @@ export class Meta {
     this.telemetry.log("info", "the queue has this release's format", { format: QUEUE_FORMAT });
   }
 
-  /** All keys of all shards, some at a time. */
+  /** All keys of all shards, in batches. */
   private async *keys(): AsyncGenerator<readonly string[]> {
     const nodes: readonly Redis[] =
       this.connection instanceof Cluster ? this.connection.nodes("master") : [this.connection];

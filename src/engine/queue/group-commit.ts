@@ -7,19 +7,21 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly itemsMax: number;
   readonly bytesMax: number;
   bytesOf(item: Item): number;
-  /** Calls under way at a time, one unless it says more: then the store works on one while the caller works on another. */
+  /** Most calls in flight, by default one. With more, the store works on one call while the caller works on another. */
   readonly inFlightMax?: number;
   /** Answers in the order of the items. */
   send(items: readonly Item[]): Promise<readonly Answer[]>;
 }
 
 /**
- * Collects what callers ask for while a call to the store is under way, and sends it as one call when that one is back:
- * a lone request goes out at once, a hundred at a time share one script call and one fsync.
+ * Collects requests while a call to the store is in flight, and sends them as one call when it returns: a lone request
+ * goes out at once, a hundred concurrent ones share one script call and one fsync.
  *
- * G1. One call is under way at a time, or as many as `inFlightMax` says. G2. Items go out in the order they came. G3. Each item is answered once. G4. No
- * more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: what is refused for
- * that has had no effect.
+ * G1. One call is in flight at a time, or as many as `inFlightMax` says.
+ * G2. Items go out in the order in which they came.
+ * G3. Each item is answered once.
+ * G4. No more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: an item that
+ *     is refused for either reason has had no effect.
  */
 export class GroupCommit<Item, Answer> {
   private queue: Waiting<Item, Answer>[] = [];
@@ -29,7 +31,7 @@ export class GroupCommit<Item, Answer> {
 
   submit(item: Item): Promise<Answer> {
     if (this.queue.length >= limits.commitQueueMax) {
-      return Promise.reject(new UnavailableError("too much waits for the queue"));
+      return Promise.reject(new UnavailableError("too many requests wait for the queue"));
     }
     return new Promise((resolve, reject) => {
       this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
@@ -46,7 +48,7 @@ export class GroupCommit<Item, Answer> {
         const answers = await this.options.send(batch.map((waiting) => waiting.item));
         batch.forEach((waiting, i) => {
           const answer = answers[i];
-          if (answer === undefined) waiting.reject(new Error("the store answered fewer items than it was asked"));
+          if (answer === undefined) waiting.reject(new Error("the store answered fewer items than were sent"));
           else waiting.resolve(answer);
         });
       } catch (error) {

@@ -1,8 +1,8 @@
--- Records messages that came in, each once, and keeps the newest ones.
+-- Records incoming messages, each once, and keeps the newest ones.
 -- KEYS: the stream of messages, the hash of their ids.
--- ARGV: how many are kept, then two values a message: its id and its text.
+-- ARGV: how many are kept, then two values per message: its id and its text.
 -- Returns how many were new.
--- Refused before its first line when Redis is out of memory: whoever sent them sends them again.
+-- Refused before its first line when Redis is out of memory: the provider sends the messages again.
 
 local new = 0
 for at = 2, #ARGV, 2 do

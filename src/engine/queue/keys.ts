@@ -1,8 +1,8 @@
 import type { LeaseRole } from "../../domain/queue.ts";
 
 /**
- * Key names. Everything of a shard carries its hash tag, so that one script touches one slot of a Redis Cluster. The
- * scripts build the same names from the shard's prefix; `prelude.lua` lists them.
+ * Key names. Every key of a shard carries the shard's hash tag, which keeps a script within one slot of a Redis
+ * Cluster. The scripts build the same names from the shard's prefix; `prelude.lua` lists them.
  */
 export function shardPrefix(shard: number): string {
   return `wb:{s${String(shard).padStart(2, "0")}}`;
@@ -14,9 +14,9 @@ export function shardOfPrefix(prefix: string): number {
 }
 
 /**
- * Job records share a hash: the first eleven digits of a UUIDv7 are its time in steps of 16 ms, so the jobs that were
+ * Job records share a hash: the first eleven digits of a UUIDv7 are its time in steps of 16 ms, so jobs that are
  * accepted together lie together and are written with one command. Small hashes are stored compactly: a record costs
- * about 60 bytes, a key of its own would cost 180.
+ * about 60 bytes; a key per record would cost 180.
  */
 export function jobBucket(jobId: string): string {
   return jobId.slice(0, 8) + jobId.slice(9, 12);
@@ -27,7 +27,7 @@ export function jobField(jobId: string): string {
   return jobId.slice(12);
 }
 
-/** Shard 7's mail is announced here as "7". */
+/** Announces that shard 7 has queued jobs as "7". */
 export const MAIL_CHANNEL = "wb:mail";
 /** A tenant's id, or "" for all. */
 export const CHANGED_CHANNEL = "wb:changed";
@@ -39,5 +39,5 @@ export function beatsKey(role: LeaseRole): string {
   return `wb:{members}:${role}:beats`;
 }
 
-/** What all processes must agree on (format.ts). */
+/** Settings that all processes must agree on (format.ts). */
 export const META_KEY = "wb:{meta}";

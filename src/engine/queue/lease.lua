@@ -1,11 +1,12 @@
--- Leases of a shard. The token is a counter with random bits behind it, so that it cannot repeat even where the counter
--- was lost with Redis's last writes. No clock takes part: a lease is its owner's until it is released, or granted to
--- another who has watched it long enough.
+-- Leases of a shard. The token is a counter followed by random bits, so that it cannot repeat even if the counter was
+-- lost with Redis's last writes. No clock takes part: a lease belongs to its owner until it is released, or granted to
+-- another process that has watched it long enough.
 -- KEYS: the shard's prefix.
--- ARGV: acquire, role, random bits, owner, token and renewals of the lease as it was seen ("" both: nobody's)
+-- ARGV: acquire, role, random bits, owner, token and renewals of the lease as the caller saw it ("" both: nobody's)
 --     | renew, role, token
 --     | release, role, token, shard.
--- Returns the token (acquire), 1 (renew, release), or false when the lease is not as it was seen, or not the caller's.
+-- Returns the token (acquire), 1 (renew, release), or false when the lease has changed since the caller saw it, or is
+--       not the caller's.
 
 local call, key, token = ARGV[1], KEYS[1] .. ':lease:' .. ARGV[2], ARGV[3]
 local held = redis.call('HMGET', key, 'token', 'renewals')

@@ -11,7 +11,7 @@ import { Script, type ScriptArgument } from "./script.ts";
 const leaseScript = new Script(leaseLua, "run");
 const membersScript = new Script(membersLua, "run");
 
-/** Who may act for which shard, and who is there to share them. */
+/** The leases of shards, and the living members that share them. */
 export class RedisLeases {
   constructor(
     private readonly connection: RedisConnection,
@@ -20,8 +20,8 @@ export class RedisLeases {
   ) {}
 
   /**
-   * A cluster's nodes are asked at one time, and those that do not answer soon are not waited for: who asks gives a look up
-   * after `leaseCompeteMs`, with what the other nodes have answered.
+   * Asks a cluster's nodes concurrently and does not wait for those that do not answer soon: the caller gives up after
+   * `leaseCompeteMs`, and keeps the other nodes' answers.
    */
   async leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {
     const looks = Array.from({ length: shards }, (_, shard) => this.look(role, shard));
@@ -55,7 +55,10 @@ export class RedisLeases {
     await this.call(lease.shard, ["release", lease.role, lease.token, lease.shard]);
   }
 
-  /** Every lease of an owner, and its place among the living. What was granted to another meanwhile stays. */
+  /**
+   * Releases every lease of an owner, and removes it from the living members. Leases granted to another process since
+   * stay.
+   */
   async releaseAllOf(role: LeaseRole, owner: string, shards: number): Promise<void> {
     await this.resign(role, owner);
     for (let shard = 0; shard < shards; shard += 1) {
@@ -66,7 +69,7 @@ export class RedisLeases {
   }
 
   async heartbeat(role: LeaseRole, owner: string): Promise<ReadonlyMap<string, number>> {
-    // The script answers processes and counts in turn.
+    // The script answers processes and counts alternately.
     const told = (await membersScript.run(this.connection, [beatsKey(role)], ["beat", owner])) as string[];
     const beats = new Map<string, number>();
     for (let at = 0; at + 1 < told.length; at += 2) beats.set(told[at] ?? "", Number(told[at + 1]));

@@ -1,6 +1,7 @@
--- Which processes play a role. KEYS: the role's heartbeats (hash, process -> count).
+-- The processes that play a role.
+-- KEYS: the role's heartbeats (hash, process -> count).
 -- ARGV: beat, process | leave, process, the count that it must still have ("" any).
--- Returns all processes and their counts, in turn (beat), or 1.
+-- Returns all processes and their counts alternately (beat), or 1.
 
 if ARGV[1] == 'beat' then
   redis.call('HINCRBY', KEYS[1], ARGV[2], 1)

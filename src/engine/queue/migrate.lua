@@ -1,12 +1,12 @@
--- Brings what an older format wrote of a shard into this one.
--- KEYS: the shard's prefix, and a bucket of job records of the first format, or none: then what concerns the shard as a
---       whole.
--- ARGV: the format, and jobs that are noted together.
+-- Migrates a shard's data from an older format to this one.
+-- KEYS: the shard's prefix, and a bucket of job records of the first format, or none for the parts that concern the
+--       whole shard.
+-- ARGV: the format, and how many jobs are noted together.
 -- Returns 1. Safe to repeat.
 
 local prefix, bucket, format, together = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
 
--- Rate windows and loads had a hash each.
+-- Rate windows and loads used to have a hash each.
 local function merge_tenants()
   local rates, loads, key = prefix .. ':rate', prefix .. ':load', prefix .. ':tenants'
   local windows = redis.call('HGETALL', rates)
@@ -25,7 +25,7 @@ end
 if not bucket then
   merge_tenants()
   if format > 1 then return 1 end
-  -- What is not in the outbox any more is in the event store.
+  -- Events that have left the outbox are in the event store.
   local oldest = redis.call('XRANGE', prefix .. ':outbox', '-', '+', 'COUNT', 1)[1]
   local first = oldest and (oldest[2][4] or ''):match('^%["[^"]*","[^"]*","%a",(%d+)')
   local last = first and tonumber(first) - 1 or tonumber(redis.call('GET', prefix .. ':clock') or '0')
@@ -34,7 +34,7 @@ if not bucket then
   return 1
 end
 
--- Buckets had a count, and expired; now each finished job leaves by the list.
+-- Buckets had a count, and expired; now each finished job leaves through the list.
 redis.call('HDEL', bucket, 'r')
 redis.call('PERSIST', bucket)
 local name, ended = bucket:match(':jobs:(%x+)$'), {}

@@ -1,10 +1,10 @@
--- Adds what somebody else says about jobs: at most one event a job and type (clicked: a job, type and result).
+-- Adds reports about jobs: at most one event per job and type (clicked: per job, type and result).
 -- KEYS: the prefix of each shard in the call.
--- ARGV: for each shard how many items, and seven values an item: tenant, job id, event type, result, recipient to
---       suppress ("" none), reason, and the job's record as the event store has it ("" not asked yet).
+-- ARGV: for each shard the number of items, and seven values per item: tenant, job id, event type, result, recipient to
+--       suppress ("" none), reason, and the job's record from the event store ("" not asked yet).
 -- Returns recorded | duplicate | unknown | kept for each item.
--- A job that is parked ends with success, as its provider has it. Any other that has not ended gets a line that settle.lua
--- makes an event of when the job ends, and by which pull.lua knows that it must not be handed over again.
+-- A parked job ends with success, because its provider has it. Any other job that has not ended gets a line that
+-- settle.lua turns into an event when the job ends; the line also tells pull.lua not to hand the job out again.
 
 local out, at = {}, 1
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Observation, ObserveResult } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
-import { EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
+import { type ChannelLetters, EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import observeLua from "./observe.lua" with { type: "text" };
@@ -17,7 +17,7 @@ interface Sighting {
   readonly observation: Observation;
 }
 
-/** The fourth verb: adds what a provider, the MTA or a reader's click says later, in batches like accept's. */
+/** The fourth verb: adds later reports from a provider, the MTA or a reader's click, in batches like accept's. */
 export class Observer {
   private readonly commits: ShardCommits<Sighting, ObserveResult>;
 
@@ -25,6 +25,7 @@ export class Observer {
     private readonly connection: RedisConnection,
     clock: Clock,
     shardsPerCall: "all" | "one",
+    private readonly letters: ChannelLetters,
   ) {
     this.commits = new ShardCommits(shardsPerCall, {
       clock,
@@ -45,10 +46,10 @@ export class Observer {
     const args: ScriptArgument[] = [];
     for (const { items } of shards) {
       args.push(items.length);
-      for (const sighting of items) args.push(...encodeSighting(sighting));
+      for (const sighting of items) args.push(...encodeSighting(this.letters, sighting));
     }
     const keys = shards.map((group) => shardPrefix(group.shard));
-    // The script answers one word an item.
+    // The script answers one word per item.
     const reply = (await script.run(this.connection, keys, args)) as ObserveResult[];
     shards
       .flatMap((group) => group.indexes)
@@ -59,7 +60,7 @@ export class Observer {
   }
 }
 
-function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
+function encodeSighting(letters: ChannelLetters, { tenant, observation }: Sighting): ScriptArgument[] {
   const { jobId, type, result, suppress, known } = observation;
   return [
     tenant.tenantId,
@@ -68,6 +69,6 @@ function encodeSighting({ tenant, observation }: Sighting): ScriptArgument[] {
     encodeResult(result),
     suppress?.recipient ?? "",
     suppress?.reason ?? "",
-    known === null ? "" : encodeRecord(known),
+    known === null ? "" : encodeRecord(letters, known),
   ];
 }

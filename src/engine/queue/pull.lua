@@ -1,24 +1,27 @@
 -- Hands the owners of shards their next jobs.
 -- KEYS: the prefix of each shard in the call.
--- ARGV: how far a shard's time may be off (ms), most due retries and most ready boxes a shard, most bytes of entries in the
---       call, then for each shard: lease token, survey (1 names every box with queued jobs again), the shard's time by the
---       owner's reckoning ("" none), how many boxes, and four values a box: its name, the last entry that was read
---       ("" none), most entries, most bytes.
--- Returns for each shard false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry is
---       due (-1 none), the boxes with unpulled jobs, a list a box: whether it has more, then of each job entry id, entry,
---       and the suppression reason ("" none) or "!" where a report says that its provider has it; the shard's time (ms),
---       and what was put into quarantine.
--- A pulled job is running because its entry is not beyond its box's cursor: one write a shard, none a job.
--- Bytes are of entries. Shards that read share those of the call evenly; what one leaves is for those behind it. The
--- call's first entry is handed out although it is too large, a shard's first where the call has room for it, and a box's
--- first where the shard has; no other entry goes beyond the bytes of its box, its shard or the call.
+-- ARGV: how far a shard's time may be off (ms), most due retries and most ready tenant queues per shard, most bytes of
+--       entries in the call, then for each shard: lease token, survey (1 names every tenant queue with queued jobs
+--       again), the shard's time as the owner estimates it ("" none), the number of tenant queues, and four values per
+--       tenant queue: its name, the last entry that was read ("" none), most entries, most bytes.
+-- Returns for each shard false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry
+--       is due (-1 none), the tenant queues with unpulled jobs, one list per tenant queue: whether it has more, then
+--       for each job the entry id, the entry, and the suppression reason ("" none) or "!" if its provider has it
+--       according to a report; the shard's time (ms), and what was quarantined.
+-- *Running* is not stored per job: a job at or before its tenant queue's cursor is running. That costs one write per
+-- shard.
+-- Bytes are bytes of entries. The shards that read share the call's bytes evenly; bytes that one leaves go to the
+-- shards after it. The call's first entry is handed out even if it is too large, a shard's first if the call has room
+-- for it, and a tenant queue's first if the shard has room; no other entry exceeds the bytes of its tenant queue, its
+-- shard or the call.
 
 local slack, due_max, ready_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local call_room, is_call_first = tonumber(ARGV[4]), true
--- As much as may be read may come back into the boxes.
+-- As many bytes may come back into the tenant queues as may be read.
 local due_room = call_room
 
--- How many to read at once so that little is read that there is no room for: by the bytes of those that were read before.
+-- How many entries to read at once, judged by the bytes of the entries before: few should be read without room for
+-- them.
 local seen, seen_bytes = 0, 0
 local function step_for(room, last)
   if seen == 0 then return last end
@@ -34,7 +37,7 @@ local function is_beyond(entry, cursor)
   return ms > cursor_ms or (ms == cursor_ms and tonumber(seq) > tonumber(cursor_seq))
 end
 
--- One shard: ARGV from `at` on. `readers`: shards that read from here on, this one included.
+-- Pulls for one shard: ARGV from `at` on. `readers`: shards that read from here on, including this one.
 local function pull(prefix, at, readers)
   local token, survey, reckoned = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local first_box, last_box = at + 4, at + 4 * ARGV[at + 3]
@@ -43,10 +46,10 @@ local function pull(prefix, at, readers)
   local later, parked, ready_key = prefix .. ':later', prefix .. ':parked', prefix .. ':ready'
   local said = {}
 
-  -- A step of Redis' clock is not one of the shard's time. What calls take is none either. A call that comes late
-  -- reckons with a time that has passed: it is answered as of the last pull and agrees on nothing, least of all on a
-  -- step that it hides. Who reckons with nothing yet goes on from the last pull at the earliest: nothing waits for a
-  -- clock that was set back.
+  -- The shard's time follows neither a step of Redis' clock nor the duration of calls. A call that comes late carries
+  -- an outdated estimate: it is answered as of the last pull and sets nothing, which keeps it from hiding a clock step.
+  -- An owner without an estimate continues from the last pull at the earliest: no job waits for a clock that was set
+  -- back.
   local time, agreed = shard_clock(prefix)
   if reckoned and reckoned < agreed - slack then
     time = agreed
@@ -55,8 +58,8 @@ local function pull(prefix, at, readers)
     redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', time - now_ms(), time))
   end
 
-  -- A delivery that was lent may go on for the time of its loan, and while nobody owned the shard a step of Redis'
-  -- clock can have hidden how much of that is left: to a new owner it begins anew.
+  -- A lent delivery may go on for the time of its loan. While nobody owned the shard, a step of Redis' clock can have
+  -- hidden how much of that is left: for a new owner the loan starts again.
   if not reckoned then
     local loans = redis.call('HGETALL', prefix .. ':loans')
     for i = 1, #loans, 2 do
@@ -69,7 +72,7 @@ local function pull(prefix, at, readers)
 
   if survey == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 
-  -- Brings due jobs back into their boxes. Answers whether more are due than may be moved at once.
+  -- Moves due jobs back into their tenant queues. Returns whether more are due than may be moved at once.
   local function move_due()
     local due = redis.call('ZRANGEBYSCORE', later, '-inf', time, 'LIMIT', 0, due_max)
     if #due == 0 or due_room <= 0 then return #due > 0 end
@@ -120,7 +123,7 @@ local function pull(prefix, at, readers)
     local key, from, read, step = prefix .. ':box:' .. box, after == '' and '-' or '(' .. after, {}, 4
     if room <= 0 and not (is_first and call_room > 0) then return read, true end
     while true do
-      -- One more than is wanted, so that it is known whether there is more.
+      -- One more than wanted, which shows whether there are more.
       step = math.min(step_for(math.min(room, box_room), step), entries_max + 1 - #read)
       local entries = redis.call('XRANGE', key, from, '+', 'COUNT', step)
       for _, entry in ipairs(entries) do
@@ -145,7 +148,7 @@ local function pull(prefix, at, readers)
     end
   end
 
-  -- What is suppressed when it is first pulled never runs: its record says that it is pending although it was pulled.
+  -- A job that is suppressed when it is first pulled never runs: its record says pending although it was pulled.
   local function mark_suppressed(entry)
     local job = entry:sub(1, 36)
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
@@ -153,14 +156,13 @@ local function pull(prefix, at, readers)
     if record then redis.call('HSET', bucket, field, (record:gsub('^(%S+ %a)p', '%1q', 1))) end
   end
 
-  -- Only what has been handed out before can have been reported on: it waited for another try, or its owner has
-  -- changed.
+  -- Only a job that was handed out before can have a report: it waited for another try, or its owner has changed.
   local function is_reported(entry)
     local record = redis.call('HGET', bucket_key(prefix, entry), bucket_field(entry:sub(1, 36)))
     return record and record:find('\n!', 1, true) ~= nil
   end
 
-  -- A new owner reads a box from its start: what was running stays so, a cursor never goes back.
+  -- A new owner reads a tenant queue from its start: running jobs stay running, because a cursor never goes back.
   local names, cursors, moved_cursors = {}, {}, {}
   for at = first_box, last_box, 4 do names[#names + 1] = ARGV[at] end
   if #names > 0 then

@@ -9,7 +9,7 @@ import {
   type PullResult,
   type TenantQueue,
 } from "../../domain/queue.ts";
-import { decodeBox, decodeEntry, encodeBox } from "./codec.ts";
+import { type ChannelLetters, decodeBoxes, decodeEntry, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
@@ -19,7 +19,10 @@ import { ShardCalls } from "./shard-calls.ts";
 
 const script = new Script(pullLua, "run");
 
-/** More, ms until the next retry, ready boxes, a flat list a box (more, then entry id, entry, suppression), time, quarantined. */
+/**
+ * More, ms until the next retry, ready tenant queues, one flat list per tenant queue (more, then entry id, entry,
+ * suppression), time, quarantined.
+ */
 type PullReply = [number, number, string[], [number, ...string[]][], number, string[]];
 
 interface PullCall {
@@ -27,10 +30,10 @@ interface PullCall {
   readonly request: PullRequest;
 }
 
-/** The second verb: the owners' next jobs, those of all shards that ask at one time in one call. */
+/** The second verb: fetches the owners' next jobs. One call serves all shards that ask at that time. */
 export class Puller {
   private readonly calls: ShardCalls<PullCall, PullReply | null>;
-  /** The call in which each shard got jobs last. */
+  /** The call in which each shard last got jobs. */
   private readonly served = new Map<number, number>();
   private calledTimes = 0;
 
@@ -38,13 +41,13 @@ export class Puller {
     private readonly connection: RedisConnection,
     private readonly quarantine: Quarantine,
     clock: Clock,
-    shardsPerCall: "all" | "one",
+    private readonly options: { readonly shardsPerCall: "all" | "one"; readonly letters: ChannelLetters },
   ) {
     this.calls = new ShardCalls({
       clock,
-      shardsPerCall,
+      shardsPerCall: options.shardsPerCall,
       callsMax: limits.pullShardsMax,
-      // The script keeps to the bytes of the call, however many shards share them.
+      // The script enforces the byte limit of the call, however many shards share it.
       sizeMax: limits.pullShardsMax,
       sizeOf: () => 1,
       send: (calls, isRepeat) => this.send(calls, isRepeat),
@@ -59,14 +62,14 @@ export class Puller {
     const boxes = [];
     for (const [i, { box }] of request.boxes.entries()) {
       const [boxMore = 0, ...cells] = lists[i] ?? [0];
-      const { jobs, unreadable } = decodeJobs(box, cells);
+      const { jobs, unreadable } = decodeJobs(this.options.letters, box, cells);
       for (const each of unreadable) await this.quarantine.put(lease.shard, each);
       boxes.push({ box, jobs, more: boxMore === 1 });
     }
     return {
       more: more === 1,
       nextDueMs: nextDueMs === -1 ? null : nextDueMs,
-      ready: ready.map(decodeBox),
+      ready: decodeBoxes(this.options.letters, ready),
       boxes,
       shardTimeMs,
     };
@@ -74,13 +77,13 @@ export class Puller {
 
   /** Null: fenced. */
   private async send(calls: readonly PullCall[], isRepeat: boolean): Promise<(PullReply | null)[]> {
-    // Where one call has no room for all, those that got nothing are the first in the next.
+    // If one call has no room for all shards, those that got nothing come first in the next.
     const servedIn = ({ lease }: PullCall) => this.served.get(lease.shard) ?? 0;
     const inTurn = calls.map((call, at) => ({ call, at })).toSorted((a, b) => servedIn(a.call) - servedIn(b.call));
     const keys = inTurn.map(({ call }) => shardPrefix(call.lease.shard));
     const bytesMax = Math.max(...calls.map(({ request }) => request.bytesMax));
     const args: ScriptArgument[] = [limits.shardTimeSlackMs, limits.pullDueMax, limits.pullReadyMax, bytesMax];
-    for (const { call } of inTurn) encodeRequest(call.lease, call.request, isRepeat, args);
+    for (const { call } of inTurn) encodeRequest(this.options.letters, call, isRepeat, args);
     // The script answers in this form.
     const replies = (await script.run(this.connection, keys, args)) as (PullReply | null)[];
     this.calledTimes += 1;
@@ -95,25 +98,31 @@ export class Puller {
 }
 
 /** What a reply holds of a box: entry id, entry and suppression of each job. */
-function decodeJobs(box: TenantQueue, cells: readonly string[]) {
+function decodeJobs(letters: ChannelLetters, box: TenantQueue, cells: readonly string[]) {
+  const ours = { letters, tenantId: box.tenantId };
   const jobs: QueuedJob[] = [];
   const unreadable: Unreadable[] = [];
   for (let at = 0; at + 2 < cells.length; at += 3) {
     const [id = "", text = ""] = [cells[at], cells[at + 1]];
     try {
-      jobs.push(decodeEntry(box.tenantId, id, text, cells[at + 2] ?? ""));
+      jobs.push(decodeEntry(ours, id, text, cells[at + 2] ?? ""));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      unreadable.push({ at: ["entry", encodeBox(box), id], why, text });
+      unreadable.push({ at: ["entry", encodeBox(letters, box), id], why, text });
     }
   }
   return { jobs, unreadable };
 }
 
 /** Adds to `args`, which all shards of a call share. A repeat names every box: those that the first try named are lost. */
-function encodeRequest(lease: Lease, request: PullRequest, isRepeat: boolean, args: ScriptArgument[]): void {
+function encodeRequest(
+  letters: ChannelLetters,
+  { lease, request }: PullCall,
+  isRepeat: boolean,
+  args: ScriptArgument[],
+): void {
   const { boxes, survey, shardTimeMs } = request;
   const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
   args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, boxes.length);
-  for (const pull of boxes) args.push(encodeBox(pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
+  for (const pull of boxes) args.push(encodeBox(letters, pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
 }

@@ -1,7 +1,7 @@
--- Puts away what only its reader finds that it cannot read.
+-- Quarantines data that only its reader finds unreadable.
 -- KEYS: the shard's prefix.
--- ARGV: why it cannot be read, its text, what it is ("entry" of a box, "row" of the outbox) and where: the box and the
---       entry's id, or the batch.
+-- ARGV: why it cannot be read, its text, its kind ("entry" of a tenant queue, "row" of the outbox) and its place: the
+--       tenant queue and the entry's id, or the batch.
 -- Returns 1.
 
 local prefix, why, text = KEYS[1], ARGV[1], ARGV[2]

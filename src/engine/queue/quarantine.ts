@@ -6,7 +6,7 @@ import { Script } from "./script.ts";
 
 const script = new Script(quarantineLua, "run");
 
-/** What cannot be read, and where it was: an entry of a box, which it leaves, or a row of a batch. */
+/** Unreadable data and its place: an entry, which leaves its tenant queue, or a row of a batch. */
 export interface Unreadable {
   readonly at: readonly ["entry", box: string, id: string] | readonly ["row", batch: string];
   readonly why: string;
@@ -14,7 +14,8 @@ export interface Unreadable {
 }
 
 /**
- * Puts away what cannot be read, so that one text stops no shard: it is kept (`P:quarantine`), counted, and told of once.
+ * Puts unreadable data aside, so that one bad text stops no shard: it is kept (`P:quarantine`), counted, and logged
+ * once.
  */
 export class Quarantine {
   constructor(
@@ -28,12 +29,12 @@ export class Quarantine {
     this.tell(shard, [what, where.join(" ")]);
   }
 
-  /** Of what a script has put away: what and where, in turn. */
+  /** Logs what a script has quarantined: kind and place alternately. */
   tell(shard: number, said: readonly string[]): void {
     for (let at = 0; at + 1 < said.length; at += 2) {
       const what = said[at] ?? "";
       this.telemetry.count("quarantined", { what });
-      this.telemetry.log("error", "what the queue holds here cannot be read, and was put into quarantine", {
+      this.telemetry.log("error", "unreadable data in the queue was quarantined", {
         shard,
         what,
         where: said[at + 1] ?? "",

@@ -1,17 +1,18 @@
--- Hands recorders the next pieces of their shards' outboxes, which are fixed before they are handed out.
--- KEYS: the prefixes of the shards; several only where all shards are in one Redis.
--- ARGV: most rows, most outbox entries, most bytes of the whole call, ms that a finished job is kept, how many jobs of a
---       shard may leave at least, most pieces of a group; then for each shard: lease token, 1 where its next piece is asked
---       for, the group that the event store refuses ("" none), first and last entry and group of the piece that the event
---       store has ("" none), its last event, how many texts follow, and in these the jobs that ended in it
---       ("<job id> <job id> ...").
--- Returns the prefixes whose lease is not held, batches, the prefixes that hold more, and what was put into quarantine, a
--- prefix, what and where in turn. A batch is its group ("" for a piece alone), 0 fixed by this call, 1 by an earlier one,
--- 2 known to be in the event store, and its pieces, each a prefix, first and last entry, and the rows, a text an entry.
+-- Hands recorders the next pieces of their shards' outboxes, and freezes each piece before it hands it out.
+-- KEYS: the prefixes of the shards; several only if all shards are in one Redis.
+-- ARGV: most rows, most outbox entries, most bytes of the whole call, ms that a finished job is kept, how many jobs may
+--       leave a shard at least, most pieces per group; then for each shard: lease token, 1 if its next piece is
+--       requested, the group that the event store refuses ("" none), first and last entry and group of the piece that
+--       the event store has ("" none), its last event, the number of texts that follow, and in these the jobs that
+--       ended in the piece ("<job id> <job id> ...").
+-- Returns the prefixes whose lease is not held, batches, the prefixes that hold more, and what was quarantined: prefix,
+--       kind and place in turn. A batch is its group ("" for a piece alone), 0 frozen by this call, 1 by an earlier
+--       one, 2 known to be in the event store, and its pieces, each with a prefix, first and last entry, and the rows,
+--       one text per entry.
 --
--- A group is written down in the marks of all its pieces at one instant, and a mark with a group only goes when its piece is
--- taken off, or together with all the others (`disband`). So where one of a group's marks is gone the event store has the
--- group, and where none is, all its rows are still here.
+-- A group is written to the marks of all its pieces at one instant, and a mark with a group is removed only when its
+-- piece is taken off the outbox, or together with all the others (`disband`). If one of a group's marks is gone, the
+-- event store therefore has the group; if all marks are there, all its rows are still here.
 
 local rows_left, entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local kept_ms, leave_min, pieces_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -35,7 +36,7 @@ local function note_leaving(prefix, time, texts)
   if #texts > 0 then redis.call('RPUSH', prefix .. ':leaving', unpack(texts)) end
 end
 
--- Takes the marked piece off the outbox. Answers how many jobs ended in it.
+-- Takes the marked piece off the outbox. Returns how many jobs ended in it.
 local function remove(prefix, mark, last_event, texts)
   local ms, seq = mark.last:match('^(%d+)-(%d+)$')
   redis.call('XTRIM', prefix .. ':outbox', 'MINID', '=', ms .. '-' .. string.format('%.0f', seq + 1))
@@ -58,7 +59,7 @@ local function is_complete(record, recorded)
   return true
 end
 
--- Removes those of the jobs that are complete, a bucket at a time, and adds the others to `staying`.
+-- Removes the complete jobs, one bucket at a time, and adds the others to `staying`.
 local function remove_complete(prefix, jobs, recorded, staying)
   local buckets, stays = {}, {}
   for job in jobs:gmatch('%S+') do
@@ -83,14 +84,14 @@ local function remove_complete(prefix, jobs, recorded, staying)
   end
 end
 
--- Lets finished jobs leave, the longest kept first: more than came, so that they never add up. What has an event that is
--- not in the event store yet stays for as long again. A clock that was far off keeps nobody here.
+-- Removes finished jobs, the longest kept first: more than arrive, so that they never pile up. A job with an event that
+-- is not yet in the event store stays for another period. A clock that was far off keeps no job here.
 local function let_leave(prefix, jobs_max)
   local leaving, time = prefix .. ':leaving', nil
   local recorded = tonumber(redis.call('GET', prefix .. ':recorded') or '0')
   local seen, staying, is_young = 0, {}, false
   while seen < jobs_max and not is_young do
-    -- The first alone, which mostly is too young.
+    -- The first one alone, which is mostly too young.
     local texts, taken = redis.call('LRANGE', leaving, 0, seen == 0 and 0 or 63), 0
     if #texts == 0 then break end
     time = time or agreed_ms(prefix)
@@ -110,7 +111,7 @@ local function let_leave(prefix, jobs_max)
   note_leaving(prefix, time, texts)
 end
 
--- Whether all pieces of the group are marked as such.
+-- Whether all pieces of the group carry its mark.
 local function is_whole(mark)
   for prefix, first, last in mark.list:gmatch('(%S+) (%S+) (%S+)') do
     if redis.call('GET', prefix .. ':mark') ~= mark_text(first, last, mark.group, mark.list) then return false end
@@ -127,7 +128,7 @@ end
 
 local fenced, batches, more, said = {}, {}, {}, {}
 
--- A marked piece again.
+-- Returns a marked piece again.
 local sizes = {}
 local function read(prefix, first, last)
   local texts = {}
@@ -140,8 +141,8 @@ local function read(prefix, first, last)
   return { prefix, first, last, texts }
 end
 
--- The next piece of an outbox, or nothing. In growing steps, so that rows with large results are not read far beyond the
--- bytes that are asked for.
+-- The next piece of an outbox, or nothing. Reads in growing steps, so that rows with large results are not read far
+-- beyond the requested bytes.
 local function take(prefix)
   local outbox, from, step, is_full = prefix .. ':outbox', '-', 4, false
   local first, last, texts = nil, nil, {}
@@ -170,7 +171,7 @@ local function take(prefix)
   return first and { prefix, first, last, texts }
 end
 
--- What each shard's turn is about: what ended, what is marked, what is free.
+-- Shards whose next piece is still to be frozen, and shards with a marked piece.
 local free, found, at = {}, {}, 7
 for _, prefix in ipairs(KEYS) do
   local token, takes, refused, first, last, group, last_event, count = unpack(ARGV, at, at + 7)
@@ -194,7 +195,7 @@ for _, prefix in ipairs(KEYS) do
   end
 end
 
--- What was marked before comes first, as it was marked.
+-- Pieces that were marked before come first, as they were marked.
 local groups = {}
 for _, prefix in ipairs(found) do
   local mark = mark_of(prefix)

@@ -1,7 +1,7 @@
 import type { StoredEventRow } from "../../domain/event-store.ts";
 import { limits } from "../../domain/limits.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../domain/queue.ts";
-import { decodeRow } from "./codec.ts";
+import { type ChannelLetters, decodeRow } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardOfPrefix, shardPrefix } from "./keys.ts";
 import type { Quarantine, Unreadable } from "./quarantine.ts";
@@ -10,23 +10,24 @@ import { Script, type ScriptArgument } from "./script.ts";
 
 const script = new Script(recordLua, "run");
 
-/** A shard's prefix, first and last entry, and the rows of each entry, a line a row. */
+/** A shard's prefix, first and last entry, and the rows of each entry, one line per row. */
 type PieceReply = [string, string, string, string[]];
 /** Its group ("" none), how it is known, and its pieces. */
 type BatchReply = [string, 0 | 1 | 2, PieceReply[]];
-/** Who is fenced, batches, who has more, and what was put into quarantine: a prefix, what and where in turn. */
+/** Fenced prefixes, batches, prefixes with more, and what was quarantined: prefix, kind and place in turn. */
 type RecordReply = [string[], BatchReply[], string[], string[]];
 
 const STATES = ["frozen", "found", "recorded"] as const;
 
 /** The fifth verb: the outboxes' next batch, and the end of the one before. */
 export class RecordCalls {
-  /** Rows that are in quarantine already, by shard: a piece that is handed out again holds them again. */
+  /** Rows already in quarantine, by shard: a piece that is handed out again contains them again. */
   private readonly unreadable = new Map<number, Set<string>>();
 
   constructor(
     private readonly connection: RedisConnection,
     private readonly quarantine: Quarantine,
+    private readonly letters: ChannelLetters,
   ) {}
 
   async record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
@@ -47,7 +48,7 @@ export class RecordCalls {
     for (const [prefix, first, last, texts] of replies) {
       const shard = shardOfPrefix(prefix);
       const token = `s${shard}:${first}/${last}`;
-      const { rows, unreadable } = decodeRows(texts, token);
+      const { rows, unreadable } = decodeRows(this.letters, texts, token);
       for (const each of unreadable) await this.putAway(shard, each);
       if (unreadable.length === 0) this.unreadable.delete(shard);
       pieces.push({ shard, token, batch: group === "" ? token : group, rows });
@@ -56,7 +57,7 @@ export class RecordCalls {
     return { token: pieces[0]?.batch ?? group, pieces, state: isEmpty ? "recorded" : STATES[known] };
   }
 
-  /** Once. */
+  /** Quarantines a row only once. */
   private async putAway(shard: number, row: Unreadable): Promise<void> {
     const known = this.unreadable.get(shard) ?? new Set();
     this.unreadable.set(shard, known);
@@ -67,13 +68,13 @@ export class RecordCalls {
   }
 }
 
-function decodeRows(texts: readonly string[], token: string) {
+function decodeRows(letters: ChannelLetters, texts: readonly string[], token: string) {
   const rows: StoredEventRow[] = [];
   const unreadable: Unreadable[] = [];
   for (const text of texts) {
     for (const line of text.split("\n")) {
       try {
-        rows.push(decodeRow(line));
+        rows.push(decodeRow(letters, line));
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         unreadable.push({ at: ["row", token], why, text: line });
@@ -104,7 +105,7 @@ function encodeTurn({ lease, takes, refused, done }: RecordTurn): ScriptArgument
   return [lease.token, takes ? 1 : 0, refused ?? "", first, last, group, lastEvent, texts.length, ...texts];
 }
 
-/** The jobs that ended, some to a text. */
+/** The jobs that ended, several per text. */
 function endedTogether(rows: readonly StoredEventRow[]): string[] {
   const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
   const texts = [];

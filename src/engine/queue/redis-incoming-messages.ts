@@ -15,7 +15,7 @@ const CALL_MESSAGES_MAX = 500;
 /** An entry of the stream: unix milliseconds and a number. */
 const ENTRY_ID = /^(\d{1,15})-(\d{1,15})$/;
 
-/** A stream of the newest messages. An entry has the message's id in `i` and the message, JSON text, in `m`. */
+/** A stream of the newest messages. An entry has the message's id in `i` and the message, as JSON text, in `m`. */
 export class RedisIncomingMessages implements IncomingMessages {
   constructor(private readonly connection: RedisConnection) {}
 
@@ -29,7 +29,7 @@ export class RedisIncomingMessages implements IncomingMessages {
   }
 
   async page(cursor: string | null, limit: number): Promise<Page<ReceivedMessage>> {
-    if (cursor !== null && !ENTRY_ID.test(cursor)) throw new ApiError(400, "this cursor was not given out");
+    if (cursor !== null && !ENTRY_ID.test(cursor)) throw new ApiError(400, "invalid cursor");
     const newest = cursor === null ? "+" : `(${cursor}`;
     const entries = await this.connection
       .xrevrange(STREAM, newest, "-", "COUNT", limit + 1)

@@ -5,7 +5,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { Meta } from "./format.ts";
 
-/** What one Redis server says about itself. Null: it does not say. */
+/** What one Redis server reports about itself. Null: not reported. */
 export interface RedisFacts {
   /** `host:port`, or the path of its socket. */
   readonly place: string;
@@ -14,7 +14,7 @@ export interface RedisFacts {
   readonly isReplica: boolean;
   readonly hasAppendOnlyFile: boolean | null;
   readonly evictionPolicy: string | null;
-  /** Null also where the command CONFIG is forbidden. */
+  /** Null also if the command CONFIG is forbidden. */
   readonly appendFsync: string | null;
   readonly replicas: number;
 }
@@ -23,13 +23,13 @@ export interface RedisInspectionOptions {
   readonly address: RedisAddress;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** How long the first answer is waited for. */
+  /** How long to wait for the first answer. */
   readonly withinMs: number;
 }
 
-/** A short look at Redis before anything works on it: what kind of server it is, and whose queue it holds. */
+/** Inspects Redis briefly before anything works on it: the kind of server, and whose queue it holds. */
 export class RedisInspection {
-  /** What the queue there says about itself. */
+  /** What the queue there reports about itself. */
   readonly meta: Meta;
 
   private constructor(
@@ -39,7 +39,7 @@ export class RedisInspection {
     this.meta = new Meta(connection, telemetry);
   }
 
-  /** Rejects with `UnavailableError` where nothing answers. */
+  /** Rejects with `UnavailableError` if nothing answers. */
   static async open({ address, clock, telemetry, withinMs }: RedisInspectionOptions): Promise<RedisInspection> {
     const connection = new RedisConnector(address, clock, telemetry).connect();
     let lastError = "";
@@ -89,7 +89,7 @@ function notAnswered(lastError: string): UnavailableError {
 }
 
 async function factsOf(node: Redis): Promise<RedisFacts> {
-  // One call for each section: servers before 7 take a single name.
+  // One call per section: servers before version 7 take a single name.
   const sections = ["server", "persistence", "memory", "replication", "cluster"] as const;
   const texts = await Promise.all(sections.map((section) => node.info(section)));
   const info = new Map(

@@ -3,13 +3,13 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { PartsAwayError } from "../../domain/report.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 
-/** Within the time that a probe has, so that the others' answers are not lost with the one that is late. */
+/** Less than a probe's own time limit, so that one late node does not lose the others' answers. */
 const NODE_TIMEOUT_MS = 1_500;
 const NAME = "redis";
 
 /**
- * Rejects while Redis does not answer. In a cluster each master is asked: with one away, its share of the tenants can
- * do nothing while the others work.
+ * Rejects while Redis does not answer. In a cluster it asks each master: with one away, its share of the tenants stops
+ * while the others work.
  */
 export async function probeRedis(connection: RedisConnection, clock: Clock): Promise<void> {
   if (connection instanceof Cluster) return probeCluster(connection, clock);
@@ -27,7 +27,7 @@ async function probeCluster(cluster: Cluster, clock: Clock): Promise<void> {
   );
   const away = checked.flat();
   if (away.length > 0) throw new PartsAwayError(away, "a master of the cluster does not answer");
-  if (masters.length === 0) throw new Error("no node of the cluster says who its masters are");
+  if (masters.length === 0) throw new Error("no node of the cluster names its masters");
 }
 
 async function answers(node: Redis, clock: Clock): Promise<boolean> {
@@ -49,7 +49,10 @@ async function mastersOf(nodes: readonly Redis[], clock: Clock): Promise<readonl
   return [...new Set(await Promise.any(asked).catch(() => []))];
 }
 
-/** A range of slots: first, last, then its nodes as [host, port, …], the master first; no host: that of who tells. */
+/**
+ * A range of slots: first, last, then its nodes as [host, port, …], the master first; no host: that of the node that
+ * answers.
+ */
 function masterOfRange(range: unknown, teller: string): string {
   const [host, port] = Array.isArray(range) && Array.isArray(range[2]) ? range[2] : [];
   return `${typeof host === "string" && host !== "" ? host : teller}:${String(port)}`;

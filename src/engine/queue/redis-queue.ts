@@ -4,7 +4,7 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import { CHANNELS, type JobRecord, type SuppressionReason } from "../../domain/job.ts";
+import { type JobRecord, type SuppressionReason } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type {
   AcceptResult,
@@ -36,7 +36,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
-import { decodeRecord, encodeBox } from "./codec.ts";
+import { ChannelLetters, decodeRecord, encodeBox, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
@@ -52,6 +52,7 @@ import { SettleCalls } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 
 export interface RedisQueueOptions {
+  readonly channels: readonly QueuedChannel[];
   readonly address: RedisAddress;
   readonly clock: Clock;
   readonly random: Random;
@@ -61,8 +62,9 @@ export interface RedisQueueOptions {
 }
 
 /**
- * The queue on Redis. What must not stand behind something else has a connection of its own: what requests wait for
- * (`front`), leases, what is large (`bulk`: pulls and batches of the outbox), and all that is small (`owner`). Also carries the `changed` messages of the registry, since the subscription is here already.
+ * The queue on Redis. Calls that must not wait behind others have their own connections: calls that requests wait for
+ * (`front`), leases, large transfers (`bulk`: pulls and batches of the outbox), and all small calls (`owner`). The
+ * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
   readonly probe: ReadinessProbe = {
@@ -70,7 +72,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     check: () => probeRedis(this.front, this.options.clock),
   };
 
-  /** Messages that people wrote to the numbers that are sent from. */
+  /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: IncomingMessages;
 
   readonly shardsPerRecord: "all" | "one";
@@ -80,6 +82,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   private readonly bulk: RedisConnection;
   private readonly owner: RedisConnection;
   private readonly subscriber: RedisConnection;
+  private readonly letters: ChannelLetters;
   private readonly acceptor: Acceptor;
   private readonly observer: Observer;
   private readonly references: References;
@@ -93,6 +96,8 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
 
   constructor(private readonly options: RedisQueueOptions) {
     const { address, clock, random, telemetry } = options;
+    const letters = new ChannelLetters(options.channels);
+    this.letters = letters;
     const connector = new RedisConnector(address, clock, telemetry);
     this.front = connector.connect();
     this.leaseLine = connector.connect();
@@ -101,24 +106,22 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     this.subscriber = connector.connect();
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.shardsPerRecord = shardsPerCall;
-    this.acceptor = new Acceptor(
-      this.front,
-      clock,
-      shardsPerCall,
-      new Replicas(this.front, options.replicasAcked ?? 0),
-    );
-    this.observer = new Observer(this.owner, clock, shardsPerCall);
+    this.acceptor = new Acceptor(this.front, clock, shardsPerCall, {
+      letters,
+      replicas: new Replicas(this.front, options.replicasAcked ?? 0),
+    });
+    this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
-    this.puller = new Puller(this.bulk, quarantine, clock, shardsPerCall);
-    this.settler = new SettleCalls(this.owner, quarantine, clock, shardsPerCall);
-    this.recording = new RecordCalls(this.bulk, quarantine);
+    this.puller = new Puller(this.bulk, quarantine, clock, { shardsPerCall, letters });
+    this.settler = new SettleCalls(this.owner, quarantine, clock, { shardsPerCall, letters });
+    this.recording = new RecordCalls(this.bulk, quarantine, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
-  /** Resolves when Redis answers and hints are heard. Rejects with `UnavailableError`. */
+  /** Resolves when Redis answers and the subscriptions are active. Rejects with `UnavailableError`. */
   async start(): Promise<void> {
     const { clock } = this.options;
     const giveUpAtMs = clock.monotonicMs() + limits.queueStartMs;
@@ -137,8 +140,9 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   /**
-   * Ends every lease. Only for a caller who knows that all former owners are dead, because it alone holds the lock on the
-   * folder that this Redis writes to; otherwise their jobs would wait until the leases have been watched for their term.
+   * Ends every lease. Only for a caller that knows that all former owners are dead, because it alone holds the lock on
+   * the folder that this Redis writes to; otherwise their jobs would wait until the leases have been watched for their
+   * term.
    */
   async forgetOwners(shards: number): Promise<void> {
     const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
@@ -149,8 +153,8 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   /**
-   * Ends the leases of an owner who is dead for certain, so that others take its shards over at once. Only for a caller who
-   * has seen its process end.
+   * Ends the leases of an owner that is dead for certain, so that others take its shards over at once. Only for a
+   * caller that has seen its process end.
    */
   async forgetOwner(owner: string, shards: number): Promise<void> {
     const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
@@ -176,7 +180,8 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     if (!isJobId(jobId)) return null;
     const prefix = shardPrefix(tenant.shard);
-    const boxes = CHANNELS.map((channel) => encodeBox({ tenantId: tenant.tenantId, channel }));
+    const { names } = this.letters;
+    const boxes = names.map((channel) => encodeBox(this.letters, { tenantId: tenant.tenantId, channel }));
     // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
     const replies = await this.front
       .pipeline()
@@ -189,7 +194,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
       return value;
     });
     if (typeof text !== "string" || !Array.isArray(cursors)) return null;
-    const job = decodeRecord(jobId, text, (channel) => String(cursors[CHANNELS.indexOf(channel)] ?? ""));
+    const job = decodeRecord(this.letters, jobId, text, (channel) => String(cursors[names.indexOf(channel)] ?? ""));
     return job.tenantId === tenant.tenantId ? job : null;
   }
 
@@ -247,13 +252,13 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   /**
-   * Those that name a message wait until that is known: a report can come at once. In a cluster, where it can take another
-   * node than the shard's, the others do not wait with them.
+   * Settlements that name a message wait until the reference is stored: a report can come at once. In a cluster, where
+   * the reference may belong to another node than the shard, the other settlements do not wait for it.
    */
   private async settleAll<T>(settlements: readonly Settlement[], settle: (some: readonly Settlement[]) => Promise<T>) {
     const named = settlements.filter(isNamed);
     if (named.length === 0) return settle(settlements);
-    // Who has lost the lease has handed them over all the same.
+    // A process that has lost the lease has handed its messages over all the same.
     const remembered = this.references.remember(named);
     remembered.catch(() => {});
     const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
@@ -262,7 +267,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     return settle(isTogether ? settlements : named);
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
-    return allow(this.owner, lease, call);
+    return allow(this.owner, this.letters, lease, call);
   }
   record(turns: readonly RecordTurn[]): Promise<RecordAnswer> {
     return this.recording.record(turns);

@@ -8,42 +8,42 @@ import { type RedisConnection, redisFailure } from "./connection.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
 
-/** Also when Redis is full: what is in must be able to leave, and each reference leaves with its hour. */
+/** Runs even when Redis is full: jobs in the queue must be able to leave, and each reference leaves with its hour. */
 const script = new Script(rememberLua, "run");
 
-/** How long settlements wait for a node that takes their references, and the wait between two tries. */
+/** How long settlements wait for a node that stores their references, and the wait between two tries. */
 const KEEP_MS = 1_000;
 const RETRY_MS = 100;
 
-/** Of one call: digests and jobs in turn, by key. */
+/** The hashes of one call: digests and jobs alternately, by key. */
 type Hashes = ReadonlyMap<string, ScriptArgument[]>;
 
-/** Whether the settlement names its message at the provider. */
 export function isNamed(settlement: Settlement): settlement is NamedSettlement {
   return settlement.kind === "final" && settlement.providerRef !== undefined;
 }
 type NamedSettlement = Extract<Settlement, { kind: "final" }> & { readonly providerRef: string };
 
-/** Where a reference is in its generation. */
+/** The place of a reference in its generation. */
 interface Place {
-  /** One of sixteen hash tags: the slots of a cluster share the work. */
+  /** One of sixteen hash tags, which spread the work over the slots of a cluster. */
   readonly tag: string;
   readonly bucket: string;
   /**
-   * Ninety-six bits of the SHA-256 of the reference: two of a thousand million references are the same by a chance of
-   * one to 10^11, so nobody's report goes to another's job, and a made-up reference finds none.
+   * Ninety-six bits of the SHA-256 of the reference: two of a thousand million references collide with a probability of
+   * one in 10^11, so no report reaches another message's job, and a made-up reference finds none.
    */
   readonly field: Buffer;
 }
 
 /**
  * References by the hour in which they were written: `wb:{ref<tag>}:<hour>:<bucket>` is a hash, digest -> job id and
- * tenant. 4096 hashes an hour are small enough to be stored compactly (about 40 bytes and the tenant's name each) up to two million
- * references, and expire whole. They are not in the tenant's shard, because who asks does not know the tenant.
+ * tenant. With 4096 hashes per hour, each is small enough for compact storage (about 40 bytes plus the tenant's name
+ * per reference) up to two million references, and expires whole. References are not in the tenant's shard, because a
+ * report does not name the tenant.
  */
 export class References {
   private readonly shardsPerCall: "all" | "one";
-  /** Tags that a call was given up for, and none was answered since. */
+  /** Tags whose last call was given up, until a call is answered again. */
   private readonly away = new Set<string>();
   private readonly trying = new Set<string>();
 
@@ -57,9 +57,10 @@ export class References {
   }
 
   /**
-   * Resolves when the jobs can be found by the references that their settlements name. Safe to repeat. A cluster's nodes
-   * fail one by one: what cannot be written to one of them within `KEEP_MS` is given up, or a message's job could not be
-   * settled although its own shard answers. The chat provider's callbacks name the job by themselves, too.
+   * Resolves when the jobs can be found by the references that their settlements name. Safe to repeat. A cluster's
+   * nodes fail one by one: a reference that cannot be written to its node within `KEEP_MS` is given up. Otherwise a
+   * message's job could not be settled although its own shard answers. The chat provider's callbacks also name the job
+   * themselves.
    */
   async remember(settlements: readonly Settlement[]): Promise<void> {
     const hour = hourOf(this.clock.nowMs());
@@ -76,7 +77,7 @@ export class References {
     await Promise.all(sent);
   }
 
-  /** One that has not answered is tried by one call at a time, which nobody waits for, until it does. */
+  /** After a node has failed to answer, one call at a time retries it in the background until it answers. */
   private async writeIfSoon(call: string, hashes: Hashes): Promise<void> {
     const isAway = this.away.has(call);
     if (isAway && this.trying.has(call)) return this.giveUp(call, hashes);
@@ -124,14 +125,14 @@ export class References {
 
   private isAwayNow(call: string): void {
     if (this.away.size === 0) {
-      this.telemetry.log("warn", "references of sent messages cannot be written down; jobs are settled without them");
+      this.telemetry.log("warn", "references of sent messages cannot be stored; jobs are settled without them");
     }
     this.away.add(call);
   }
 
   private answers(call: string): void {
     if (this.away.delete(call) && this.away.size === 0) {
-      this.telemetry.log("info", "references of sent messages are written down again");
+      this.telemetry.log("info", "references of sent messages are stored again");
     }
   }
 
@@ -178,7 +179,7 @@ function hourOf(nowMs: number): number {
   return Math.floor(nowMs / limits.providerRefHourMs);
 }
 
-/** The newest first, and the one to come: the clock of who wrote may be ahead of ours. */
+/** The newest first, including the next hour: the writer's clock may be ahead of this one. */
 function hoursKept(nowMs: number): readonly number[] {
   const newest = hourOf(nowMs) + 1;
   const count = 2 + Math.ceil(limits.providerRefKeptMs / limits.providerRefHourMs);

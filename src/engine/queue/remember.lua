@@ -1,6 +1,6 @@
--- Remembers by which provider's message ids which jobs were handed over.
+-- Remembers the provider's message ids of jobs that were handed over.
 -- KEYS: hashes of references (references.ts).
--- ARGV: ms that they are kept, then for each hash how many pairs, and that many pairs: digest, job.
+-- ARGV: ms that they are kept, then for each hash the number of its pairs, and the pairs: digest, job.
 
 local at = 2
 for _, key in ipairs(KEYS) do

@@ -1,28 +1,28 @@
 import { TransportError } from "../../domain/errors.ts";
 import type { RedisConnection } from "./connection.ts";
 
-/** Replicas of one network answer within a millisecond; one that has not by then is away. */
+/** Replicas in the same network answer within a millisecond; a replica that has not answered by then is away. */
 const WAIT_MS = 1_000;
 
 /**
- * Waits until replicas, too, have what this connection has written. Redis answers a write before its replicas have it,
- * so a master that dies together with its network takes the last writes along; what has been waited for is found again
- * on the replica that takes over.
+ * Waits until replicas, too, have this connection's writes. Redis answers a write before its replicas have it, so a
+ * master that dies together with its network loses the last writes; writes that were waited for survive on the replica
+ * that takes over.
  */
 export class Replicas {
   constructor(
     private readonly connection: RedisConnection,
-    /** How many must have it. 0: nothing is waited for. */
+    /** How many replicas must have the writes. 0: no waiting. */
     private readonly count: number,
   ) {}
 
   /**
-   * `key` names the server, in a cluster, that the writes went to. Rejects with `TransportError` when too few replicas
-   * have them in time: then the writes are there, and may be lost.
+   * `key` names the server, in a cluster, that received the writes. Rejects with `TransportError` when too few replicas
+   * have them in time: the master has the writes, and may lose them.
    */
   async haveWrites(key: string): Promise<void> {
     if (this.count === 0) return;
-    // WAIT names no key: the command before it leads the pipeline to the right server.
+    // WAIT names no key: the command before it routes the pipeline to the right server.
     const replies = await this.connection
       .pipeline()
       .exists(key)
@@ -32,7 +32,7 @@ export class Replicas {
     const [error, confirmed] = replies?.[1] ?? [new Error("no reply"), 0];
     if (error !== null) throw new TransportError("the queue did not answer", { cause: error });
     if (Number(confirmed) < this.count) {
-      throw new TransportError(`only ${Number(confirmed)} of ${this.count} replicas have what was written`);
+      throw new TransportError(`only ${Number(confirmed)} of ${this.count} replicas have the writes`);
     }
   }
 }

@@ -4,8 +4,8 @@ import preludeLua from "./prelude.lua" with { type: "text" };
 export type ScriptArgument = string | number | Buffer;
 
 /**
- * One of the queue's scripts. `whenFull` says what happens when Redis is out of memory: work comes in only while there
- * is room, but what is in must always be able to leave.
+ * One of the queue's scripts. `whenFull` says what happens when Redis is out of memory: new work enters only while
+ * there is room, but queued work must always be able to leave.
  */
 export class Script {
   private readonly text: string;

@@ -1,19 +1,19 @@
--- Writes down what became of jobs: a final status with its event, a retry, that a screened job is running now, or that a
--- job is lent: in flight still, while its owner gives up the lease.
+-- Records the outcomes of jobs: a final status with its event, a retry, that a screened job is now running, or a loan:
+-- the job is still in flight while its owner gives up the lease.
 -- KEYS: the prefix of each shard in the call.
--- ARGV: for each shard: lease token, 1 where the jobs were lent under it (and the lease may be given up since), the shard's
---       time by the owner's reckoning ("" none), how many jobs, then five values a job:
---       box, job id, box entry id, "<attempts> <waits> <bytes> <status><how><type>" (attempts and waits before this one,
---       bytes of its payload; the last three a letter each), and "<event result>\n<job result>\n<template>" ("" where all
---       are empty; JSON text each, a retry's or loan's event result the ms until it is due).
---       Status: a final one, r a retry, q one of a job that nobody could screen yet, g screened and running, l lent.
---       How: w it costs no attempt, u given up without a clear answer, else -. Type: of the event, - none.
--- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was put into
--- quarantine.
--- Safe to repeat: a job whose record counts this settlement already is left alone, and so is a lent one that does not wait
--- under exactly this token any more.
--- Reports that waited for the job's end (observe.lua) become events behind the one that ends it. A job that has one is
--- not tried again, not lent and not given up: its provider has it, and so it ends with success.
+-- ARGV: for each shard: lease token, 1 if the jobs were lent under it (and the lease may have been given up since), the
+--       shard's time as the owner estimates it ("" none), the number of jobs, then five values per job: tenant queue,
+--       job id, entry id, "<attempts> <waits> <bytes> <status><how><type>" (attempts and waits before this one, bytes
+--       of its payload; the last three are one letter each), and "<event result>\n<job result>\n<template>" ("" if all
+--       are empty; each is JSON text, but a retry's or loan's event result is the ms until it is due).
+--       Status: a final one, r retry, q retry of a job that could not be screened yet, g screened and running, l lent.
+--       How: w an uncounted wait, u given up without a clear answer, else -. Type: of the event, - none.
+-- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was
+--       quarantined.
+-- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
+-- exactly this token.
+-- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
+-- report is not retried, lent or given up: its provider has it, and so it ends with success.
 
 local EACH, NONE = 5, {}
 
@@ -27,18 +27,18 @@ local function take_kept(lines)
   return lines, kept
 end
 
--- The jobs of one shard: ARGV from `first` to `last`.
+-- Settles the jobs of one shard: ARGV from `first` to `last`.
 local function settle(prefix, token, were_lent, reckoned, first, last)
   if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
 
-  -- What is put aside is due by its owner's reckoning: a step of Redis' clock since the last pull does not move it.
-  -- Where the call was late, or the shard has another owner by now, the shard's time has been agreed to be later.
+  -- A parked job is due by its owner's estimate of the time: a step of Redis' clock since the last pull does not move
+  -- it. If the call was late, or the shard has another owner by now, a later shard time has been agreed on.
   local time, agreed = shard_clock(prefix)
   if reckoned ~= '' then time = math.max(tonumber(reckoned), agreed) end
 
   local said = {}
 
-  -- Records are read and written a bucket at a time; of lent jobs, also where they wait.
+  -- Records are read and written one bucket at a time; for lent jobs, also the places where they wait.
   local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
   for at = first, last, EACH do
     local job = ARGV[at + 1]
@@ -82,7 +82,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     later[#later + 1] = job
   end
 
-  -- Adds the reports that waited for a job's end behind the event that ends it.
+  -- Adds the reports that waited for a job's end after the event that ends it.
   local function take_reports(record, row, kept)
     for _, report in ipairs(kept) do
       if not has_event(record, report.type, report.result) then
@@ -103,7 +103,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local tenant, channel = box:sub(1, -3), box:sub(-1)
     local bucket, field = bucket_at[at], field_at[at]
     local record = bucket.records[field]
-    local current, counted, waited = (record or ''):match('^%S+ [ewp]([pqrsfx])(%d+)%+?(%d*)')
+    local current, counted, waited = (record or ''):match('^%S+ %l([pqrsfx])(%d+)%+?(%d*)')
     if not current then
       if record then
         quarantine(prefix, said, 'record', bucket_key(prefix, job) .. ' ' .. field, 'not a job record', record)
@@ -115,8 +115,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local is_new = is_unfinished(current) and counted + (tonumber(waited) or 0) <= attempts + waits
     if were_lent then is_new = is_new and lent[job] ~= nil end
     local is_start, is_lent, is_retry = status == 'g', status == 'l', status == 'r' or status == 'q'
-    -- Where Redis forgot its last writes, the entry may be gone and the job wait elsewhere, as it did before this
-    -- attempt: a retry then counts nothing, or the attempt that follows would be taken for one that is counted already.
+    -- If Redis forgot its last writes, the entry may be gone and the job may wait elsewhere, as it did before this
+    -- attempt: a retry then counts nothing; otherwise the next attempt would be taken for one that is already counted.
     local value = is_new and (is_retry or is_lent) and entry_of(box, entry, job)
     if is_start and is_new and current == 'q' then
       record = record:gsub('^(%S+ %a)q', '%1r', 1)
@@ -132,7 +132,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       elseif not is_lent then
         attempts = attempts + 1
       end
-      -- What has been running does not look pending again; what is lent looks as it did.
+      -- A job that has been running does not look pending again; a lent job looks as it did.
       if status == 'q' and current == 'r' then status = 'r' end
       if is_lent then status = current == 'q' and 'q' or 'r' end
       if #kept > 0 and (not is_over or how == 'u') then
@@ -145,7 +145,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       end
       record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
       if is_over then
-        -- What nobody remembers was not counted.
+        -- A forgotten job was not counted.
         if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
         local row, id = row_of(tenant, job, channel), clock.next()
         record = record .. record_line(type, id, detail)
@@ -153,8 +153,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         if #kept > 0 then record = take_reports(record, row, kept) end
         if result ~= '' then record = record .. '\n=' .. result end
       else
-        -- What was lent is seen to have been out, also before anything of it counts: it may be reported on before it
-        -- comes back.
+        -- The record of a lent job shows that it was handed out, even before any attempt counts: a report may arrive
+        -- before it comes back.
         local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
         value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)
         park(job, box, is_lent and '!' .. token or '', value, detail)
@@ -162,8 +162,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       end
       bucket.records[field], bucket.writes[field] = record, record
     end
-    -- Where Redis forgot its last writes, an entry's id may have been used again: what comes again may only remove an
-    -- entry that is still its own.
+    -- If Redis forgot its last writes, an entry's id may have been used again: a repeat may only remove an entry that
+    -- is still its own.
     local is_own = is_new
     if is_start or were_lent then
       is_own = false

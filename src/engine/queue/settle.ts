@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { limits } from "../../domain/limits.ts";
 import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
-import { EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
+import { type ChannelLetters, EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Quarantine } from "./quarantine.ts";
@@ -14,16 +14,16 @@ const script = new Script(settleLua, "run");
 interface SettleCall {
   readonly lease: Lease;
   readonly settlements: readonly Settlement[];
-  /** Under a lease that is held, or by which the jobs were lent. */
+  /** Under a lease that is held, or under which the jobs were lent. */
   readonly as: "held" | "lent";
-  /** By the owner's reckoning. */
+  /** As the owner estimates it. */
   readonly shardTimeMs: number | null;
 }
 
-/** How many were new, and what is in quarantine; null: fenced. */
+/** How many were new, and what was quarantined; null: fenced. */
 type SettleReply = [number, string[]] | null;
 
-/** The third verb: what became of the jobs, of all shards that have outcomes at one time in one call. */
+/** The third verb: records the outcomes of jobs. One call serves all shards that have outcomes at that time. */
 export class SettleCalls {
   private readonly calls: ShardCalls<SettleCall, SettleReply>;
 
@@ -31,11 +31,11 @@ export class SettleCalls {
     private readonly connection: RedisConnection,
     private readonly quarantine: Quarantine,
     clock: Clock,
-    shardsPerCall: "all" | "one",
+    private readonly options: { readonly shardsPerCall: "all" | "one"; readonly letters: ChannelLetters },
   ) {
     this.calls = new ShardCalls({
       clock,
-      shardsPerCall,
+      shardsPerCall: options.shardsPerCall,
       callsMax: limits.settleBatchMax,
       sizeMax: limits.settleCallMax,
       sizeOf: ({ settlements }) => settlements.length,
@@ -52,7 +52,7 @@ export class SettleCalls {
     return isLanded ? "settled" : FENCED;
   }
 
-  /** Of jobs that were lent under the lease, whoever holds it by now. */
+  /** Settles jobs that were lent under the lease, whoever holds it now. */
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
     const ended = settlements.filter(({ kind }) => kind === "final" || kind === "retry");
     if (ended.length > 0) await this.call({ lease, settlements: ended, as: "lent", shardTimeMs });
@@ -71,7 +71,7 @@ export class SettleCalls {
     for (const { lease, settlements, as, shardTimeMs } of calls) {
       const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
       args.push(lease.token, as === "lent" ? 1 : 0, reckoned, settlements.length);
-      for (const settlement of settlements) encodeSettlement(settlement, args);
+      for (const settlement of settlements) encodeSettlement(this.options.letters, settlement, args);
     }
     const keys = calls.map(({ lease }) => shardPrefix(lease.shard));
     // The script answers in this form.
@@ -80,16 +80,24 @@ export class SettleCalls {
 }
 
 /** Adds to `args`, which all settlements of a call share. */
-function encodeSettlement(settlement: Settlement, args: ScriptArgument[]): void {
+function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
   const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   const texts = detail === "" && result === "" && template === "" ? "" : `${detail}\n${result}\n${template}`;
-  args.push(encodeBox(job), job.jobId, job.entryId, `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`, texts);
+  args.push(
+    encodeBox(channels, job),
+    job.jobId,
+    job.entryId,
+    `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,
+    texts,
+  );
 }
 
-/** Letters for status, what is special and event type; event result (a retry or loan: ms until it is due), job result. */
+/**
+ * Letters for status, peculiarity and event type; event result (for a retry or loan: ms until it is due), job result.
+ */
 function encodeOutcome(settlement: Settlement): readonly [letters: string, detail: string, result: string] {
   switch (settlement.kind) {
     case "final": {

@@ -4,26 +4,31 @@ import { ShardCommits } from "./shard-commits.ts";
 
 export interface ShardCallsOptions<Call, Reply> {
   readonly clock: Clock;
-  /** A single Redis takes the calls of all shards in one script call, a cluster one a slot. */
+  /** A single Redis takes the calls of all shards in one script call, a cluster one script call per slot. */
   readonly shardsPerCall: "all" | "one";
-  /** Most calls to shards in one script call, and what each counts for of how much. */
+  /** Most shard calls per script call, and the weight of each against its limit. */
   readonly callsMax: number;
   readonly sizeMax: number;
   sizeOf(call: Call): number;
-  /** Answers in the order of the calls. `isRepeat`: each goes alone, after a script call of all of them failed midway. */
+  /**
+   * Answers in the order of the calls. `isRepeat`: each call goes alone, after a combined script call failed midway.
+   */
   send(calls: readonly Call[], isRepeat: boolean): Promise<readonly Reply[]>;
 }
 
-/** While Redis works on one, the answer of the other is worked on. No shard is in both: its owner asks one at a time. */
+/**
+ * While Redis works on one, the client works on the answer of the other. No shard is in both: its owner has one call at
+ * a time.
+ */
 const IN_FLIGHT_MAX = 2;
 
 type Outcome<Reply> = { readonly reply: Reply } | { readonly error: unknown };
 
 /**
- * What the owners of many shards ask at one time, in one script call. It must be safe to repeat.
+ * Combines the calls that the owners of many shards make at one time into one script call. It must be safe to repeat.
  *
- * A shard's data may break the script (a key of another type, say), and other shards must not feel it: a script call that
- * fails, and not because Redis is away, is made again for each shard alone.
+ * A shard's data may break the script (a key of another type, say), and that must not affect other shards: if a script
+ * call fails for any reason but an unavailable Redis, each shard's call is repeated alone.
  */
 export class ShardCalls<Call, Reply> {
   private readonly commits: ShardCommits<Call, Outcome<Reply>>;
@@ -58,7 +63,7 @@ export class ShardCalls<Call, Reply> {
   private async sendAlone(call: Call): Promise<Outcome<Reply>> {
     try {
       const [reply] = await this.options.send([call], true);
-      return reply === undefined ? { error: new Error("the script answered nothing") } : { reply };
+      return reply === undefined ? { error: new Error("the script returned no answer") } : { reply };
     } catch (error) {
       return { error };
     }

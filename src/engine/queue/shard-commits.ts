@@ -1,8 +1,8 @@
 import { GroupCommit, type GroupCommitOptions } from "./group-commit.ts";
 
 /**
- * Group commits by where their calls go: a single Redis takes all shards in one call, a cluster one call a slot, so that
- * a part of it that is away holds up its own shards only.
+ * Group commits by destination: a single Redis takes all shards in one call, a cluster takes one call per slot, so that
+ * an unavailable node holds up only its own shards.
  */
 export class ShardCommits<Item, Answer> {
   private readonly commits = new Map<number, GroupCommit<Item, Answer>>();

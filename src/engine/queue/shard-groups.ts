@@ -1,7 +1,7 @@
 export interface ShardGroup<T> {
   readonly shard: number;
   readonly items: readonly T[];
-  /** Where each item stood in the whole list. */
+  /** The position of each item in the whole list. */
   readonly indexes: readonly number[];
 }
 

@@ -2,9 +2,9 @@
 -- KEYS: the shard's prefix.
 -- ARGV: put, tenant, recipient, reason
 --     | remove, tenant, recipient
---     | load, lease token, whether these are the last (1), then three values an entry: tenant, recipient, reason.
--- load returns false when the lease is not held, otherwise whether the index is complete (1). It takes nothing into an
--- index that is complete, so that a call which arrives late brings nothing back.
+--     | load, lease token, whether these are the last (1), then three values per entry: tenant, recipient, reason.
+-- load returns false when the lease is not held, otherwise whether the index is complete (1). It adds nothing to a
+-- complete index: a call that arrives late must not bring anything back.
 
 local prefix, call = KEYS[1], ARGV[1]
 local loaded = prefix .. ':suppressions-loaded'

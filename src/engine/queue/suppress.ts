@@ -7,7 +7,7 @@ import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import suppressLua from "./suppress.lua" with { type: "text" };
 
-/** Also when Redis is full: who must not be sent to matters more than the few bytes. */
+/** Runs even when Redis is full: suppressions matter more than the few bytes. */
 const script = new Script(suppressLua, "run");
 
 export async function putSuppression(

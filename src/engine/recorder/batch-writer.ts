@@ -14,7 +14,7 @@ import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ShardProgress } from "./shard-progress.ts";
 
-/** A piece of a batch, and the shard that it is of. */
+/** A piece of a batch, and the shard that it belongs to. */
 export interface Share {
   readonly progress: ShardProgress;
   readonly piece: RecordPiece;
@@ -25,23 +25,23 @@ export interface BatchWriterOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Called for a shard that is to end, and whose piece is not waited for any longer. */
+  /** Called for a shard whose term must end and whose piece is no longer waited for. */
   onLetGo(progress: ShardProgress): void;
 }
 
-/** So often a batch must be refused before it is taken apart: a server that is being upgraded may refuse once. */
+/** Refusals before a batch is taken apart: a server that is being upgraded may refuse once. */
 const REFUSALS_MAX = 3;
 
-/** The wait before the next try. Half of it is chance, so that those who failed together do not come back together. */
+/** The wait before the next try. Half of it is random, which spreads the retries of processes that failed together. */
 export function backOffMs(failures: number, random: Random): number {
   return Math.min(limits.recordRetryMs * 2 ** failures, limits.recordRetryMsMax) * (0.5 + random.next() / 2);
 }
 
-/** Writes batches until the event store has them, for as long as a shard of them is held. */
+/** Writes batches until the event store has them, for as long as one of a batch's shards is held. */
 export class BatchWriter {
   constructor(private readonly options: BatchWriterOptions) {}
 
-  /** Tells each share's progress what became of it: nothing where its term ends before. */
+  /** Reports the result to each share's progress, unless the share's term ends first. */
   async write(batch: RecordBatch, shares: readonly Share[]): Promise<void> {
     if (batch.state === "recorded") {
       for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: true, setAside: 0 });
@@ -76,8 +76,8 @@ export class BatchWriter {
   }
 
   /**
-   * The shares whose terms are not to end, once the lease of one of them is surely held. Where all are in doubt it waits:
-   * the store may only be silent, and then nobody else has them.
+   * The shares whose terms are not closing, once the lease of one of them is surely held. If all are in doubt it waits:
+   * the store may only be silent, and then nobody else holds them.
    */
   private async stillHeld(shares: readonly Share[]): Promise<readonly Share[]> {
     for (let held = shares; ; ) {
@@ -88,7 +88,7 @@ export class BatchWriter {
     }
   }
 
-  /** Cut short when a term is to end. */
+  /** Cut short when a term closes. */
   private pause(delayMs: number, shares: readonly Share[]): Promise<void> {
     return sleep(this.options.clock, delayMs, AbortSignal.any(shares.map(({ progress }) => progress.term.closing)));
   }
@@ -108,12 +108,12 @@ export class BatchWriter {
     const { telemetry } = this.options;
     telemetry.count("ledger_writes_failed");
     telemetry.gauge("ledger_up", 0);
-    // Whatever the reason, nothing but a repeat can bring the rows in; one that is not a lost call needs a person.
+    // Whatever the reason, only a repeat can bring the rows in; an error other than a lost call needs a person.
     const level = isOutage(error) ? (fields.failures === 1 ? "warn" : "debug") : "error";
     telemetry.log(level, "the event store did not take a batch", { ...fields, error: String(error) });
   }
 
-  /** How old the oldest event is that waits; a shard's event ids rise, so it is the piece's first. */
+  /** The age of the oldest waiting event; a shard's event ids rise, so that is the piece's first. */
   private gaugeLag({ progress, piece }: Share): void {
     const { clock, telemetry } = this.options;
     const oldest = piece.rows[0];

@@ -18,31 +18,35 @@ export interface OutboxCopierOptions {
 }
 
 /**
- * Copies the outboxes of some shards into the event store, what they hold together with one insert: an insert costs much,
- * whatever it holds, and a row little.
+ * Copies the outboxes of some shards into the event store, with one insert for all their events: an insert has a high
+ * fixed cost and a low cost per row.
  *
  * Invariants:
- * R1. A piece is taken from its outbox only after the event store has confirmed its batch: written first, marked as done after.
+ * R1. A piece is taken from its outbox only after the event store has confirmed its batch: written first, marked as
+ *     done after.
  * R2. A shard's pieces are written one after the other, in the order of the outbox; a batch that fails is repeated,
- *     unchanged and under its token, before anything behind its pieces is written. So events become visible in order.
- * R3. No write begins without the lease of a piece surely held. One that was begun may end late: its token is that of a
- *     frozen batch, and whoever owns one of its pieces next writes the same batch, or hears that the event store has it.
- * R4. All that is known of a shard's progress lives in one `ShardProgress` per term.
- * R5. A batch is new to the event store only where that is certain for each piece. What an earlier call froze may have been
- *     written by anybody, at any time; so may the first piece of a term, the next where a part of that one was there, and
- *     one whose events are not beyond the last that this term has written, as after the loss of a Redis that had confirmed
- *     more than its replica got. Such a batch, and one whose write failed, is written as one that may be there.
- * R6. A batch that is refused again and again is taken apart, first into its pieces, and a piece into rows: what is at fault
- *     is set aside, or holds up its own shard alone. An outage is no refusal.
+ *     unchanged and under its token, before anything behind its pieces is written. Events therefore become visible in
+ *     order.
+ * R3. No write begins unless the lease of one of its pieces is surely held. A write that has begun may end late: its
+ *     token is that of a frozen batch, and the next owner of one of its pieces writes the same batch, or learns that
+ *     the event store has it.
+ * R4. All knowledge of a shard's progress lives in one `ShardProgress` per term.
+ * R5. A batch is new to the event store only if that is certain for each piece. Another process may have written a
+ *     batch that an earlier call froze, at any time. The same is possible for the first piece of a term, for the next
+ *     one if a part of the first was there, and for one whose events are not beyond the last that this term has
+ *     written, as after the loss of a Redis that had confirmed more than its replica got. Such a batch, and one whose
+ *     write failed, is written as one that may be there.
+ * R6. A batch that is refused again and again is taken apart, first into its pieces, and a piece into rows: the faulty
+ *     row is set aside, or holds up only its own shard. An outage is no refusal.
  * R7. A batch that fails holds up its own shards, no other.
  */
 export class OutboxCopier {
-  /** Whose turn was longest ago comes first: what one call hands out is bounded. */
+  /** The shard that was served longest ago comes first: one call hands out a bounded amount. */
   private readonly shards = new Map<number, ShardProgress>();
   private readonly writer: BatchWriter;
   private isRunning = false;
   private dueMs = 0;
-  /** After a call that failed. */
+  /** Set after a failed call. */
   private notBeforeMs = 0;
   private failures = 0;
   private nudge = new AbortController();
@@ -51,7 +55,7 @@ export class OutboxCopier {
     this.writer = new BatchWriter({ ...options, onLetGo: (progress) => this.free(progress) });
   }
 
-  /** Resolves when the shard may be handed over: its term is to end, and what was being written of it has come to an end. */
+  /** Resolves when the shard may be handed over: its term is closing, and its writes in flight have ended. */
   async copy(term: LeaseTerm): Promise<void> {
     const progress = new ShardProgress(term);
     this.shards.set(term.shard, progress);
@@ -71,7 +75,7 @@ export class OutboxCopier {
   private async run(): Promise<void> {
     const { clock, random } = this.options;
     this.isRunning = true;
-    // Spreads the inserts of several processes over the time between two.
+    // Spreads the inserts of several processes over the interval.
     this.dueMs = clock.monotonicMs() + random.next() * limits.recordLingerMs;
     while (this.shards.size > 0) {
       try {
@@ -96,7 +100,7 @@ export class OutboxCopier {
     const { clock } = this.options;
     this.nudge = new AbortController();
     const leftMs = Math.max(this.dueMs, this.notBeforeMs) - clock.monotonicMs();
-    // Where all are busy or in doubt, it looks again: doubt ends without a word.
+    // If all are busy or in doubt, it checks again: doubt ends without a notification.
     await sleep(clock, leftMs > 0 ? leftMs : limits.recordLingerMs, this.nudge.signal);
   }
 
@@ -104,13 +108,13 @@ export class OutboxCopier {
     const begunMs = this.options.clock.monotonicMs();
     const shards = [...this.shards.values()];
     const closing = shards.filter(({ isClosing }) => isClosing);
-    // The last pieces are in the event store: without this the next owners would write them once more, in vain.
+    // The event store has the last pieces: without this call the next owners would write them again, in vain.
     const last = closing.filter(({ done, term }) => done !== null && term.isSurelyHeld());
     const isInTime = begunMs >= this.notBeforeMs;
     const ready = isInTime ? shards.filter(({ isReady }) => isReady) : [];
     if (ready.length > 0) this.dueMs = begunMs + limits.recordLingerMs;
     if (ready.length + last.length > 0) await this.ask(ready, last);
-    // Once only: a queue that does not answer must not hold up the end.
+    // One try only: a queue that does not answer must not hold up the end.
     for (const progress of closing) this.end(progress);
   }
 
@@ -124,7 +128,7 @@ export class OutboxCopier {
     } catch (error) {
       if (isOutage(error)) return this.noteQueueFailure(error);
       if (all.length === 1) return this.failAll(all, error);
-      // One of them has something that the queue cannot make out: the others go on.
+      // One shard has data that the queue cannot read: the others go on.
       const only = (of: readonly ShardProgress[], one: ShardProgress) => of.filter((progress) => progress === one);
       for (const progress of all) await this.ask(only(ready, progress), only(last, progress));
     }
@@ -151,7 +155,7 @@ export class OutboxCopier {
     for (const { shard } of idle) this.gaugeLag(shard);
   }
 
-  /** What of the batch is of the shards that were asked for. */
+  /** The pieces of the batch that belong to the requested shards. */
   private sharesOf(batch: RecordBatch, asked: readonly ShardProgress[]): Share[] {
     return batch.pieces.flatMap((piece) => {
       const progress = asked.find(({ shard }) => shard === piece.shard);

@@ -12,15 +12,15 @@ export interface RecorderOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Names this process among all recorders; another one at every start. */
+  /** Names this process among all recorders; changes at every start. */
   readonly owner: string;
-  /** How many shards there are. */
   readonly shards: number;
 }
 
 /**
- * The recorder role: copies the outboxes of this process's share of the shards into the event store. All of them together where
- * one call of the queue takes all shards; in a cluster each by itself, so that no part of it holds up another.
+ * The recorder role: copies the outboxes of this process's share of the shards into the event store. It copies all
+ * shards together if one call of the queue takes all of them; in a cluster it copies each shard separately, so that no
+ * node holds up another.
  */
 export class Recorder {
   private readonly keeper: ShardKeeper;
@@ -43,7 +43,7 @@ export class Recorder {
     this.keeper.start();
   }
 
-  /** Resolves after the writes in progress. Safe to repeat. */
+  /** Resolves after the writes in flight. Safe to repeat. */
   stop(): Promise<void> {
     return this.keeper.stop();
   }

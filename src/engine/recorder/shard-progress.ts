@@ -2,13 +2,13 @@ import type { WriteAttempt, WriteOutcome } from "../../domain/event-store.ts";
 import type { RecordPiece, RecordTurn } from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
 
-/** All that a recorder knows of one term of a shard. */
+/** A recorder's state for one term of a shard. */
 export class ShardProgress {
-  /** Whether a batch with a piece of it is being written. */
+  /** Whether a batch with a piece of the shard is being written. */
   isBusy = false;
   /** Whether its outbox holds more than was handed out. */
   hasMore = false;
-  /** What the event store has and the queue has not heard of. */
+  /** The piece that the event store has and the queue does not know to be stored. */
   done: RecordPiece | null = null;
   private refused: string | null = null;
   /** Whether the next piece may be in the event store already. */
@@ -32,7 +32,7 @@ export class ShardProgress {
     return !this.isBusy && !this.term.closing.aborted && this.term.isSurelyHeld();
   }
 
-  /** Whether it is to end, and nothing of it is under way. */
+  /** Whether the term is closing, with nothing in flight. */
   get isClosing(): boolean {
     return !this.isBusy && this.term.closing.aborted;
   }
@@ -59,7 +59,7 @@ export class ShardProgress {
     this.done = piece;
   }
 
-  /** The event store refuses the batch that its piece is in. */
+  /** The event store refuses the batch that contains its piece. */
   wasRefused(batch: string): void {
     this.refused = batch;
   }

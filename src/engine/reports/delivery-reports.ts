@@ -12,11 +12,11 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
 }
 
 /**
- * Takes what an MTA or a provider says about a message, and adds it to its job's history.
+ * Takes reports about a message from an MTA or a provider, and adds them to the job's history.
  *
- * D1. A report is repeated until the queue has it, or `stop`. D2. None waits: one that overtakes our own note of the
- * hand-over is kept with its job, and one of a job that waits for another try ends it, since whoever reports on a message
- * has it.
+ * D1. A report is repeated until the queue has it, or `stop`.
+ * D2. No report waits: one that overtakes our own record of the hand-over is kept with its job, and one about a job
+ *     that waits for another try ends the job, because a party that reports on a message has it.
  */
 export class DeliveryReports {
   private readonly stopping = new AbortController();
@@ -33,7 +33,7 @@ export class DeliveryReports {
     this.ports.telemetry.count("delivery_reports", { type: report.type, result });
   }
 
-  /** Takes no more time for what could not be recorded yet. Resolves when nothing is under way. */
+  /** Gives up reports that could not be recorded yet. Resolves when nothing is in flight. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all(this.underWay);
@@ -46,7 +46,7 @@ export class DeliveryReports {
         return await observeReport(this.ports, report);
       } catch (error) {
         const expected = isOutage(error);
-        telemetry.log(expected ? "warn" : "error", "a report was not recorded and is repeated", {
+        telemetry.log(expected ? "warn" : "error", "a report could not be recorded and is repeated", {
           error: String(error),
         });
       }

@@ -2,12 +2,12 @@ import { limits } from "../../domain/limits.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
-/** A reader's doing: a message was opened, or a link in it clicked. */
+/** A reader's action: opening a message, or clicking a link in it. */
 export interface Engagement {
   readonly type: "opened" | "clicked";
   readonly tenantId: string;
   readonly jobId: string;
-  /** Where the click led; null for an open. */
+  /** The target of the click; null for an open. */
   readonly url: string | null;
 }
 
@@ -18,10 +18,10 @@ export interface EngagementsPorts {
 }
 
 /**
- * Records opens and clicks behind the answers that they are found out by: a reader waits for nothing.
+ * Records opens and clicks after the HTTP answer that reveals them: a reader waits for nothing.
  *
- * E1. At most `engagementsPendingMax` are remembered; what comes beyond is counted, and dropped.
- * E2. The same thing that is done again while it is being recorded is not recorded twice at a time.
+ * E1. At most `engagementsPendingMax` are pending; further ones are counted and dropped.
+ * E2. The same action, repeated while it is being recorded, is not recorded twice concurrently.
  */
 export class Engagements {
   private readonly pending = new Set<string>();

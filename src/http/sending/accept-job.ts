@@ -7,16 +7,16 @@ import { nameOfPayload } from "./payload-name.ts";
 
 export interface Accepting {
   readonly tenant: Tenant;
-  /** Null: the request was counted already. */
+  /** Null: the request has been counted already. */
   readonly requestsPerMinute: number | null;
   readonly job: NewJob;
-  /** Takes back what was done for the job, where it certainly was not queued. */
+  /** Undoes what was done for the job, called only if the job was certainly not queued. */
   onNotQueued?(): Promise<void>;
 }
 
 /**
- * Queues the job, its payload beside the queue where it is large. Throws an `ApiError` 500 that says whether it may be
- * repeated where a store is away.
+ * Queues the job, with a large payload stored beside the queue. If a store is unavailable, throws an `ApiError` 500 that says
+ * whether the request may be repeated.
  */
 export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
   const { tenant, requestsPerMinute, job } = accepting;
@@ -33,7 +33,7 @@ export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<
   }
 }
 
-/** The most UTF-8 bytes that one UTF-16 unit of a text comes to. */
+/** The most UTF-8 bytes that one UTF-16 code unit can take. */
 const BYTES_PER_UNIT = 3;
 
 function isLarge(payload: string): boolean {
@@ -42,9 +42,9 @@ function isLarge(payload: string): boolean {
 }
 
 /**
- * Puts the payload where it waits, then queues the job under its name: a job never finds its payload missing. The payload
- * of a job that certainly was not queued is removed again. What cannot be removed, or what is left where a process dies in
- * between, goes with the sweep, and so does the payload of a job of which it is not known.
+ * Stores the payload, then queues the job that refers to it, so a job never finds its payload missing. If the job was certainly
+ * not queued, the payload is removed again. The sweep collects payloads that could not be removed, those left by a process that
+ * died in between, and those of jobs whose outcome is unknown.
  */
 async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
   const { queue } = door.ports;
@@ -64,7 +64,7 @@ async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: 
   return answer;
 }
 
-/** Whatever became of the payload: the job was certainly not queued where this fails. */
+/** If this fails, the job was certainly not queued, whatever happened to the payload. */
 async function put({ ports: { payloads } }: FrontDoor, ref: PayloadRef, payload: Uint8Array): Promise<void> {
   try {
     await payloads.put(ref, payload);

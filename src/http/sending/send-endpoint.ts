@@ -9,7 +9,7 @@ import { type SendKind, serveSend } from "./serve-send.ts";
 
 type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
 
-/** A call that queues a job from its body alone. */
+/** A call that queues a job from nothing but its body. */
 export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
   const { path, name, operation, summary, description, channel, scope, body, accept, fails } = declared;
   const kind: SendKind = { channel, scope, accept };
@@ -20,7 +20,7 @@ export function sendEndpoint(declared: Said & SendKind & { readonly body: Docume
   );
 }
 
-/** What all calls have in common that queue a new message. */
+/** What all calls that queue a new message have in common. */
 export function sends(tag: Tag) {
   return { method: "POST", tag, headers: [IDEMPOTENCY_KEY], answers: QUEUED } as const;
 }
@@ -65,7 +65,7 @@ const ContentError = Type.Object(
   { $id: "ContentError" },
 );
 
-/** 422 of every send. */
+/** The 422 of every send. */
 export const UNPROCESSABLE = tenantFailure(
   "Unprocessable",
   "The inline HTML cannot be sent (with `violations`), the sender's domain is not verified, or the Idempotency-Key was " +
@@ -77,5 +77,5 @@ export const UNPROCESSABLE = tenantFailure(
   },
 );
 
-/** What every send may be refused with, beside what every call of a tenant may. */
+/** The refusals of every send, beyond those of every tenant call. */
 export const SEND_FAILS = { 422: UNPROCESSABLE } as const;

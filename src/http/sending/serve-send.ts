@@ -14,17 +14,17 @@ import type { Acceptance, Refusal } from "./acceptance.ts";
 
 /** A kind of request that queues a job. */
 export interface SendKind {
-  /** The tenant must have it enabled. */
+  /** The channel that the tenant must have enabled. */
   readonly channel: ChannelName;
-  /** Part of what an Idempotency-Key stands for: the same key and body elsewhere is another request. */
+  /** Scopes the Idempotency-Key: the same key and body under another scope is another request. */
   readonly scope: string;
-  /** From the parsed body to a job, or to the first reason against it. */
+  /** Turns the parsed body into a job, or into the first reason to refuse it. */
   accept(tenant: Tenant, body: unknown): Acceptance;
 }
 
 /**
- * Serves a send, the hot path of every channel: one parse, one stringify, one call of the queue. Only a request with a
- * large body is counted by a call of its own, before that is read.
+ * Serves a send, the hot path of every channel: one parse, one stringify, one call to the queue. Only a request with a large
+ * body is counted by a separate call, before its body is read.
  */
 export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
   const tenant = await door.authenticate(exchange);
@@ -40,7 +40,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     const look = () => kind.accept(tenant, body);
     acceptance = isCounted ? await door.inTurn(bytes, look) : look();
   } catch (error) {
-    // 429 comes before every other refusal, and a refused request counts as well.
+    // 429 takes precedence over every other refusal, and a refused request counts as well.
     if (!isCounted) await door.admit(exchange, tenant);
     throw error;
   }
@@ -69,7 +69,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   }
 }
 
-/** What a tenant of the plan may have in the queue. */
+/** What a tenant on this plan may have in the queue. */
 export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
   return { jobs: queuedJobsMax, bytes: queuedBytesMax };
 }
@@ -77,12 +77,12 @@ export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
 interface Send {
   /** Parsed. */
   readonly body: unknown;
-  /** Its length over the wire. */
+  /** Length as received. */
   readonly bytes: number;
   readonly idempotency: Idempotency | null;
 }
 
-/** Throws an `ApiError` 403 (channel), 400, or what reading a body throws, in this order. */
+/** Throws an `ApiError` 403 (channel) or 400, or whatever reading a body throws, in this order. */
 export async function readSend(
   door: FrontDoor,
   exchange: Exchange,
@@ -101,8 +101,8 @@ export async function readSend(
 }
 
 /**
- * The first answer to this very request, or null. What was taken before is answered as before, also when it would not be
- * taken any more: a template may be gone.
+ * The first answer to this same request, or null. A repeat gets the original answer even if the request would be refused now,
+ * for example because a template is gone.
  */
 async function replayed(
   door: FrontDoor,

@@ -3,14 +3,14 @@ import { join } from "node:path";
 /** A file of the operators' dashboard. */
 export interface DashboardPage {
   readonly path: string;
-  /** What the API document calls it, and says of it. */
+  /** Its operation and description in the API document. */
   readonly operation: string;
   readonly summary: string;
   readonly mediaType: string;
   readonly file: Bun.BunFile;
 }
 
-/** The operators' dashboard: three files, and nothing from other hosts. */
+/** The operators' dashboard: three files that load nothing from other hosts. */
 export const DASHBOARD_PAGES: readonly DashboardPage[] = [
   {
     path: "/dash",

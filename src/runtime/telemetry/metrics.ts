@@ -5,7 +5,7 @@ import type { MetricsParts } from "./summed-metrics.ts";
 
 const PREFIX = "waybill_";
 /** Seconds. From a script call in a fraction of a millisecond to a provider that takes a minute. */
-/** Of one metric. Labels have few values; whatever makes more of them must not fill the memory of whoever scrapes. */
+/** Series per metric. Labels have few values; a bug that creates more must not fill the scraper's memory. */
 const SERIES_MAX = 1_000;
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
@@ -20,7 +20,7 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry, prefix: PREFIX });
-    // V8's own, which are zero or made up under Bun.
+    // V8's own metrics, which are zero or made up under Bun.
     for (const { name } of this.registry.getMetricsAsArray()) {
       if (/nodejs_(heap|active|version|gc)/.test(name)) this.registry.removeSingleMetric(name);
     }
@@ -41,7 +41,7 @@ export class Metrics {
       gauge = new Gauge(this.describe(name, name, labels));
       this.gauges.set(name, gauge);
     }
-    // The last value of many would say nothing.
+    // Dropped without room: a shared series would show only the last of many values.
     if (this.hasRoom(name, labels)) gauge.set(labels, value);
   }
 
@@ -58,12 +58,12 @@ export class Metrics {
     return this.registry.metrics();
   }
 
-  /** What `summedMetrics` makes a text of. */
+  /** The input of `summedMetrics`. */
   parts(): Promise<MetricsParts> {
     return this.registry.getMetricsAsJSON();
   }
 
-  /** Whether the metric has a series of these labels, or may have one more. */
+  /** Whether the metric has a series with these labels, or may have one more. */
   private hasRoom(name: string, labels: Labels): boolean {
     const values = Object.values(labels);
     if (values.length === 0) return true;
@@ -81,7 +81,7 @@ export class Metrics {
   }
 }
 
-/** What has no room of its own is counted together. */
+/** Series beyond the limit are counted together. */
 function others(labels: Labels): Labels {
   return Object.fromEntries(Object.keys(labels).map((label) => [label, "other"]));
 }

@@ -10,19 +10,20 @@ type Level = "debug" | "info" | "warn" | "error";
 export interface ProcessTelemetryOptions {
   /** `silent` logs nothing. */
   readonly level: Level | "silent";
-  /** Lines for a person at a terminal rather than JSON. */
+  /** Writes lines for a person at a terminal instead of JSON. */
   readonly isTerminal: boolean;
-  /** Which process of a start this is, for its log lines; a process alone needs no name. */
+  /** Names the process within a start in its log lines; a single process needs no name. */
   readonly process?: string;
 }
 
-/** What the process says about itself: log lines on standard error, numbers at `/metrics`. */
+/** The process's telemetry: log lines on standard error, numbers at `/metrics`. */
 export class ProcessTelemetry implements Telemetry {
   private readonly metrics = new Metrics();
   private readonly logger: Logger;
 
   constructor({ level, isTerminal, process }: ProcessTelemetryOptions) {
-    // Standard output belongs to the commands' answers. Synchronous: the last lines before an exit are the ones needed.
+    // Standard output belongs to the commands' results. Synchronous, because the last lines before an exit are the ones
+    // needed.
     const stream = isTerminal
       ? pretty({ ...PRETTY, messageFormat: process === undefined ? false : `[${process}] {msg}` })
       : pino.destination({ dest: 2, sync: true });
@@ -50,7 +51,7 @@ export class ProcessTelemetry implements Telemetry {
     return this.metrics.text();
   }
 
-  /** The same, to be summed with those of other processes. */
+  /** The same metrics as data, to be summed with those of other processes. */
   metricsParts(): Promise<MetricsParts> {
     return this.metrics.parts();
   }

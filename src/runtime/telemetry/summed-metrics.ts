@@ -3,12 +3,12 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } fro
 /** All metrics of one process, as data. */
 export type MetricsParts = readonly MetricObjectWithValues<MetricValue<string>>[];
 
-/** How gauges come together that are no amounts; all others are summed, as counters and histograms are. */
+/** How to combine gauges that are not amounts; all others are summed, like counters and histograms. */
 const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
-  // Where one process finds a part away, it is worth a look.
+  // A part that one process finds away deserves attention.
   [/_up$/, "min"],
   [/_expiry_days$/, "min"],
-  // Several processes hold the same relay for away, and look at the same lag.
+  // Several processes may find the same relay away, and all measure the same lag.
   [/^waybill_relay_open$/, "max"],
   [/_lag(_|$)/, "max"],
   [/_start_time_seconds$/, "first"],
@@ -19,7 +19,7 @@ export function summedMetrics(parts: readonly MetricsParts[]): Promise<string> {
   return sumOf(parts).metrics();
 }
 
-/** What stays of processes that have ended: counts and durations, without which the sums would go back. */
+/** What remains of processes that have ended: counts and durations, without which the sums would fall. */
 export function departedMetrics(parts: readonly MetricsParts[]): Promise<MetricsParts> {
   const lasting = parts.map((all) => all.filter(({ type }) => LASTING.has(String(type))));
   return sumOf(lasting).getMetricsAsJSON();

@@ -9,6 +9,8 @@ import { NewGoogleClass } from "../../../src/channels/wallet/request/google-sche
 import { snakeCase } from "../../../src/channels/wallet/request/member-names.ts";
 import { PassRequest } from "../../../src/channels/wallet/request/pass-schema.ts";
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
+import { DocumentSchemas } from "../../http/support/document-schemas.ts";
+import type { Schema } from "../../http/support/documented.ts";
 
 const SURROUNDINGS = {
   templates: new Map([
@@ -63,6 +65,11 @@ const SHAPES = [
   googleClass("a generic class", GENERIC_CLASS),
 ];
 
+/** As the document has it, but with every schema where it is used. */
+function withoutNames(schema: TSchema): Schema {
+  return JSON.parse(JSON.stringify(schema, (name, value) => (name === "$id" ? undefined : value)));
+}
+
 /** The body without one of its members, or one of theirs, each once. */
 function* lacking(body: JsonObject): Generator<[string, JsonObject]> {
   for (const [name, value] of Object.entries(body)) {
@@ -82,6 +89,31 @@ describe("what the document says of a body", () => {
     const taken = APPLE_MEMBERS.filter((name) => name !== "barcode").map(snakeCase);
     expect(Object.keys(ApplePassData.properties).toSorted()).toEqual(taken.toSorted());
     expect(Object.keys(ApplePassPart.properties).toSorted()).toEqual(taken.toSorted());
+  });
+
+  test("takes null for every member that a pass may lack, as the service does", () => {
+    const field = { key: "k", value: "v", label: null, semantics: null, row: null, currencyCode: null };
+    const barcode = { message: "1", format: "PKBarcodeFormatQR", messageEncoding: null, altText: null };
+    const location = { latitude: 1, longitude: 1, altitude: null, relevantText: null };
+    const beacon = { proximityUUID: "1", major: null, minor: null, relevantText: null };
+    const date = { date: null, relevantDate: null, startDate: null, endDate: null };
+    const nfc = { message: "1", encryptionPublicKey: null, requiresAuthentication: null };
+    const lists = { back_fields: [field], barcodes: [barcode], locations: [location], beacons: [beacon] };
+    const optional = Object.keys(ApplePassData.properties).filter((name) => !(name in APPLE.pass_data));
+    const absent = Object.fromEntries(optional.map((name) => [name, null]));
+    const texts = [{ id: null, header: null, body: null }];
+    const documented = new DocumentSchemas({}).request(withoutNames(PassRequest));
+    const bodies = [
+      { ...APPLE, template_id: null, pass_data: { ...absent, ...APPLE.pass_data } },
+      { ...APPLE, pass_data: { ...APPLE.pass_data, ...lists, relevant_dates: [date], nfc } },
+      { ...GOOGLE, pass_data: { ...GOOGLE.pass_data, class_type: null, object_data: { textModulesData: texts } } },
+      { template_id: "card", pass_type: null, pass_data: null },
+      { template_id: "card", pass_data: absent },
+    ];
+    for (const body of bodies) {
+      expect([body, documented(body)]).toEqual([body, null]);
+      expect(() => acceptPass(body, SURROUNDINGS)).not.toThrow();
+    }
   });
 
   for (const { what, schema, whole, accept } of SHAPES) {

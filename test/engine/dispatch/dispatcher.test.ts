@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
@@ -40,7 +41,7 @@ afterAll(async () => {
 /** A connection of its own for each process of the test. */
 async function connect(): Promise<RedisQueue> {
   const address = { kind: "socket", path: redis.path } as const;
-  const opened = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
+  const opened = new RedisQueue({ channels: CHANNELS, address, clock: systemClock, random: systemRandom, telemetry });
   await opened.start();
   queues.push(opened);
   return opened;

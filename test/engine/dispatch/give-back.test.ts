@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import type { Channel } from "../../../src/domain/channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
@@ -23,7 +24,7 @@ let queue: RedisQueue;
 beforeAll(async () => {
   redis = await startRedis();
   const address = { kind: "socket", path: redis.path } as const;
-  queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
+  queue = new RedisQueue({ channels: CHANNELS, address, clock: systemClock, random: systemRandom, telemetry });
   await queue.start();
 }, IN_TIME_MS);
 afterAll(async () => {

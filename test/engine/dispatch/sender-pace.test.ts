@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { isFinal } from "../../../src/domain/job.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
@@ -35,6 +36,7 @@ let queue: RedisQueue;
 beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisQueue({
+    channels: CHANNELS,
     address: { kind: "socket", path: redis.path },
     clock: systemClock,
     random: systemRandom,

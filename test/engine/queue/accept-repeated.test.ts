@@ -1,5 +1,7 @@
 import { beforeEach, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { Acceptor } from "../../../src/engine/queue/accept.ts";
+import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { accept, first, newJob, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
@@ -22,7 +24,9 @@ function acceptor(): Acceptor {
     throw new Error("Command timed out");
   };
   // Nothing else of a connection is used by an acceptor.
-  return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all");
+  return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all", {
+    letters: new ChannelLetters(CHANNELS),
+  });
 }
 
 beforeEach(async () => {
@@ -69,7 +73,9 @@ test("a job that a repeat refused is not queued by the try that comes behind it"
     held.push(() => redis.client.evalsha(...sentArgs));
     return accept(tenant).then(() => Promise.reject(new Error("Command timed out")));
   };
-  const front = new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all");
+  const front = new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all", {
+    letters: new ChannelLetters(CHANNELS),
+  });
   const answer = await front.submit({ tenant, requestsPerMinute: 100, job: submitted });
   expect(answer).toMatchObject({ kind: "queue_full", what: "jobs" });
   expect(await held[0]?.()).toEqual([]);

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { Acceptor } from "../../../src/engine/queue/accept.ts";
+import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
@@ -13,7 +15,9 @@ function acceptorOf(failures: readonly Error[]): Acceptor {
   let calls = 0;
   const evalsha = () => Promise.reject(failures[calls++] ?? new Error("more calls than failures"));
   // Nothing else of a connection is used by an acceptor.
-  return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all");
+  return new Acceptor({ evalsha } as unknown as RedisConnection, systemClock, "all", {
+    letters: new ChannelLetters(CHANNELS),
+  });
 }
 
 function refusal(text: string): Error {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { type RedisAddress } from "../../../src/engine/queue/connection.ts";
@@ -81,6 +82,7 @@ async function open(kind: "url" | "cluster") {
   const url = `redis://127.0.0.1:${wire.port}`;
   const address: RedisAddress = kind === "url" ? { kind, url } : { kind, urls: [url] };
   const queue = new RedisQueue({
+    channels: CHANNELS,
     address,
     clock: systemClock,
     random: systemRandom,

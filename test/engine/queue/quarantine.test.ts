@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
@@ -23,7 +24,7 @@ let watched: RedisQueue;
 
 beforeAll(async () => {
   const address = { kind: "socket", path: redis.path } as const;
-  watched = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
+  watched = new RedisQueue({ channels: CHANNELS, address, clock: systemClock, random: systemRandom, telemetry });
   await watched.start();
 });
 
@@ -76,7 +77,7 @@ test("the name of a box and a parked job that cannot be read stop nobody else", 
   await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
   await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
-  await redis.client.sadd(`${prefix}:ready`, "no box", "acme/z");
+  await redis.client.sadd(`${prefix}:ready`, "no box", "acme/Z");
   const lost = jobIds.next();
   await redis.client.zadd(`${prefix}:later`, 1, lost, 2, jobIds.next());
   await redis.client.hset(`${prefix}:parked`, lost, "garbage");
@@ -84,6 +85,17 @@ test("the name of a box and a parked job that cannot be read stop nobody else", 
   expect(await watched.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL], nextDueMs: null });
   expect(telemetry.counted.toSorted()).toEqual(["box", "box", "parked", "parked"]);
   expect((await pullOne(lease, "acme")).map(({ jobId }) => jobId)).toEqual([job.jobId]);
+});
+
+test("the jobs of a channel that this process does not know wait for one that does", async () => {
+  const { tenant, lease, prefix } = await world();
+  await accept(tenant);
+  await redis.client.sadd(`${prefix}:ready`, "acme/z");
+  telemetry.counted.length = 0;
+  expect(await watched.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL] });
+  expect(telemetry.counted).toEqual([]);
+  // From here the shard's next owner hears of them.
+  expect(await redis.client.smembers(`${prefix}:held`)).toContain("acme/z");
 });
 
 test("a row that cannot be read does not keep its batch, nor the batches behind it", async () => {

@@ -1,5 +1,6 @@
+import { CHANNELS } from "../../../src/app/channels.ts";
 import type { StoredEventRow } from "../../../src/domain/event-store.ts";
-import { CHANNEL_LETTER, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../../src/engine/queue/codec.ts";
+import { ChannelLetters, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../../src/engine/queue/codec.ts";
 import { jobBucket, jobField } from "../../../src/engine/queue/keys.ts";
 import { groupText, groupToken } from "../../simulation/memory-queue-record.ts";
 import {
@@ -13,6 +14,8 @@ import {
 } from "../../simulation/memory-queue-shard.ts";
 import type { QueueSnapshot } from "../../simulation/memory-queue-state.ts";
 import type { DumpedKey } from "./timed-redis.ts";
+
+const letters = new ChannelLetters(CHANNELS);
 
 /**
  * What Redis must hold where the queue in memory holds this, key by key, as `prelude.lua` describes it. Rate windows
@@ -76,7 +79,7 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   for (const [box, { entries }] of shard.boxes) {
     yield [
       `box:${boxName(box)}`,
-      lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry, CHANNEL_LETTER[entry.channel])]])),
+      lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry, letters.letterOf(entry.channel))]])),
     ];
   }
   yield* nonEmpty("ready", [...shard.ready].map(boxName).toSorted());
@@ -94,7 +97,7 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
     "parked",
     [...shard.parked].map(([jobId, { box, entry, lentUnder }]) => {
       const mark = lentUnder === undefined ? "" : `!${lentUnder}`;
-      return [jobId, `${boxName(box)}${mark} ${entryText(entry, CHANNEL_LETTER[entry.channel])}`];
+      return [jobId, `${boxName(box)}${mark} ${entryText(entry, letters.letterOf(entry.channel))}`];
     }),
   );
   yield* hash(
@@ -172,7 +175,7 @@ function lasting(value: unknown): DumpedKey {
 
 function boxName(box: string): string {
   const { tenantId, channel } = mailboxOf(box);
-  return `${tenantId}/${CHANNEL_LETTER[channel]}`;
+  return `${tenantId}/${letters.letterOf(channel)}`;
 }
 
 function* bucketTexts({ jobs }: ShardState): Generator<[string, DumpedKey]> {
@@ -197,7 +200,7 @@ function recordText({
   ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${CHANNEL_LETTER[channel]}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}`;
+  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
   const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
@@ -211,7 +214,7 @@ function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: 
     finished === null
       ? []
       : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...templateOf(finished)];
-  return JSON.stringify([tenantId, jobId, CHANNEL_LETTER[channel], eventId, EVENT_LETTER[type], result, ...ending]);
+  return JSON.stringify([tenantId, jobId, letters.letterOf(channel), eventId, EVENT_LETTER[type], result, ...ending]);
 }
 
 /** A record leaves out waits of which there were none. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import type { StoredEventRow } from "../../../src/domain/event-store.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
@@ -26,6 +27,7 @@ export function nextShard(): number {
 beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisQueue({
+    channels: CHANNELS,
     address: { kind: "socket", path: redis.path },
     clock: systemClock,
     random: systemRandom,

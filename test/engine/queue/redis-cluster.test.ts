@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Cluster } from "ioredis";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED, type NewJob, type Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
@@ -22,7 +23,13 @@ beforeAll(async () => {
     String(await redis.client.call("CLUSTER", "INFO")).includes("cluster_state:ok"),
   );
   const address = { kind: "cluster", urls: [redis.url] } as const;
-  queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
+  queue = new RedisQueue({
+    channels: CHANNELS,
+    address,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  });
   await queue.start();
 }, 20_000);
 
@@ -81,7 +88,7 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
     }
   })();
   const address = { kind: "cluster", urls: [redis.url] } as const;
-  const other = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry });
+  const other = new RedisQueue({ channels: CHANNELS, address, clock: systemClock, random: systemRandom, telemetry });
   await other.start();
   const owner: Cluster = Reflect.get(other, "owner");
   const evalsha = owner.evalsha.bind(owner);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { FENCED, type Settlement } from "../../../src/domain/queue.ts";
@@ -24,7 +25,13 @@ function manyJobs(count: number): readonly QueuedJob[] {
 async function queueAhead(byMs: number): Promise<RedisQueue> {
   const clock = { ...systemClock, nowMs: () => Date.now() + byMs };
   const address = { kind: "socket", path: redis.path } as const;
-  const ahead = new RedisQueue({ address, clock, random: systemRandom, telemetry: new QuietTelemetry() });
+  const ahead = new RedisQueue({
+    channels: CHANNELS,
+    address,
+    clock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  });
   await ahead.start();
   return ahead;
 }

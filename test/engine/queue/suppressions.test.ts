@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED, type Lease } from "../../../src/domain/queue.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
@@ -19,7 +20,13 @@ let lease: Lease;
 beforeAll(async () => {
   redis = await startRedis();
   const address = { kind: "socket", path: redis.path } as const;
-  queue = new RedisQueue({ address, clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() });
+  queue = new RedisQueue({
+    channels: CHANNELS,
+    address,
+    clock: systemClock,
+    random: systemRandom,
+    telemetry: new QuietTelemetry(),
+  });
   await queue.start();
 }, 20_000);
 beforeEach(async () => {

@@ -1,8 +1,10 @@
 import { Redis } from "ioredis";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { type Clock, type Timer } from "../../../src/domain/clock.ts";
 import { assert } from "../../../src/domain/errors.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import { Acceptor } from "../../../src/engine/queue/accept.ts";
+import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
@@ -45,7 +47,7 @@ export class TimedRedis {
     const time = { nowMs: 0 };
     // References are kept by the hour of the process that wrote them.
     const clock = { ...systemClock, nowMs: () => time.nowMs };
-    const queue = new RedisQueue({ address, clock, random, telemetry: new QuietTelemetry() });
+    const queue = new RedisQueue({ channels: CHANNELS, address, clock, random, telemetry: new QuietTelemetry() });
     for (const name of ["front", "leaseLine", "bulk", "owner"]) {
       // Its own connections, so that all but the time is as in production.
       const connection: unknown = Reflect.get(queue, name);
@@ -88,7 +90,7 @@ export class TimedRedis {
   /** A front door whose next call gets lost, on its way there or back; it then repeats it. */
   acceptorThatLoses(way: "there" | "back"): Acceptor {
     this.lossy.loses = way;
-    return new Acceptor(this.lossy.redis, impatientClock, "all");
+    return new Acceptor(this.lossy.redis, impatientClock, "all", { letters: new ChannelLetters(CHANNELS) });
   }
 
   /** The shards whose mail was announced since the last call. */

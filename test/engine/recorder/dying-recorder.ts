@@ -2,7 +2,9 @@
  * A recorder in a process of its own that is killed with its first batch: `bun dying-recorder.ts <redis socket> <folder>
  * <moment>`. Started by the tests.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
@@ -34,7 +36,7 @@ const dyingBetween = new Proxy(clickhouse, {
 const writer = new ClickHouseEventWriter(dyingBetween, { database: DYING_DATABASE, cluster: null }, systemClock);
 
 const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() };
-const queue = new RedisQueue({ address: { kind: "socket", path: redisPath }, ...ports });
+const queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redisPath }, ...ports });
 await queue.start();
 // Whoever held the leases was killed.
 await queue.forgetOwners(2);

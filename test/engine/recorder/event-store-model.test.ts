@@ -128,7 +128,7 @@ afterAll(async () => {
   await engine.stop();
 }, HOOK_MS);
 
-/** A event store in memory and one in the engine that are asked the same, about tenants that nobody else writes of. */
+/** An event store in memory and one in the engine that are asked the same, about tenants that nobody else writes of. */
 class EventStorePair {
   private readonly world = (worlds += 1);
   private readonly memory = new EventStoreState();

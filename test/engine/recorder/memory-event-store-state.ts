@@ -2,7 +2,7 @@ import type { EventPage, EventQuery, StoredEventRow } from "../../../src/domain/
 import type { JobRecord } from "../../../src/domain/job.ts";
 
 /**
- * What a event store holds, as a machine without time or network of its own: every call takes effect and answers at once.
+ * What an event store holds, as a machine without time or network of its own: every call takes effect and answers at once.
  *
  * L1. It answers what the event store in ClickHouse answers: a model test runs both side by side.
  * L2. A token's rows are stored once; an event that came under two tokens is shown once.

@@ -17,7 +17,7 @@ import { EventStoreState } from "./memory-event-store-state.ts";
 import type { Weather } from "./memory-recorder-queue.ts";
 
 /**
- * A event store in memory that checks, with every insert, what a recorder owes it. It forgets tokens as ClickHouse does, so
+ * An event store in memory that checks, with every insert, what a recorder owes it. It forgets tokens as ClickHouse does, so
  * that rows which it has are stored again unless it is told that they may be there.
  */
 export class MemoryEventStore implements EventWriter, EventReader {

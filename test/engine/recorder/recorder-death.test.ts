@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
 import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
@@ -31,7 +32,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-dying-"));
   redis = await startRedis();
   const ports = { clock: systemClock, random: systemRandom, telemetry: new QuietTelemetry() };
-  queue = new RedisQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();
   await inEngine((clickhouse) => migrateEventStore(clickhouse, { database: DYING_DATABASE, cluster: null }));
 }, 60_000);

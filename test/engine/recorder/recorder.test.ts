@@ -13,7 +13,7 @@ import { lossy, MemoryRecorderQueue, type Weather } from "./memory-recorder-queu
 
 const CALM: Weather = { failing: 0, delayMsMax: 10 };
 
-/** A queue, a event store and a clock, and what belongs to the tests that run recorders on them. */
+/** A queue, an event store and a clock, and what belongs to the tests that run recorders on them. */
 class Scene {
   readonly clock = new VirtualClock();
   readonly random: SeededRandom;

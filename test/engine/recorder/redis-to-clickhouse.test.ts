@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -28,7 +29,7 @@ beforeAll(async () => {
   engine = await startChdb();
   eventStore = await engine.eventStore("copied", "process");
   redis = await startRedis();
-  queue = new RedisQueue({ address: { kind: "socket", path: redis.path }, ...ports });
+  queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();
 });
 afterAll(async () => {

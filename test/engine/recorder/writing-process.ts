@@ -1,5 +1,5 @@
 /**
- * A process that inserts one batch into a event store and is killed meanwhile: `bun writing-process.ts <folder> <database>
+ * A process that inserts one batch into an event store and is killed meanwhile: `bun writing-process.ts <folder> <database>
  * <file with the batch> <table> <ms>`. It dies so long after a part of that table has appeared on disk. Started by the tests.
  */
 import { readdirSync } from "node:fs";

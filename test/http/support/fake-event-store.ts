@@ -1,11 +1,11 @@
 import type { EventPage, EventQuery, EventReader, TenantEvent } from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 
-/** A event store in memory, with the real one's ranges and order. */
+/** An event store in memory, with the real one's ranges and order. */
 export class FakeEventStore implements EventReader {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
-  /** Rejects every call, as a event store that is away does. */
+  /** Rejects every call, as an event store that is away does. */
   failure: Error | null = null;
   readonly queries: EventQuery[] = [];
 

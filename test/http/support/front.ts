@@ -1,4 +1,5 @@
 import type { ApiPorts } from "../../../src/app/api-ports.ts";
+import { CHANNELS } from "../../../src/app/channels.ts";
 import { createApi } from "../../../src/app/endpoints.ts";
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
@@ -82,40 +83,43 @@ export class Front {
       log: (level, message, fields) => logs.push({ level, message, fields: fields ?? {} }),
     };
     const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
-    this.server = createApi({
-      queue,
-      payloads: this.payloads,
-      directory: registry,
-      registry,
-      domains: new FakeDomains(),
-      eventStore,
-      exports: { open: async () => (async function* () {})() },
-      clock,
-      random,
-      jobIds: new JobIds(clock, random),
-      telemetry,
-      metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
-      readiness: { look: async () => ({ failing: [], away: [] }) },
-      sandbox: null,
-      platform: PLATFORM,
-      links: linkTokens,
-      suppressions: new SuppressionList({ registry, index: queue, queue }),
-      engagements: { note: (engagement) => this.engagements.push(engagement) },
-      mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
-      whatsapp: {
-        webhookSecrets: WEBHOOK_SECRETS,
-        statuses: { take: (statuses) => this.takeStatuses(statuses) },
-        messages: {
-          record: async (messages) => this.incoming.push(...messages) && messages.length,
-          page: async () => ({ items: [], nextCursor: null }),
+    this.server = createApi(
+      {
+        queue,
+        payloads: this.payloads,
+        directory: registry,
+        registry,
+        domains: new FakeDomains(),
+        eventStore,
+        exports: { open: async () => (async function* () {})() },
+        clock,
+        random,
+        jobIds: new JobIds(clock, random),
+        telemetry,
+        metricsText: async () => "# TYPE waybill_up gauge\nwaybill_up 1\n",
+        readiness: { look: async () => ({ failing: [], away: [] }) },
+        sandbox: null,
+        platform: PLATFORM,
+        links: linkTokens,
+        suppressions: new SuppressionList({ registry, index: queue, queue }),
+        engagements: { note: (engagement) => this.engagements.push(engagement) },
+        mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
+        whatsapp: {
+          webhookSecrets: WEBHOOK_SECRETS,
+          statuses: { take: (statuses) => this.takeStatuses(statuses) },
+          messages: {
+            record: async (messages) => this.incoming.push(...messages) && messages.length,
+            page: async () => ({ items: [], nextCursor: null }),
+          },
         },
+        passKit: NO_PASSES,
+        wallet: NO_WALLET,
+        operatorToken: OPERATOR_TOKEN,
+        version: "0.0.0-test",
+        ...changes,
       },
-      passKit: NO_PASSES,
-      wallet: NO_WALLET,
-      operatorToken: OPERATOR_TOKEN,
-      version: "0.0.0-test",
-      ...changes,
-    });
+      CHANNELS,
+    );
   }
 
   static async start(changes: Partial<ApiPorts> = {}): Promise<Front> {

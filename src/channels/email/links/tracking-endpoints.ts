@@ -48,7 +48,13 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
       name: "click",
       operation: "trackClick",
       summary: "Leads to the address that the token carries",
-      answers: { 302: { description: "The way there, in `Location`.", schema: null } },
+      answers: {
+        302: {
+          description: "The way there.",
+          schema: null,
+          headers: { Location: "The address that the token carries." },
+        },
+      },
       fails: { 404: NO_SUCH_LINK },
       handle: (door, exchange) => answerClick(ports, door, exchange),
     }),

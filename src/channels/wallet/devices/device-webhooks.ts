@@ -31,7 +31,7 @@ interface Due extends DeviceChange {
 
 interface TenantLine {
   readonly waiting: Due[];
-  /** Devices and passes whose call is under way. */
+  /** Devices and passes whose call is in flight. */
   readonly busy: Set<string>;
 }
 
@@ -47,7 +47,7 @@ interface TenantLine {
  *     so a receiver that hangs delays its own tenant's calls.
  */
 export class DeviceWebhooks {
-  /** In the order of their turns; only those that have something waiting or under way. */
+  /** In the order of their turns; only tenants with calls waiting or in flight. */
   private readonly lines = new Map<string, TenantLine>();
   private readonly calls = new Set<Promise<void>>();
   private readonly cutOff = new AbortController();
@@ -73,7 +73,7 @@ export class DeviceWebhooks {
     this.begin();
   }
 
-  /** Waits for what is owed until `untilMs` (monotonic), then gives up the rest. Resolves when nothing is under way. */
+  /** Waits until `untilMs` (monotonic) for pending calls, then drops the rest. Resolves when no call is in flight. */
   async stop(untilMs: number): Promise<void> {
     const { clock } = this.ports;
     const idle = new Promise<void>((resolve) => (this.onIdle = resolve));

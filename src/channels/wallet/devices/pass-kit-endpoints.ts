@@ -38,12 +38,19 @@ const passesUpdatedSince: QueryParameter<number> = {
 
 const BAD_REQUEST = failure("DeviceBadRequest", "The body is malformed.", "the body is not valid JSON");
 const TOO_LARGE = failure("DeviceTooLarge", "The body is too large.", "the body is larger than 4096 bytes");
+const NOTHING_THERE = failure(
+  "NothingThere",
+  "A part of the address is nothing that a device, a pass type or a pass can be named.",
+  "there is nothing at this address",
+);
 const UNKNOWN_PASS = failure(
   "UnknownPass",
   "There is no such pass, or its token is another.",
   "there is no such pass, or its token is another: send it as Authorization: ApplePass",
   { headers: ["WWW-Authenticate"] },
 );
+
+const LAST_MODIFIED = { "Last-Modified": "When the pass was signed: what to say in `If-Modified-Since`." };
 
 /** What the calls that ask for a pass's token have in common. */
 const OF_PASS = { tag: "Pass devices", security: ["applePass"] } as const;
@@ -79,7 +86,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
     operation: "registerDevice",
     summary: "A device has the pass, and says where it can be pushed to",
     description: "A new push token holds for all passes of the type on the device.",
-    body: { schema: Type.Object({ pushToken: Type.String({ maxLength: 512 }) }) },
+    body: { schema: Type.Object({ pushToken: Type.String({ pattern: PUSH_TOKEN.source }) }) },
     answers: {
       200: { description: "It had the pass already.", schema: null },
       201: { description: "It is registered, and the tenant's webhook is told.", schema: null },
@@ -92,6 +99,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
         "The pass is on as many devices as one can be.",
         "The pass is on as many devices as one pass can be.",
       ),
+      404: NOTHING_THERE,
       413: TOO_LARGE,
     },
     async handle(door, exchange, params) {
@@ -114,7 +122,7 @@ function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoi
     operation: "unregisterDevice",
     summary: "A device has the pass no longer",
     answers: { 200: { description: "It is not registered.", schema: null } },
-    fails: { 401: UNKNOWN_PASS },
+    fails: { 401: UNKNOWN_PASS, 404: NOTHING_THERE },
     async handle(_door, exchange, params) {
       const deviceId = device.read(params["device"] ?? null);
       const [, pass] = await passAt(passes, exchange, params);
@@ -142,6 +150,7 @@ function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
       },
       204: { description: "Nothing changed, or the device is not known.", schema: null },
     },
+    fails: { 404: NOTHING_THERE },
     async handle(_door, { request }, params) {
       const since = passesUpdatedSince.read(parameterOf(request.url, "passesUpdatedSince"));
       const changed = await devices.updatedSince(
@@ -173,16 +182,21 @@ function latestPassEndpoint({ passes }: PassKitPorts): Endpoint {
     ],
     answers: {
       200: {
-        description: "The pass, with `Last-Modified`.",
+        description: "The pass.",
         schema: null,
         mediaType: "application/vnd.apple.pkpass",
         isBinary: true,
+        headers: LAST_MODIFIED,
       },
-      304: { description: "It has not changed since.", schema: null },
+      304: { description: "It has not changed since.", schema: null, headers: LAST_MODIFIED },
     },
     fails: {
       401: UNKNOWN_PASS,
-      404: failure("PassNotSigned", "The pass exists, but was never signed.", "the pass has not been signed yet"),
+      404: failure(
+        "PassNotSigned",
+        "The pass exists, but was never signed; or a part of the address is nothing that it can be named.",
+        "the pass has not been signed yet",
+      ),
     },
     async handle(_door, exchange, params) {
       const [, pass] = await passAt(passes, exchange, params);

@@ -2,7 +2,7 @@ import type { PassDevices, PassStore } from "../../../domain/passes.ts";
 import type { DeviceComplaint } from "./device-log.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 
-/** What serving devices needs of the house. */
+/** What serving devices needs from the app. */
 export interface PassKitPorts {
   readonly passes: Pick<PassStore, "findBySerial" | "bundle">;
   readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;

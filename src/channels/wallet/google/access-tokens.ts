@@ -41,7 +41,7 @@ export class AccessTokens {
     if (this.clients.get(key)?.credentials.access_token === token) this.clients.delete(key);
   }
 
-  /** Ends what is under way. */
+  /** Cancels requests in flight. */
   close(): void {
     this.stopped.abort();
   }

@@ -1,7 +1,7 @@
-import { type TProperties, Type } from "@sinclair/typebox";
+import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { limits } from "../../../domain/limits.ts";
 import { PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
-import { enumOf } from "../../../http/schemas.ts";
+import { enumOf, optional } from "../../../http/schemas.ts";
 import { DATE_STYLES, DETECTORS, NUMBER_STYLES, TEXT_ALIGNMENTS } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { BARCODE_FORMATS, TRANSIT_TYPES } from "./apple-pass.ts";
@@ -25,21 +25,21 @@ const PassField = Type.Object(
   {
     key: Type.String({ minLength: 1, description: "Unique in the whole pass." }),
     value: Type.Union([Text, Type.Number()]),
-    label: Type.Optional(Text),
-    changeMessage: Type.Optional(
+    label: optional(Text),
+    changeMessage: optional(
       Type.String({ description: "Shown when an update changes the value; `%@` stands for it." }),
     ),
-    textAlignment: Type.Optional(enumOf(TEXT_ALIGNMENTS)),
-    attributedValue: Type.Optional(Type.Union([Text, Type.Number()])),
-    dataDetectorTypes: Type.Optional(Type.Array(enumOf(DETECTORS))),
-    dateStyle: Type.Optional(enumOf(DATE_STYLES)),
-    timeStyle: Type.Optional(enumOf(DATE_STYLES)),
-    isRelative: Type.Optional(Type.Boolean()),
-    ignoresTimeZone: Type.Optional(Type.Boolean()),
-    numberStyle: Type.Optional(enumOf(NUMBER_STYLES)),
-    currencyCode: Type.Optional(Type.String({ pattern: "^[A-Z]{3}$", description: "ISO 4217." })),
-    row: Type.Optional(Type.Union([Type.Literal(0), Type.Literal(1)], { description: "Auxiliary, eventTicket only." })),
-    semantics: Type.Optional(AnyObject),
+    textAlignment: optional(enumOf(TEXT_ALIGNMENTS)),
+    attributedValue: optional(Type.Union([Text, Type.Number()])),
+    dataDetectorTypes: optional(Type.Array(enumOf(DETECTORS))),
+    dateStyle: optional(enumOf(DATE_STYLES)),
+    timeStyle: optional(enumOf(DATE_STYLES)),
+    isRelative: optional(Type.Boolean()),
+    ignoresTimeZone: optional(Type.Boolean()),
+    numberStyle: optional(enumOf(NUMBER_STYLES)),
+    currencyCode: optional(Type.String({ pattern: "^[A-Z]{3}$", description: "ISO 4217." })),
+    row: optional(Type.Union([Type.Literal(0), Type.Literal(1)], { description: "Auxiliary, eventTicket only." })),
+    semantics: optional(AnyObject),
   },
   { $id: "PassField" },
 );
@@ -48,10 +48,8 @@ const PassBarcode = Type.Object(
   {
     message: FilledText,
     format: enumOf(BARCODE_FORMATS),
-    messageEncoding: Type.Optional(
-      Type.String({ description: "By default iso-8859-1, or utf-8 where it takes that." }),
-    ),
-    altText: Type.Optional(Text),
+    messageEncoding: optional(Type.String({ description: "By default iso-8859-1, or utf-8 where it takes that." })),
+    altText: optional(Text),
   },
   { $id: "PassBarcode" },
 );
@@ -60,8 +58,8 @@ const PassLocation = Type.Object(
   {
     latitude: Type.Number({ minimum: -90, maximum: 90 }),
     longitude: Type.Number({ minimum: -180, maximum: 180 }),
-    altitude: Type.Optional(Type.Number()),
-    relevantText: Type.Optional(Text),
+    altitude: optional(Type.Number()),
+    relevantText: optional(Text),
   },
   { $id: "PassLocation" },
 );
@@ -69,19 +67,19 @@ const PassLocation = Type.Object(
 const PassBeacon = Type.Object(
   {
     proximityUUID: FilledText,
-    major: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
-    minor: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
-    relevantText: Type.Optional(Text),
+    major: optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+    minor: optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+    relevantText: optional(Text),
   },
   { $id: "PassBeacon" },
 );
 
 const PassDates = Type.Object(
   {
-    date: Type.Optional(DateTime),
-    relevantDate: Type.Optional(DateTime),
-    startDate: Type.Optional(DateTime),
-    endDate: Type.Optional(DateTime),
+    date: optional(DateTime),
+    relevantDate: optional(DateTime),
+    startDate: optional(DateTime),
+    endDate: optional(DateTime),
   },
   { $id: "PassDates" },
 );
@@ -145,21 +143,21 @@ const OPTIONAL: TProperties = {
   semantics: AnyObject,
   nfc: Type.Object({
     message: FilledText,
-    encryptionPublicKey: Type.Optional(Text),
-    requiresAuthentication: Type.Optional(Type.Boolean()),
+    encryptionPublicKey: optional(Text),
+    requiresAuthentication: optional(Type.Boolean()),
   }),
   preferred_style_schemes: Type.Array(FilledText, { maxItems: 20 }),
 };
 
 /** All that a pass is made of. */
-export const ApplePassData = Type.Object({ ...REQUIRED, ...optional(OPTIONAL) }, { $id: "ApplePassData" });
+export const ApplePassData = Type.Object({ ...REQUIRED, ...membersAs(optional, OPTIONAL) }, { $id: "ApplePassData" });
 
-/** What is laid over a template or over a pass. */
+/** What is laid over a template or over a pass. What a pass cannot be without cannot be removed. */
 export const ApplePassPart = Type.Object(
-  { ...optional(REQUIRED), ...partOf(OPTIONAL) },
+  { ...membersAs(Type.Optional, REQUIRED), ...partOf(OPTIONAL) },
   { $id: "ApplePassPart", description: "What is left out stays as it is; null removes it." },
 );
 
-function optional(members: TProperties): TProperties {
-  return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, Type.Optional(member)]));
+function membersAs(change: (member: TSchema) => TSchema, members: TProperties): TProperties {
+  return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]));
 }

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import type { JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS } from "../../../domain/wallet.ts";
-import { enumOf } from "../../../http/schemas.ts";
+import { enumOf, optional } from "../../../http/schemas.ts";
 import { CLASS_ID, DATE_TIME } from "./accept-google-class.ts";
 import { ITEMS_MAX, MODULE_ID, OBJECT_ID, OBJECT_STATES } from "./google-pass.ts";
 import { partOf } from "./part-of.ts";
@@ -19,9 +19,9 @@ const Links = Type.Array(Type.String({ pattern: OBJECT_ID.source }), { maxItems:
 
 const TextModule = Type.Object(
   {
-    id: Type.Optional(Type.String({ pattern: MODULE_ID.source, description: "Unique in the object." })),
-    header: Type.Optional(Type.String()),
-    body: Type.Optional(Type.String()),
+    id: optional(Type.String({ pattern: MODULE_ID.source, description: "Unique in the object." })),
+    header: optional(Type.String()),
+    body: optional(Type.String()),
   },
   OTHERS_TOO,
 );
@@ -53,7 +53,7 @@ const classId = Type.String({
   pattern: OBJECT_ID.source,
   description: "`<issuer_id>.<class_name>`, not another tenant's.",
 });
-const classType = Type.Optional(enumOf(GOOGLE_KINDS));
+const classType = optional(enumOf([...GOOGLE_KINDS, ""], "Empty counts as absent."));
 const objectId = Type.String({ pattern: OBJECT_ID.source, description: "`<issuer_id>.<object_name>`, used once." });
 
 /** All that a pass is made of. */
@@ -77,7 +77,7 @@ export const GooglePassPart = Type.Object(PART, {
 
 /** What is laid over a pass. */
 export const GooglePassChange = Type.Object(
-  { ...PART, ...partOf(OBJECT_MEMBERS) },
+  { ...PART, object_data: optional(GooglePassObject), ...partOf(OBJECT_MEMBERS) },
   {
     $id: "GooglePassChange",
     ...OTHERS_TOO,
@@ -120,9 +120,7 @@ const NewEventTicketClass = Type.Object(
         issuerName,
         eventName: LocalizedText,
         ...partOf(design),
-        reviewStatus: Type.Optional(
-          Type.Unsafe<string>({ ...enumOf(["DRAFT", "UNDER_REVIEW"]), default: "UNDER_REVIEW" }),
-        ),
+        reviewStatus: optional(Type.Unsafe<string>({ ...enumOf(["DRAFT", "UNDER_REVIEW"]), default: "UNDER_REVIEW" })),
       },
       { ...OTHERS_TOO, description: "An `EventTicketClass` of Google's REST API." },
     ),

@@ -1,27 +1,29 @@
 import { Type } from "@sinclair/typebox";
 import { NOTIFICATION_KINDS, PASS_TYPES } from "../../../domain/wallet.ts";
-import { enumOf } from "../../../http/schemas.ts";
+import { enumOf, optional } from "../../../http/schemas.ts";
 import { NOTE_CHARS_MAX } from "./accept-pass-update.ts";
 import { ApplePassData, ApplePassPart } from "./apple-schema.ts";
 import { GooglePassChange, GooglePassData, GooglePassPart } from "./google-schema.ts";
 
 const STRICT = { additionalProperties: false } as const;
 
+const noTemplate = Type.Optional(Type.Null({ description: "Counts as absent." }));
+
 const ApplePassRequest = Type.Object(
-  { pass_type: Type.Literal("apple"), pass_data: ApplePassData },
+  { template_id: noTemplate, pass_type: Type.Literal("apple"), pass_data: ApplePassData },
   { $id: "ApplePassRequest", ...STRICT },
 );
 
 const GooglePassRequest = Type.Object(
-  { pass_type: Type.Literal("google"), pass_data: GooglePassData },
+  { template_id: noTemplate, pass_type: Type.Literal("google"), pass_data: GooglePassData },
   { $id: "GooglePassRequest", ...STRICT },
 );
 
 const TemplatePassRequest = Type.Object(
   {
     template_id: Type.String({ description: "Slug of a registered wallet template." }),
-    pass_type: Type.Optional(enumOf(PASS_TYPES, "The template's, or left out.")),
-    pass_data: Type.Optional(
+    pass_type: optional(enumOf(PASS_TYPES, "The template's, or left out.")),
+    pass_data: optional(
       Type.Union([ApplePassPart, GooglePassPart], { description: "What the template leaves open or says otherwise." }),
     ),
   },
@@ -39,10 +41,10 @@ export const PassUpdate = Type.Object(
     pass_data: Type.Union([ApplePassPart, GooglePassChange], {
       description: "What changes, as when it was created.",
     }),
-    notify_message: Type.Optional(
+    notify_message: optional(
       Type.String({ maxLength: NOTE_CHARS_MAX, description: "Google: shown to the pass's holders." }),
     ),
-    notification_kind: Type.Optional(enumOf(NOTIFICATION_KINDS, "Why the pass changes; kept in its history.")),
+    notification_kind: optional(enumOf(NOTIFICATION_KINDS, "Why the pass changes; kept in its history.")),
   },
   { $id: "PassUpdate" },
 );

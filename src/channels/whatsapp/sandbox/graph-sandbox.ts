@@ -28,7 +28,7 @@ export interface GraphSandbox {
   readonly mailbox: SandboxMailbox;
   /** Where the API listens that is to hear of statuses. They wait until it is known. */
   callBack(apiUrl: string): void;
-  /** Waits for the callback that is under way, and drops all others. Safe to repeat. */
+  /** Waits for the callback in flight and drops all others. Safe to call twice. */
   stop(): Promise<void>;
 }
 

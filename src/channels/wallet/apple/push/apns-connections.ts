@@ -44,7 +44,7 @@ export class ApnsConnections {
     }
   }
 
-  /** Ends every session; what is under way is unanswered. Safe to repeat. */
+  /** Ends every session; requests in flight stay unanswered. Safe to call twice. */
   close(): void {
     this.closed = true;
     for (const { session } of this.lines.values()) session?.destroy();

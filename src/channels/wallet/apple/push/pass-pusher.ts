@@ -35,7 +35,7 @@ const WAITS: Readonly<Partial<Record<PushOutcome, readonly number[]>>> = {
  */
 export class PassPusher {
   private readonly ready: Push[] = [];
-  /** Pushes that are not under way: ready, or waiting to be tried again. */
+  /** Pushes that are not in flight: ready, or waiting for a retry. */
   private readonly pending = new Map<string, Push>();
   private readonly pausedUntilMs = new Map<string, number>();
   private underWay = 0;
@@ -58,7 +58,7 @@ export class PassPusher {
     over.abort();
   }
 
-  /** Gives up what is not under way, and ends the connections. Safe to repeat. */
+  /** Drops pushes that are not in flight, and ends the connections. Safe to call twice. */
   stop(): void {
     this.stopped = true;
     for (const push of this.pending.values()) this.drop(push);

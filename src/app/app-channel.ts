@@ -1,0 +1,68 @@
+import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
+import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import type { Config } from "../config/config.ts";
+import type { Channel } from "../domain/channel.ts";
+import type { LinkSigner } from "../domain/links.ts";
+import type { PassDevices, PassStore } from "../domain/passes.ts";
+import type { PlatformCredentials } from "../domain/platform.ts";
+import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import type { QueuedChannel } from "../engine/queue/codec.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import type { TemplateKind } from "../http/template-kind.ts";
+import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import type { TenantPart } from "../storage/tenant-part.ts";
+import type { ApiPorts } from "./api-ports.ts";
+import type { AwayParts } from "./away-parts.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+/**
+ * All that the app knows of a channel. A channel's own folder need not import this: its object has these members, and
+ * each takes only what it uses.
+ */
+export interface AppChannel extends QueuedChannel {
+  /** The call that sends, and all others. */
+  endpoints(ports: ApiPorts): readonly Endpoint[];
+  /** What it keeps in memory of each tenant; absent: nothing. */
+  readonly tenantPart?: TenantPart<object>;
+  /** How operators write its templates; absent: it has none. */
+  readonly templateKind?: TemplateKind;
+  /** Where jobs are delivered: connects it to its provider, or starts the sandbox that stands in for one. */
+  start(ports: ChannelPorts, shutdown: Shutdown): StartedChannel | Promise<StartedChannel>;
+}
+
+/** What channels are started with. */
+export interface ChannelPorts {
+  readonly config: Config;
+  readonly telemetry: ProcessTelemetry;
+  readonly platform: PlatformCredentials;
+  readonly google: GoogleWallet;
+  readonly reports: { take(report: DeliveryReport): unknown };
+  readonly away: AwayParts;
+  /** How many processes deliver: together they have as many connections to a relay as one may have. */
+  readonly dispatchers: number;
+}
+
+export interface StartedChannel {
+  /** Where its providers are. */
+  readonly urls?: Partial<ProviderUrls>;
+  /** Null: there is no sandbox. */
+  readonly mailbox?: SandboxMailbox | null;
+  /** Where the API is, for callbacks of the sandbox. */
+  callBack?(apiUrl: string): void;
+  /** Called once, when the API is reachable. */
+  open(context: ChannelContext): Channel;
+}
+
+export type ProviderUrls = Pick<
+  Config,
+  "smtpUrl" | "whatsappApiUrl" | "googleWalletApiUrl" | "googleTokenUrl" | "apnsUrl"
+>;
+
+/** What channels have to know of the rest of the app. */
+export interface ChannelContext {
+  /** Where readers, devices and callbacks reach the API. */
+  readonly publicUrl: string;
+  readonly links: LinkSigner;
+  readonly registry: { readonly passes: PassStore; readonly devices: PassDevices };
+  readonly bundles: AppleBundles;
+}

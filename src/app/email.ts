@@ -1,0 +1,50 @@
+import { EmailChannel, RELAY_CONNECTIONS_MAX } from "../channels/email/email-channel.ts";
+import { startSmtpSandbox } from "../channels/email/sandbox/smtp-sandbox.ts";
+import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
+import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
+import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import type { ChannelContext, ChannelPorts, StartedChannel } from "./app-channel.ts";
+import { outboundGuard } from "./outbound-guard.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+/** E-mail through the configured relay, or the sandbox. */
+export async function startEmail(ports: ChannelPorts, shutdown: Shutdown): Promise<StartedChannel> {
+  const { url, mailbox } = await startSmtp(ports, shutdown);
+  return { urls: { smtpUrl: url }, mailbox, open: (context) => openEmail(url, context, ports, shutdown) };
+}
+
+interface Stand {
+  readonly url: string;
+  /** Null: not a sandbox. */
+  readonly mailbox: SandboxMailbox | null;
+}
+
+async function startSmtp({ config, telemetry, reports }: ChannelPorts, shutdown: Shutdown): Promise<Stand> {
+  if (config.smtpUrl !== null) return { url: config.smtpUrl, mailbox: null };
+  const onReport = (report: DeliveryReport) => void reports.take(report);
+  const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
+  shutdown.add("providers", "sandbox", () => sandbox.stop());
+  return sandbox;
+}
+
+/** Of one process to one relay, of which all processes of a start have at most as many as one may have. */
+const RELAY_CONNECTIONS_MIN = 4;
+
+function openEmail(
+  smtpUrl: string,
+  { publicUrl, links }: ChannelContext,
+  { config, telemetry, away, dispatchers }: ChannelPorts,
+  shutdown: Shutdown,
+): EmailChannel {
+  const ownRelays = config.providers === "live" ? outboundGuard(config) : null;
+  const filter = spamFilterFor(config.spamFilter);
+  const spam =
+    filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
+  if (spam !== null) away.addPart("spam filter", () => spam.health());
+  const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
+  const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
+  const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
+  shutdown.add("providers", "e-mail connections", () => email.close());
+  return email;
+}

@@ -1,0 +1,25 @@
+import { join } from "node:path";
+import { sendEndpoint } from "../../../../src/http/sending/send-endpoint.ts";
+import { FileChannel } from "./file-channel.ts";
+import { acceptFile, FileSend } from "./request.ts";
+
+const sendFile = sendEndpoint({
+  path: "/v1/send/file",
+  name: "send_file",
+  operation: "sendFile",
+  summary: "Queue a line for a file",
+  channel: "file",
+  scope: "file",
+  body: { schema: FileSend, examples: [{ name: "greetings", text: "Hello Ada" }] },
+  accept: acceptFile,
+});
+
+/** All that the app has to know of it. */
+export const file = {
+  name: "file",
+  letter: "f",
+  endpoints: () => [sendFile],
+  start: ({ config }: { readonly config: { readonly home: string } }) => ({
+    open: () => new FileChannel(join(config.home, "files")),
+  }),
+};
