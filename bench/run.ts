@@ -1,13 +1,14 @@
 /**
- * `npm run bench` measures Waybill beside what one would build instead, prints a table and writes it as JSON.
+ * `npm run bench` compares Waybill with a baseline of common libraries, prints a table and writes it as JSON.
  *
  *   npm run bench -- [section ...] [--rounds N] [--seconds N] [--minutes N] [--smoke] [--json FILE]
  *
- * Without sections: all of them but those that take minutes: `tenants`, `backlog`, `memory`, `neighbours` and `event store`.
+ * Without sections, it runs all except those that take minutes: `tenants`, `backlog`, `memory`, `neighbours` and
+ * `pages`.
  *
  * Variants take turns within one run, each round in a fresh process on the same Redis with the same durability
- * (append-only file, `appendfsync always`); a ratio is the median of the rounds' own ratios. The machine's cores are
- * shared by server, Redis and load driver, so compare ratios, not absolute figures of different machines.
+ * (append-only file, `appendfsync always`); a ratio is the median of the rounds' own ratios. Server, Redis and load
+ * driver share the machine's cores, so compare ratios, not absolute figures of different machines.
  */
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
@@ -15,11 +16,11 @@ import { accept } from "./sections/accept.ts";
 import { backlog } from "./sections/backlog.ts";
 import { chat } from "./sections/chat.ts";
 import { dispatch } from "./sections/dispatch.ts";
-import { eventStore } from "./sections/ledger.ts";
 import { mail } from "./sections/mail.ts";
 import { memory } from "./sections/memory.ts";
 import { micro } from "./sections/micro.ts";
 import { neighbours } from "./sections/neighbours.ts";
+import { pages } from "./sections/pages.ts";
 import { recorder } from "./sections/recorder.ts";
 import type { Section } from "./sections/section.ts";
 import { sign } from "./sections/sign.ts";
@@ -41,9 +42,9 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   backlog,
   memory,
   neighbours,
-  eventStore,
+  pages,
 };
-const ONLY_WHEN_NAMED: readonly string[] = ["tenants", "backlog", "memory", "neighbours", "ledger"];
+const ONLY_WHEN_NAMED: readonly string[] = ["tenants", "backlog", "memory", "neighbours", "pages"];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,61 +1,61 @@
 /**
- * Writes the tables of docs/sizing.md anew from `FIGURES`: `bun bench/sizing.ts`. A test holds the page to them.
+ * Regenerates the tables of docs/sizing.md from `FIGURES`: `bun bench/sizing.ts`. A test compares the page with them.
  */
 import { join } from "node:path";
 
-/** What an e-mail takes, as `npm run bench` measured it: the only figures that the page is computed from. */
+/** The cost of an e-mail, as `npm run bench` measured it. The page is computed from these figures alone. */
 export const FIGURES = {
-  /** CPU of each part for a message, in microseconds. */
+  /** CPU of each part per message, in microseconds. */
   micros: {
     /** `whole`, the API's process, its event loop. */
     api: 60,
-    /** `webhook`, ten statuses a body, server CPU: a later report of a message. */
+    /** `webhook`, ten statuses per body, server CPU: a later report on a message. */
     report: 13,
-    /** `whole`, the dispatcher's process: composing and handing over a small mail, events and settling included. */
+    /** `whole`, the dispatcher's process: composing and sending a small mail, including events and settling. */
     dispatcher: 270,
-    /** `whole`, signed, less the above: RSA-2048. */
+    /** `whole`, signed, minus the above: RSA-2048. */
     dkim: 880,
-    /** `backlog`, recorded in batches of a thousand, less the two inserts of each: for each event. */
+    /** `backlog`, recorded in batches of a thousand, without the two inserts per batch: per event. */
     row: 11,
     /** `whole`, Redis CPU: accept, pull, settle and record. */
     redis: 63,
-    /** `webhook`, ten statuses a body, Redis CPU. */
+    /** `webhook`, ten statuses per body, Redis CPU. */
     redisReport: 8,
   },
   /**
-   * `recorder`: inserts a second of a process that has events to record, however many, and what each takes whatever it
-   * holds (cores at 100 events a second / inserts a second), event store included.
+   * `recorder`: inserts per second of a process that has any number of events to record, and the cost of each whatever
+   * its size (cores at 100 events per second / inserts per second), event store included.
    */
   inserts: { perSecond: 4.7, cpuMs: 25 },
-  /** Bytes for a message. */
+  /** Bytes per message. */
   bytes: {
     /** `backlog`: in Redis while it waits. */
     queued: 448,
-    /** `memory`: in Redis from its end until fifteen minutes after. */
+    /** `memory`: in Redis for fifteen minutes after its end. */
     finished: 190,
-    /** `whole`: appended to Redis' file. */
+    /** `whole`: appended to Redis's file. */
     appended: 753,
-    /** `backlog`: in the event store, for each event and for each job, indexes and sums included. */
+    /** `backlog`: in the event store, per event and per job, including indexes and sums. */
     event: 15.3,
     job: 14,
     /** `mail`: over the wire. */
     mail: 1_175,
   },
-  /** `sent`, and what becomes of it later: delivered, opened, clicked, bounced. */
+  /** `sent`, and later events: delivered, opened, clicked, bounced. */
   eventsPerMessage: 2.3,
-  /** MiB of a process at rest and at the peak of a burst (`memory`). */
+  /** MiB per process at rest and at the peak of a burst (`memory`). */
   processMiB: { rest: 540, peak: 950 },
 } as const;
 
-/** What the page assumes of the service. */
+/** The page's assumptions about the service. */
 export const ASSUMED = {
-  /** The busiest second beside the mean of the day. */
+  /** The busiest second, relative to the day's mean. */
   peakFactor: 8,
-  /** Of a core, and of Redis' only thread, that is used at that peak. */
+  /** Utilisation of a core, and of Redis's only thread, at that peak. */
   usedAtPeak: 0.5,
-  /** Hours of the mean that wait while a relay is away. */
+  /** Hours of mean traffic that wait while a relay is away. */
   outageHours: 6,
-  /** Copies of the event store, and of Redis' data (a master and its replica). */
+  /** Copies of the event store, and of Redis's data (a master and its replica). */
   replicas: 2,
   eventsKeptMonths: 13,
   jobsKeptDays: 90,
@@ -71,12 +71,12 @@ export interface Size {
   readonly meanPerSecond: number;
   readonly peakPerSecond: number;
   readonly cores: Readonly<Record<"api" | "dispatcher" | "dkim" | "recorder", number>>;
-  /** Share of one Redis thread at the peak, and how many masters keep it at `usedAtPeak`. */
+  /** Share of one Redis thread at the peak, and the number of masters that keep it at `usedAtPeak`. */
   readonly redisThread: number;
   readonly redisMasters: number;
   readonly redisGiB: number;
   readonly appendedMiBPerSecond: number;
-  /** On one copy. */
+  /** Per copy. */
   readonly eventStoreGiB: number;
   readonly mailMbitPerSecond: number;
 }
@@ -116,7 +116,7 @@ function insertCores(): number {
   return (perSecond * cpuMs) / 1_000;
 }
 
-/** Messages a second at which each part is at its end, with one core or thread of it wholly used. */
+/** Messages per second at which each part reaches its limit, with one core or thread fully used. */
 export function ceilings(): readonly (readonly [part: string, perSecond: number])[] {
   const { micros, eventsPerMessage } = FIGURES;
   const perSecond = (each: number) => Math.round(1_000_000 / each / 100) * 100;
@@ -132,7 +132,7 @@ export function ceilings(): readonly (readonly [part: string, perSecond: number]
 const BEGIN = "<!-- written by bench/sizing.ts -->";
 const END = "<!-- end -->";
 
-/** The page with its tables as they come out of the figures. */
+/** The page with its tables regenerated from the figures. */
 export function withTables(page: string): string {
   const [head, rest] = page.split(BEGIN);
   const tail = rest?.split(END)[1];

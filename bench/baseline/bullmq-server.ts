@@ -1,4 +1,4 @@
-/** What one would build instead: the same route, and BullMQ's `add` awaited before the 202. Prints its address. */
+/** The baseline: the same route, with BullMQ's `add` awaited before the 202. Prints its address. */
 import { Queue } from "bullmq";
 import { Elysia, t } from "elysia";
 import { Redis } from "ioredis";

@@ -6,7 +6,7 @@ interface TemplateSource {
 
 type Render = (data: Readonly<Record<string, unknown>>) => TemplateSource;
 
-/** `{{.name}}` filled in, escaped in HTML: parsed once, which is the fastest that one would write. */
+/** Fills `{{.name}}`, escaped in HTML; parses once, which is the fastest that one would write by hand. */
 export function compileTemplate({ subject, html, text }: TemplateSource): Render {
   const [ofSubject, ofHtml, ofText] = [compile(subject), compile(html), compile(text)];
   return (data) => ({

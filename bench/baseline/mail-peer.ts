@@ -1,8 +1,8 @@
 /**
- * What one would build instead of Waybill, whole: a route that queues with BullMQ, BullMQ's worker and nodemailer's pool
- * in one process. `bun bench/baseline/mail-peer.ts '<PeerOptions as JSON>'` prints its address.
+ * The baseline for the whole of Waybill: a route that queues with BullMQ, BullMQ's worker and nodemailer's pool in one
+ * process. `bun bench/baseline/mail-peer.ts '<PeerOptions as JSON>'` prints its address.
  *
- * With `historyUrl` each mail that was handed over is one row in PostgreSQL, which is there before the job is completed.
+ * With `historyUrl`, each mail that was handed over becomes one row in PostgreSQL, written before the job is completed.
  */
 import { Queue, Worker } from "bullmq";
 import { SQL } from "bun";
@@ -20,7 +20,7 @@ export interface PeerOptions {
   readonly roles: "all" | "api";
   readonly historyUrl: string | null;
   readonly dkim: { readonly domain: string; readonly privateKeyPem: string } | null;
-  /** Jobs that the worker has in hand at one time, and connections to the mail server. */
+  /** Jobs in flight at one time, and connections to the mail server. */
   readonly concurrency: number;
   readonly connections: number;
 }
@@ -83,7 +83,7 @@ const app = new Elysia().post(
     if (tenant === undefined) return status(401, { error: "unknown key" });
     const jobId = crypto.randomUUID();
     const retries = { attempts: 12, backoff: { type: "exponential", delay: 1000 } };
-    // Finished jobs can be asked for as long as Waybill's.
+    // Finished jobs stay available as long as Waybill's.
     await queue.add("email", { tenant, ...body }, { jobId, ...retries, removeOnComplete: { age: 900 } });
     return status(202, { job_id: jobId, status: "pending" });
   },

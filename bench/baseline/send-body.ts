@@ -1,6 +1,6 @@
 import type { t as Types } from "elysia";
 
-/** The body of a send as one would declare it to Elysia. */
+/** The body of a send as one would declare it in Elysia. */
 export function sendBody(t: typeof Types) {
   return t.Object({
     to_address: t.String({ minLength: 3, maxLength: 254, pattern: "^[^@\\s]+@[^@\\s]+$" }),

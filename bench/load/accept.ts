@@ -9,18 +9,18 @@ import { drive, type LoadResult } from "./driver.ts";
 const TENANTS = 50;
 
 export interface AcceptRound extends LoadResult {
-  /** CPU of the server process for a request, in microseconds; Redis and the driver not counted. */
+  /** CPU of the server process per request, in microseconds, without Redis and the driver. */
   readonly serverMicros: number;
-  /** CPU of Redis for a request, in microseconds. */
+  /** CPU of Redis per request, in microseconds. */
   readonly redisMicros: number;
-  /** Growth of Redis's memory for a job that waits; null where nothing is queued. */
+  /** Growth of Redis's memory per waiting job; null if nothing is queued. */
   readonly bytesPerJob: number | null;
 }
 
 export interface AcceptLoad {
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second, or null: as many as are answered. */
+  /** Requests per second, or null: as many as are answered. */
   readonly rate: number | null;
 }
 
@@ -77,7 +77,7 @@ async function measure({ redis, url, pid, keys, connections, seconds, rate }: Me
   const { hostname, port } = new URL(url);
   const load = { host: hostname, port: Number(port), path: "/v1/send/email", body: SEND_BODY, apiKeys: keys };
   const timing = { connections, seconds, rate, warmUpSeconds: Math.min(2, seconds) };
-  // The first requests of a process are compiled, not measured.
+  // The first requests of a process measure compilation, so they do not count.
   await drive({ ...load, ...timing, seconds: 0.2, rate: null });
   await redis.client.flushall();
   const bytesBefore = await usedBytes(redis);

@@ -18,7 +18,7 @@ export interface BacklogRound {
 
 export interface BacklogReport {
   readonly rounds: ReadonlyMap<number, readonly BacklogRound[]>;
-  /** Redis memory for each queued job. */
+  /** Redis memory per queued job. */
   readonly bytesPerJob: number;
 }
 
@@ -29,8 +29,8 @@ export interface BacklogLoad {
 }
 
 /**
- * Accepting and delivering on a queue that is empty and on one with so many jobs, in turns. Each round delivers as many as
- * it accepted, so the backlog stays as it is.
+ * Accepting and delivering on an empty queue and on one with the given number of jobs, in turns. Each round delivers as
+ * many jobs as it accepted, so the backlog stays as it is.
  */
 export async function measureBacklog({ queued, rounds, seconds }: BacklogLoad): Promise<BacklogReport> {
   const undo = new Undo();
@@ -42,7 +42,7 @@ export async function measureBacklog({ queued, rounds, seconds }: BacklogLoad): 
     const apiKeys = (await seedTenants({ home }, wanted)).map(({ apiKey }) => apiKey);
     const startApi = (redis: RedisServer) =>
       startWaybill(home, { ROLES: "api", REDIS_URL: redis.url, MASTER_KEY: SEED_MASTER_KEY });
-    // A queue with jobs in it that no process has marked as its own would be refused.
+    // A process refuses a queue that has jobs but that no process has marked as its own.
     await (await startApi(full)).kill();
     const bytesBefore = await usedBytes(full);
     await fillWaybill(full, queued);
@@ -80,7 +80,7 @@ export async function measureBacklog({ queued, rounds, seconds }: BacklogLoad): 
   }
 }
 
-/** Jobs that are unfinished, by the loads of all tenants. */
+/** Unfinished jobs, by the loads of all tenants. */
 async function waitingIn({ client }: RedisServer): Promise<number> {
   const keys = await client.keys("wb:{s*}:tenants");
   const loads = (await Promise.all(keys.map((key) => client.hvals(key)))).flat();

@@ -10,13 +10,13 @@ export async function usedBytes({ client }: Pick<RedisServer, "client">): Promis
   return figureOf(await client.info("memory"), "used_memory");
 }
 
-/** CPU time that it has used, in milliseconds, by its own account: its only thread's, fsync included. */
+/** CPU time that Redis reports for its only thread, in milliseconds, fsync included. */
 export async function redisCpuMs(client: Redis): Promise<number> {
   const text = await client.info("cpu");
   return (figureOf(text, "used_cpu_sys") + figureOf(text, "used_cpu_user")) * 1000;
 }
 
-/** Bytes of its append-only file. */
+/** Size of its append-only file in bytes. */
 export async function appendedBytes(client: Redis): Promise<number> {
   return figureOf(await client.info("persistence"), "aof_current_size");
 }

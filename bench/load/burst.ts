@@ -6,7 +6,7 @@ import { type CpuShare, cpuShares, processTrees } from "./processes.ts";
 import type { SmtpSink } from "./smtp-sink.ts";
 import type { RunningSide } from "./whole-sides.ts";
 
-/** A burst, from its first request until the last mail is with the mail server and reported as success. */
+/** A burst, from its first request until the mail server has the last mail and its success is reported. */
 export interface Burst {
   readonly mails: number;
   readonly perSecond: number;
@@ -14,9 +14,9 @@ export interface Burst {
   readonly acceptMs: LatencySummary;
   /** Seconds after that until the event store has the last event. */
   readonly historySeconds: number;
-  /** For each mail: of the side's processes, until its history is whole, and of driver and mail server. */
+  /** Per mail: CPU of the side's processes until the history is complete, and of driver and mail server. */
   readonly cpu: readonly CpuShare[];
-  /** What Redis says of itself, for each mail. */
+  /** CPU that Redis reports, per mail. */
   readonly redisMicros: number;
   readonly redisBytesWritten: number;
 }
@@ -30,7 +30,7 @@ export async function burst(side: RunningSide, sink: SmtpSink, mails: number): P
   const redisBefore = await redisUse(side);
   const before = await processTrees([...side.pids, sink.pid]);
   const driving = drive({ ...target(side), seconds: 0, rate: null, requests: mails, connections: CONNECTIONS });
-  // Only the end is looked for in Redis: looks before it would be work that nobody has in production.
+  // Queries Redis only near the end: earlier queries would add work that production does not have.
   await until(async () => (await sink.messages()) >= due && (await side.unfinished()) === 0, driving);
   const handedOverAtMs = Date.now();
   const accept = await driving;
@@ -52,7 +52,7 @@ export async function burst(side: RunningSide, sink: SmtpSink, mails: number): P
   };
 }
 
-/** Where the load goes. */
+/** The load's target. */
 export function target({ url, apiKeys }: RunningSide) {
   const { hostname, port } = new URL(url);
   return {
@@ -69,7 +69,7 @@ async function until(holds: () => Promise<boolean>, driving: Promise<unknown>): 
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await holds())) {
     if (performance.now() > giveUpAtMs) throw new Error("the burst did not come to its end");
-    // A driver that failed ends the wait.
+    // A failed driver ends the wait.
     await Promise.race([Bun.sleep(POLL_MS), driving.then(() => Bun.sleep(POLL_MS))]);
   }
 }

@@ -10,16 +10,16 @@ import { noTelemetry } from "./bench-world.ts";
 import { drive, type LoadResult } from "./driver.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
 
-/** Each with a number of its own: one number sends eighty messages a second, and no more. */
+/** Each has its own number, because one number sends at most eighty messages per second. */
 const TENANTS = 40;
 const SECRET = "a webhook secret of the benchmark";
 const SETTLED_MS = 180_000;
 const BODY = JSON.stringify({ phone_number: "5491122334455", template_id: "order_update", params: ["Ann", "4711"] });
 
 export interface ChatLoad {
-  /** As fast as it goes. */
+  /** Duration of the run at full speed. */
   readonly seconds: number;
-  /** Messages a second, before and while a number is throttled. */
+  /** Messages per second, before and while a number is throttled. */
   readonly rate: number;
   readonly throttledSeconds: number;
 }
@@ -27,19 +27,19 @@ export interface ChatLoad {
 export interface ChatResult {
   readonly accept: LoadResult;
   readonly jobs: number;
-  /** From the first to the last message that the provider took. */
+  /** From the first to the last message that the provider accepted. */
   readonly sendsPerSecond: number;
-  /** From the first send to the last callback in the event store: three statuses a message. */
+  /** From the first send to the last callback in the event store: three statuses per message. */
   readonly statusesPerSecond: number;
-  /** Of all tenants but the one whose number is throttled, from the request to the provider's acceptance. */
+  /** From the request to the provider's acceptance, for all tenants except the one whose number is throttled. */
   readonly calmMs: LatencySummary;
   readonly throttledMs: LatencySummary;
   readonly throttledSeconds: number;
 }
 
 /**
- * The embedded default with chat: HTTP, queue, actors, Graph API (a sandbox in this process), signed callbacks, event store.
- * First as fast as it goes; then at a steady rate, before and while one tenant's number is throttled.
+ * The embedded default with chat: HTTP, queue, actors, Graph API (a sandbox in this process), signed callbacks, event
+ * store. First at full speed; then at a steady rate, before and while one tenant's number is throttled.
  */
 export async function chatPath({ seconds, rate, throttledSeconds }: ChatLoad): Promise<ChatResult> {
   let isThrottling = false;
@@ -114,7 +114,7 @@ interface SentJob {
   readonly lastMs: number;
 }
 
-/** By tenant, what the event store has of its jobs, once it has three statuses of each that was accepted. */
+/** The events of each tenant's jobs, read once there are three statuses for each accepted job. */
 async function allEvents(server: Waybill, tenants: readonly LoadTenant[]): Promise<readonly (readonly SentJob[])[]> {
   const accepted = await acceptedJobs(server);
   return await eventually(
@@ -130,7 +130,7 @@ async function allEvents(server: Waybill, tenants: readonly LoadTenant[]): Promi
 
 async function readJobs(server: Waybill, tenant: LoadTenant): Promise<readonly SentJob[]> {
   const { byJob, ids, sentIds } = await readAllEvents(server, tenant);
-  // Without a spread: there may be more events than a call takes arguments.
+  // No spread: there may be more events than a call can have arguments.
   const lastMs = eventTimeMs(ids.reduce((last, id) => Math.max(last, id), 0));
   const whole = [...sentIds].filter(([jobId]) => byJob.get(jobId)?.length === 3);
   return whole.map(([jobId, eventId]) => ({ acceptedMs: jobTimeMs(jobId), sentMs: eventTimeMs(eventId), lastMs }));

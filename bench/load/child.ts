@@ -3,12 +3,12 @@ import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** A script of the benchmark in a process of its own, on this very Bun. */
+/** A script of the benchmark in a separate process, on the same Bun. */
 export interface Child {
   readonly pid: number;
   /** Its first line on standard output. */
   readonly firstLine: string;
-  /** CPU time that it has used, in milliseconds (Linux; elsewhere NaN). */
+  /** CPU time used so far, in milliseconds (Linux; elsewhere NaN). */
   cpuMs(): Promise<number>;
   stop(): Promise<void>;
 }

@@ -1,12 +1,11 @@
 import { Queue } from "bullmq";
-import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import type { RedisServer } from "../../test/support/redis.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
-import { benchTenants, noTelemetry, SEND_PAYLOAD } from "./bench-world.ts";
+import { benchTenants, noTelemetry, QUEUE_CHANNELS, SEND_PAYLOAD } from "./bench-world.ts";
 import { startChild } from "./child.ts";
 import { round } from "./latency.ts";
 
@@ -18,9 +17,11 @@ export interface DispatchTarget {
 }
 
 export interface DispatchRound {
-  /** Jobs a second, from the worker's start (its connection and, for Waybill, its leases included) to the last job. */
+  /**
+   * Jobs per second, from the worker's start (including its connection and, for Waybill, its leases) to the last job.
+   */
   readonly perSecond: number;
-  /** CPU of Redis for a job, in microseconds. */
+  /** CPU of Redis per job, in microseconds. */
   readonly redisMicros: number;
 }
 
@@ -45,7 +46,7 @@ export async function dispatchTargets(): Promise<{ targets: readonly DispatchTar
   return { targets: [waybill, bullmq(50), bullmq(100), bullmq(200)], stop: () => redis.stop() };
 }
 
-/** Delivers so many of the queued jobs to a channel that does nothing. */
+/** Delivers the given number of queued jobs to a channel that does nothing. */
 export function drainWaybill(redis: RedisServer, jobs: number): Promise<DispatchRound> {
   return drain(redis, jobs, "bench/load/waybill-worker.ts", [redis.url, String(jobs), String(DISPATCH_TENANTS)]);
 }
@@ -63,11 +64,11 @@ async function drain(
   return { perSecond: Math.round((jobs * 1000) / Number(child.firstLine)), redisMicros };
 }
 
-/** Queues so many jobs of the bench's tenants. */
+/** Queues the given number of jobs for the benchmark's tenants. */
 export async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
   const address = { kind: "url", url: redis.url } as const;
   const queue = new RedisQueue({
-    channels: CHANNELS,
+    channels: QUEUE_CHANNELS,
     address,
     clock: systemClock,
     random: systemRandom,
@@ -83,7 +84,7 @@ export async function fillWaybill(redis: RedisServer, jobs: number): Promise<voi
     const recipient = "ann.example@customer.example.com";
     const job = { jobId: ids.next(), channel: "email", recipient, payload: SEND_PAYLOAD, idempotency: null } as const;
     accepts.push(queue.accept(tenant, tenant.plan.requestsPerMinute, job));
-    // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
+    // If all were created at once, the jobs of a second would share a few dozen buckets; real ones arrive over time.
     if (i % 200 === 0) await Bun.sleep(1);
     if (accepts.length === 5000) {
       await Promise.all(accepts);

@@ -1,9 +1,10 @@
 /**
- * The load driver, a process of its own: `bun bench/load/driver.ts` reads a `Load` as JSON and prints a `LoadResult` as JSON.
+ * The load driver, a separate process: `bun bench/load/driver.ts` reads a `Load` as JSON and prints a `LoadResult` as
+ * JSON.
  *
- * It speaks HTTP/1.1 over plain sockets with prepared requests, so that it takes as little of the shared cores as it can.
+ * It speaks HTTP/1.1 over plain sockets with prepared requests, and so uses as little of the shared cores as possible.
  * With a rate the loop is open: a request is due at its time whether or not earlier ones were answered, and its latency
- * is counted from then. Without a rate each connection sends as soon as it has its answer (a closed loop).
+ * is counted from then. Without a rate, each connection sends as soon as it has its answer (a closed loop).
  */
 import { type LatencySummary, round, summarise } from "./latency.ts";
 
@@ -11,17 +12,17 @@ export interface Load {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** `%n%` stands for one of `VARIANTS` numbers, so that no two requests in a row ask for the same. */
+  /** `%n%` stands for one of `VARIANTS` numbers, so no two consecutive requests are equal. */
   readonly body: string;
-  /** Requests take turns with them. */
+  /** Requests rotate through them. */
   readonly apiKeys: readonly string[];
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second, or null: as many as are answered. */
+  /** Requests per second, or null: as many as are answered. */
   readonly rate: number | null;
-  /** Not counted, at the beginning. */
+  /** Initial time that does not count. */
   readonly warmUpSeconds: number;
-  /** Ends after so many requests are answered, however long that takes; without a rate, and nothing is left uncounted. */
+  /** Ends after this many answers, however long that takes. Needs a null rate; every request counts. */
   readonly requests?: number;
 }
 
@@ -86,7 +87,7 @@ class Connection {
   }
 }
 
-/** Whether the piece is all of a 202 with a JSON object, as it nearly always comes: "HTTP/1.1 202 …}". */
+/** Whether the chunk is a complete 202 with a JSON object, which is the usual case: "HTTP/1.1 202 …}". */
 function isWholeAccept(chunk: Uint8Array): boolean {
   return chunk[9] === 0x32 && chunk[10] === 0x30 && chunk[11] === 0x32 && chunk.at(-1) === 0x7d;
 }
@@ -169,13 +170,13 @@ class Run {
     connection.send(request, dueAtMs);
   }
 
-  /** Requests that find no connection free wait, and their wait counts. */
+  /** Requests that find no free connection wait, and their wait counts. */
   private async sendAtRate(rate: number): Promise<void> {
     for (let sent = 0; ; ) {
       const nowMs = performance.now();
       if (nowMs >= this.endMs) return;
       for (; this.dueAt(sent, rate) <= nowMs && this.free.length > 0; sent += 1) {
-        // The one that has been idle longest, or the server would close it in the end.
+        // The one that has been idle longest; otherwise the server would eventually close it.
         const connection = this.free.shift();
         if (connection !== undefined) this.sendOn(connection, this.dueAt(sent, rate));
       }
@@ -188,17 +189,17 @@ class Run {
   }
 }
 
-/** Runs a load in a process of its own. */
+/** Runs a load in a separate process. */
 export async function drive(load: Load): Promise<LoadResult> {
   const child = Bun.spawn([process.execPath, import.meta.path], {
-    // Thousands of keys are more than an argument may have.
+    // Thousands of keys do not fit into an argument.
     stdin: new Blob([JSON.stringify(load)]),
     stdout: "pipe",
     stderr: "inherit",
   });
   const text = await child.stdout.text();
   if ((await child.exited) !== 0) throw new Error("the load driver failed");
-  // The child prints a result of this form, in which null stands for a figure that nothing was measured for.
+  // The child prints a result of this form, with null for figures without measurements.
   return JSON.parse(text, (_, value) => (value === null ? Number.NaN : value)) as LoadResult;
 }
 

@@ -2,19 +2,19 @@ import { firstEventIdAt } from "../../src/domain/event.ts";
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../../test/support/chdb-event-store.ts";
+import { fillEvents, type Span, spanOf } from "./event-data.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
-import { fillEvents, type Span, spanOf } from "./ledger-data.ts";
 
 export interface HistoryReport {
   readonly days: number;
   readonly events: number;
-  /** Events a second through the recorder's own writer, in batches of a thousand. */
+  /** Events per second through the recorder's own writer, in batches of a thousand. */
   readonly recordedPerSecond: number;
-  /** CPU of this process, engine included, for each of them. */
+  /** CPU of this process per event, engine included. */
   readonly recordMicros: number;
-  /** A tenant's page of 100 out of all its days. */
+  /** A tenant's page of 100, out of all its days. */
   readonly pageMs: LatencySummary;
-  /** On disk for each event, in the tables of events; for each job in that of jobs' last states. */
+  /** Bytes on disk: per event in the event tables, per job in the table of the jobs' last states. */
   readonly bytesPerEvent: number;
   readonly bytesPerJob: number;
 }
@@ -31,7 +31,7 @@ const PAGES = 30;
 const PAGE = 100;
 const ASKED = ["t1", "t30", "t700"] as const;
 
-/** Recording and reading beside a short and a long history, in turns. */
+/** Recording and reading with a short and a long history, in turns. */
 export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad): Promise<readonly HistoryReport[]> {
   const engine = await startChdb();
   try {
@@ -109,7 +109,7 @@ async function readSome({ eventStore, span, pagesMs }: History, turn: number): P
   const to = firstEventIdAt(span.startMs + span.lengthMs);
   for (let at = 0; at < PAGES; at += 1) {
     const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
-    // Another place every time, so that no page is read twice.
+    // A different place every time, so no page is read twice.
     const end = Math.round(to - ((turn * PAGES + at) / 1000) * (to - from));
     const query = { tenantId, fromEventId: from, toEventId: end, channel: null, type: null, limit: PAGE };
     const begunMs = performance.now();

@@ -1,19 +1,18 @@
 /**
- * The bound on accepting: the same script, driver and group commit behind a bare route of Bun's, without Waybill's
+ * The upper bound on accepting: the same script, driver and group commit behind a bare Bun route, without Waybill's
  * validation, headers and metrics. `bun bench/load/lean-server.ts <redis url> <keys>` prints its address.
  */
-import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { benchTenants, noTelemetry } from "./bench-world.ts";
+import { benchTenants, noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 
 const [, , redisUrl = "", keyList = ""] = process.argv;
 const keys = keyList.split(",");
 const tenants = new Map(benchTenants(keys.length).map((tenant, i) => [keys[i] ?? "", tenant]));
 const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-const queue = new RedisQueue({ channels: CHANNELS, address: { kind: "url", url: redisUrl }, ...ports });
+const queue = new RedisQueue({ channels: QUEUE_CHANNELS, address: { kind: "url", url: redisUrl }, ...ports });
 await queue.start();
 const ids = new JobIds(systemClock, systemRandom);
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/domain/json.ts";
 
-/** A template mail: what is sent over and over, with other data each time. */
+/** A template mail: sent repeatedly, with different data each time. */
 export interface MailContent {
   readonly subject: string;
   readonly html: string;
@@ -15,7 +15,7 @@ const STYLE =
 
 const ARTICLES = [1, 2, 3, 4, 5];
 
-/** A line of an order, with a link. */
+/** An order line with a link. */
 function article(nth: number): string {
   return `<tr>
 <td style="padding: 8px 0; border-bottom: 1px solid #dddddd;">{{.article${nth}}}</td>
@@ -25,7 +25,7 @@ function article(nth: number): string {
 `;
 }
 
-/** A confirmation in two sentences, and an order's whole confirmation. */
+/** A two-sentence confirmation, and the full confirmation of an order. */
 export const MAIL_CONTENTS: Readonly<Record<MailSize, MailContent>> = {
   small: {
     subject: "Your order 4711 is on its way",

@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
 
-/** What a client came to. */
+/** A client's result. */
 export interface MailRun {
   readonly perSecond: number;
-  /** Of the client, all threads; the server's is not in it. */
+  /** CPU of the client, all threads, without the server. */
   readonly cpuMicros: number;
-  /** Of it, on the thread of the event loop (Linux; elsewhere NaN). */
+  /** Of that, the event loop's thread (Linux; elsewhere NaN). */
   readonly loopMicros: number;
 }
 
-/** Before they count: what is compiled when it is first used, is compiled by then. */
+/** Mails that do not count: they compile the code. */
 const WARM_UP = 2_000;
 
-/** Sends as many mails over so many connections, and says what that came to. */
+/** Sends the given number of mails over the given number of connections, and returns the figures. */
 export async function mailRun(mails: number, connections: number, send: () => Promise<void>): Promise<MailRun> {
   const sendAll = async (count: number) => {
     let left = count;

@@ -1,7 +1,7 @@
 /**
- * The e-mail channel against a mail server: `bun bench/load/mail-worker.ts <smtp url> <mails> <connections> <signed 0|1>
- * <size>` prints what it came to as JSON. Templates, tracked links, MIME, signing and SMTP are as in production; no queue is
- * before it.
+ * The e-mail channel against a mail server: `bun bench/load/mail-worker.ts <smtp url> <mails> <connections> <signed
+ * 0|1> <size>` prints its result as JSON. Templates, tracked links, MIME, signing and SMTP are as in production; there
+ * is no queue in front.
  */
 import { EmailChannel } from "../../src/channels/email/email-channel.ts";
 import { LinkTokens } from "../../src/channels/email/links/link-tokens.ts";

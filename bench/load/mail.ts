@@ -21,16 +21,16 @@ export interface MailLoad {
 
 export interface MailBench {
   readonly servers: readonly MailServer[];
-  /** Bytes of the channel's message, unsigned, which is what `smtp-source` sends, too. */
+  /** Bytes of the channel's unsigned message; `smtp-source` sends messages of the same size. */
   readonly messageBytes: Readonly<Record<MailSize, number>>;
   round(client: MailClient, server: MailServer, load: MailLoad): Promise<MailRun>;
   stop(): Promise<void>;
 }
 
 /**
- * The e-mail channel and nodemailer's own pool, with and without DKIM, and Postfix's own load generator: the same number of
- * connections, kept open, and messages of the same content or size, to a sink that takes everything and to a Postfix that
- * queues what it takes, on disk, and then drops it.
+ * The e-mail channel, nodemailer's own pool (both with and without DKIM), and Postfix's own load generator: the same
+ * number of connections, kept open, and messages of the same content or size, to a sink that accepts everything and to
+ * a Postfix that queues them on disk and then discards them.
  */
 export async function mailBench(): Promise<MailBench> {
   const one = { mails: 1, connections: 1 };
@@ -79,7 +79,7 @@ async function smtpSource(url: string, { mails, connections }: MailLoad, payload
   return { perSecond: mails / seconds, cpuMicros: cpuMicros / mails, loopMicros: Number.NaN };
 }
 
-/** How large the one message is that a client sends. */
+/** The size of a message that a client sends. */
 async function bytesTaken(send: (url: string) => Promise<unknown>): Promise<number> {
   const sink = await startCountingSink();
   await send(sink.url);

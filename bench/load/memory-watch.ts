@@ -5,9 +5,9 @@ import type { RunningSide } from "./whole-sides.ts";
 /** Memory of a side at one moment, in bytes. */
 export interface MemorySample {
   readonly atMs: number;
-  /** All processes but Redis, by what Linux says is resident. */
+  /** Resident memory of all processes except Redis, according to Linux. */
   readonly rss: number;
-  /** Redis by its own account. */
+  /** Memory that Redis reports. */
   readonly redis: number;
 }
 
@@ -17,7 +17,7 @@ export async function memoryOf(side: RunningSide): Promise<MemorySample> {
   return { atMs: performance.now(), rss, redis: await usedBytes({ client: side.redis }) };
 }
 
-/** Looks every so often while `work` runs. */
+/** Samples at intervals while `work` runs. */
 export async function watchMemory(side: RunningSide, everyMs: number, work: Promise<unknown>): Promise<MemorySample[]> {
   const samples: MemorySample[] = [];
   let isOver = false;
@@ -30,7 +30,7 @@ export async function watchMemory(side: RunningSide, everyMs: number, work: Prom
   return samples;
 }
 
-/** Bytes a second, by least squares. */
+/** Bytes per second, by least squares. */
 export function slopeOf(samples: readonly MemorySample[], of: (sample: MemorySample) => number): number {
   const n = samples.length;
   const meanAt = samples.reduce((sum, { atMs }) => sum + atMs, 0) / n;

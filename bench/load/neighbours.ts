@@ -13,19 +13,19 @@ import { startBenchRedis } from "./bench-redis.ts";
 import type { LatencySummary } from "./latency.ts";
 
 export interface NeighbourLoad {
-  /** Messages a second of the healthy tenant, and for how long, alone and beside. */
+  /** The healthy tenant's messages per second, and the duration of each half: alone and with neighbours. */
   readonly perSecond: number;
   readonly seconds: number;
   /** Messages that one tenant queues at once. */
   readonly queued: number;
-  /** Tenants with a message each. */
+  /** Tenants with one message each. */
   readonly tenants: number;
   /** Tenants whose relay hangs, in the larger of the two cases. */
   readonly hanging: number;
 }
 
 export interface NeighbourRun {
-  /** From when a message was due until the relay had it. */
+  /** From the time a message was due until the relay had it. */
   readonly alone: LatencySummary;
   readonly beside: LatencySummary;
   /** The healthy tenant's messages that had not been handed over when the measurement gave up. */
@@ -33,12 +33,12 @@ export interface NeighbourRun {
   readonly note: string;
 }
 
-/** Why it cannot be measured here, or what was measured. */
+/** The figures, or why they cannot be measured here. */
 export type NeighbourResult = NeighbourRun | { readonly missing: string };
 
 export interface Situation {
   readonly name: string;
-  /** Whether it is tried where only a look is wanted: most of their time is the start of processes. */
+  /** Whether smoke runs include it: most of their time goes to starting processes. */
   readonly inSmoke: boolean;
   measure(load: NeighbourLoad): Promise<NeighbourResult>;
 }
@@ -49,7 +49,7 @@ const MEBIBYTE = 1024 * 1024;
 const SHARDS = 8;
 const SLOW_MS = 10_000;
 
-/** What may become of others while a healthy tenant sends at its own rate. */
+/** What may happen to other tenants while a healthy tenant sends at its own rate. */
 export const SITUATIONS: readonly Situation[] = [
   { name: "60 tenants whose relay hangs", inSmoke: false, measure: (load) => besideHanging({ ...load, hanging: 60 }) },
   { name: "many tenants whose relay hangs", inSmoke: true, measure: besideHanging },
@@ -68,7 +68,7 @@ interface Place {
   readonly undo: Undo;
 }
 
-/** Starts one process on an empty, durable Redis, measures alone, disturbs, and measures again. */
+/** Starts one process on an empty, durable Redis, measures alone, disturbs it, and measures again. */
 async function beside(
   load: NeighbourLoad,
   others: (relay: ScriptedRelay) => readonly SeedTenant[],
@@ -87,7 +87,7 @@ async function beside(
     );
     await untilOwned(redis, 16);
     const steady = { tenants: [healthy], perSecond: load.perSecond, seconds: load.seconds, patienceMs: PATIENCE_MS };
-    // The first messages of a process are compiled, not measured.
+    // The first messages of a process measure compilation, so they do not count.
     await sendSteadily(waybill, relay, { ...steady, name: "warm-up", seconds: 1 });
     const alone = await sendSteadily(waybill, relay, { ...steady, name: "alone" });
     const end = await disturb({ waybill, relay, healthy, others: rest, undo });
@@ -121,7 +121,7 @@ async function flood(
 
 const FAST: FloodRate = { connections: 32, pauseMs: 0 };
 
-/** Their relays take a message and say nothing any more. */
+/** Their relays accept a message and then stay silent. */
 function besideHanging(load: NeighbourLoad): Promise<NeighbourRun> {
   return beside(
     load,
@@ -185,7 +185,7 @@ function besideRefusals(load: NeighbourLoad): Promise<NeighbourRun> {
   );
 }
 
-/** Several dispatchers on real servers; deliveries of ten seconds are under way at each move. */
+/** Several dispatchers on real servers; deliveries of ten seconds are in flight at each move. */
 async function besideMoves(load: NeighbourLoad): Promise<NeighbourResult> {
   const why = postgresMissing();
   if (why !== null) return { missing: why };
@@ -232,7 +232,7 @@ async function besideMoves(load: NeighbourLoad): Promise<NeighbourResult> {
   }
 }
 
-/** Returns once all of them are under way. */
+/** Returns once all of them are in flight. */
 async function sendSlow(front: Waybill, relay: ScriptedRelay, tenants: readonly LoadTenant[]): Promise<void> {
   const before = relay.arrivals.filter(({ recipient }) => recipient.startsWith("slow")).length;
   const mail = { to_address: "slow@example.com", subject: "Hello", html: "<p>Hello</p>" };

@@ -3,13 +3,13 @@ import { drive } from "./driver.ts";
 import type { LatencySummary } from "./latency.ts";
 import type { Side } from "./whole-sides.ts";
 
-/** Accepting at a steady rate while a backlog goes out as fast as it can. */
+/** Accepting at a steady rate while a backlog is delivered at full speed. */
 export interface OpenLoop {
   readonly perSecond: number;
   readonly acceptMs: LatencySummary;
   readonly refused: number;
   readonly deliveredPerSecond: number;
-  /** Jobs that still waited when the last request was answered: with none, the figures are of an idle process. */
+  /** Jobs still waiting when the last request was answered: if 0, the figures describe an idle process. */
   readonly backlogLeft: number;
 }
 
@@ -20,7 +20,7 @@ export interface OpenLoopLoad {
 }
 
 const CONNECTIONS = 64;
-/** In which a fresh process takes up its backlog and compiles what it runs. */
+/** Time for a fresh process to start on its backlog and compile its code. */
 const WARM_UP_SECONDS = 2;
 
 export async function openLoop(side: Side, { backlog, perSecond, seconds }: OpenLoopLoad): Promise<OpenLoop> {

@@ -1,18 +1,18 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename } from "node:path";
 
-/** What a process has used so far, by Linux' account (proc(5)). */
+/** What a process has used so far, according to Linux (proc(5)). */
 export interface ProcessUse {
   readonly pid: number;
-  /** What it is for, as far as its command line tells. */
+  /** Its purpose, as far as its command line shows it. */
   readonly label: string;
   readonly cpuMs: number;
-  /** Of that: its first thread's, which is the event loop in a JavaScript process. */
+  /** Of that, its first thread, which is the event loop in a JavaScript process. */
   readonly loopMs: number;
   readonly rssBytes: number;
 }
 
-/** CPU time by label, in microseconds for each of so many jobs. */
+/** CPU time by label, in microseconds per job. */
 export interface CpuShare {
   readonly label: string;
   readonly micros: number;
@@ -22,7 +22,7 @@ export interface CpuShare {
 const TICK_MS = 10;
 const PAGE_BYTES = 4096;
 
-/** A process and all that descend from it. */
+/** A process and all its descendants. */
 export async function processTree(root: number): Promise<readonly ProcessUse[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const stats = new Map<number, Stat>();
@@ -45,13 +45,13 @@ export async function processTree(root: number): Promise<readonly ProcessUse[]> 
   return uses.flat();
 }
 
-/** All trees, without what is told twice. */
+/** All trees, without duplicates. */
 export async function processTrees(roots: readonly number[]): Promise<readonly ProcessUse[]> {
   const all = (await Promise.all(roots.map(processTree))).flat();
   return [...new Map(all.map((use) => [use.pid, use])).values()];
 }
 
-/** What was used between two looks, for each of `jobs`. Processes with one label are added up. */
+/** Usage between two samples, per job. Processes with the same label are summed. */
 export function cpuShares(before: readonly ProcessUse[], after: readonly ProcessUse[], jobs: number): CpuShare[] {
   const earlier = new Map(before.map((use) => [use.pid, use]));
   const sums = new Map<string, { micros: number; loopMicros: number }>();
@@ -86,7 +86,7 @@ async function labelOf(pid: number): Promise<string> {
   const program = basename((words[0] ?? "").split(/[ :]/)[0] ?? "");
   const script = words.findIndex((word) => word.endsWith(".ts"));
   if (script === -1) return NAMES[program] ?? program;
-  // What follows the script says which of several such processes it is; a long word is data, not a name.
+  // The words after the script tell several such processes apart; a long word is data, not a name.
   const rest = words.slice(script + 1).filter((word) => word !== "" && word.length < 40);
   return [basename(words[script] ?? ""), ...rest].join(" ");
 }

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHANNELS } from "../../src/app/channels.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { eventTimeMs } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
@@ -16,12 +15,12 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
-import { noTelemetry } from "./bench-world.ts";
+import { noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 
 const SHARDS = 16;
 const TARGET = { database: "bench", cluster: null } as const;
-/** No pull here comes to as much. */
+/** No pull here is this large. */
 const PULL_BYTES = 64 * 1024 * 1024;
 
 export interface RecorderReport {
@@ -34,11 +33,11 @@ export interface VisibilityRow {
   readonly events: number;
   readonly ms: LatencySummary;
   readonly insertsPerSecond: number;
-  /** CPU of recorder and engine, in cores: what ending the same jobs takes without them is taken off. */
+  /** CPU of recorder and engine, in cores; the cost of ending the same jobs without them is subtracted. */
   readonly cores: number;
 }
 
-/** The recorder of the embedded default, with jobs that end at a given rate: nothing else runs in its process. */
+/** The recorder of the embedded default, with jobs that end at a given rate; nothing else runs in its process. */
 export async function measureRecorder(options: {
   readonly rates: readonly number[];
   readonly seconds: number;
@@ -49,7 +48,7 @@ export async function measureRecorder(options: {
   const chdb = openChdb(folder);
   const address = { kind: "url", url: redis.url } as const;
   const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-  const queue = new RedisQueue({ channels: CHANNELS, address, ...ports });
+  const queue = new RedisQueue({ channels: QUEUE_CHANNELS, address, ...ports });
   await queue.start();
   const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateEventStore(watched, TARGET);
@@ -65,7 +64,7 @@ export async function measureRecorder(options: {
   const jobs = await EndingJobs.queue(queue);
   try {
     const eventsAt = (perSecond: number) => Math.max(20, perSecond * options.seconds);
-    // Their own CPU, while nothing records them.
+    // The CPU of ending jobs alone, while nothing records them.
     const alone = new Map<number, number>();
     for (const perSecond of options.rates) {
       alone.set(perSecond, (await used(() => jobs.end(eventsAt(perSecond), perSecond))).cores);
@@ -102,7 +101,7 @@ export async function measureRecorder(options: {
   }
 }
 
-/** Tells how old each event is when it can be read. */
+/** Reports the age of each event when it becomes readable. */
 class WatchedClickHouse extends ClickHouse {
   readonly latenciesMs: number[] = [];
   inserts = 0;
@@ -126,7 +125,7 @@ async function used(work: () => Promise<void>): Promise<{ readonly cores: number
   return { cores: (user + system) / 1_000_000 / seconds, seconds };
 }
 
-/** Jobs of one tenant a shard that are handed out and end when they are told to. */
+/** Jobs of one tenant per shard that are handed out and end on demand. */
 class EndingJobs {
   private readonly ids = new JobIds(systemClock, systemRandom);
   private turn = 0;
@@ -147,7 +146,7 @@ class EndingJobs {
     );
   }
 
-  /** Ends so many jobs, one shard after the other, in steps of at least 20 ms. */
+  /** Ends the given number of jobs, one shard after another, in steps of at least 20 ms. */
   async end(count: number, perSecond: number): Promise<void> {
     const step = Math.min(count, Math.max(1, Math.round(Math.min(perSecond, 25_000) / 50)));
     const begunMs = performance.now();

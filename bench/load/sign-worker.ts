@@ -1,6 +1,6 @@
 /**
- * Signs one pass over and over: `bun bench/load/sign-worker.ts <waybill|passkit-generator> <seconds>` prints what it came
- * to as JSON. Content, images, certificates and the passes under way at one time are the same for both.
+ * Signs one pass repeatedly: `bun bench/load/sign-worker.ts <waybill|passkit-generator> <seconds>` prints its result as
+ * JSON. Content, images, certificates and the number of passes in flight are the same for both.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { PKPass } from "passkit-generator";
@@ -34,7 +34,7 @@ const pass = {
     backFields: [field("terms")],
   },
 } as const;
-// An icon, a logo and a strip, as large as such images are.
+// An icon, a logo and a strip of usual sizes.
 const images = Object.entries({
   "icon.png": 3_000,
   "icon@2x.png": 8_000,
@@ -74,11 +74,11 @@ const certificates = {
   signerKey: credentials.privateKeyPem,
 };
 
-/** Both answer the file's bytes. */
+/** Both return the file's bytes. */
 const VARIANTS: Readonly<Record<string, () => Promise<Uint8Array | null>>> = {
   waybill: () => signedBundle(parts, signer, Date.now()),
   "passkit-generator": async () => {
-    // It has no pause of its own: without one nothing else would ever run.
+    // The loop never pauses on its own, so nothing else would ever run.
     await new Promise((resolve) => setImmediate(resolve));
     const buffers = Object.fromEntries(files.map(({ name, bytes }) => [name, Buffer.from(bytes)]));
     return new PKPass({ ...buffers, "pass.json": Buffer.from(JSON.stringify(passJson)) }, certificates).getAsBuffer();

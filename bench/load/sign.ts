@@ -4,9 +4,9 @@ import type { LatencySummary } from "./latency.ts";
 /** One variant's round. */
 export interface SignRun {
   readonly perSecond: number;
-  /** CPU time of a pass, all threads. */
+  /** CPU time per pass, all threads. */
   readonly cpuMs: number;
-  /** How late a timer of the same process ran. */
+  /** How late a timer in the same process fired. */
   readonly delayMs: LatencySummary;
 }
 

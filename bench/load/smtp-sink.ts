@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
 
-/** Postfix's own sink, which takes everything and keeps nothing. */
+/** Postfix's own sink, which accepts everything and stores nothing. */
 export interface SmtpSink {
   readonly url: string;
   readonly pid: number;
-  /** Messages that it has taken so far. */
+  /** Messages accepted so far. */
   messages(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -19,7 +19,7 @@ const LAST_BYTES = 256;
 export async function startSmtpSink(): Promise<SmtpSink> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-bench-sink-"));
   const port = await freePort();
-  // With -c it tells how many messages it has taken, after each of them. Into a file, which nobody has to empty.
+  // With -c it prints the number of messages after each of them. To a file, because a full pipe would block it.
   const counts = join(folder, "counts");
   const child = Bun.spawn(["smtp-sink", "-c", "-u", "nobody", `127.0.0.1:${port}`, "1000"], {
     stdout: Bun.file(counts),

@@ -1,15 +1,14 @@
 /**
- * The dispatcher on a channel that does nothing: `bun bench/load/waybill-worker.ts <redis url> <jobs> <tenants>`
- * prints the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
+ * The dispatcher on a channel that does nothing: `bun bench/load/waybill-worker.ts <redis url> <jobs> <tenants>` prints
+ * the milliseconds from its start to the last settlement. Leases, scheduling, status and events are as in production.
  */
 
-import { CHANNELS } from "../../src/app/channels.ts";
 import type { Settlement } from "../../src/domain/queue.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { benchTenants, JOURNAL_SHARDS, noTelemetry } from "./bench-world.ts";
+import { benchTenants, JOURNAL_SHARDS, noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 
 const [, , redisUrl = "", jobs = "0", tenantCount = "50"] = process.argv;
 const tenants = new Map(benchTenants(Number(tenantCount)).map((tenant) => [tenant.tenantId, tenant]));
@@ -27,7 +26,7 @@ class CountingQueue extends RedisQueue {
 
 const startedMs = performance.now();
 const queue = new CountingQueue({
-  channels: CHANNELS,
+  channels: QUEUE_CHANNELS,
   address: { kind: "url", url: redisUrl },
   clock: systemClock,
   random: systemRandom,

@@ -1,4 +1,3 @@
-import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { FENCED, type Lease } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
@@ -9,20 +8,20 @@ import { createTenants } from "../../test/support/load.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
 import { signed, status, webhookBody } from "../../test/support/whatsapp-webhook.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
-import { noTelemetry } from "./bench-world.ts";
+import { noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 import { cpuMsOf } from "./child.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
 
 const TENANTS = 20;
 const CONNECTIONS = 16;
-/** No pull here comes to as much. */
+/** No pull here is this large. */
 const PULL_BYTES = 64 * 1024 * 1024;
 const SECRET = "webhook-secret-of-the-benchmark";
 
 export interface WebhookVariant {
-  /** Statuses of one signed body. */
+  /** Statuses per signed body. */
   readonly perBody: number;
-  /** Whether a status names its job; otherwise it is found by the message's id. */
+  /** Whether a status names its job; otherwise the message's id leads to the job. */
   readonly isNamed: boolean;
 }
 
@@ -30,9 +29,9 @@ export interface WebhookRound {
   readonly statusesPerSecond: number;
   /** From a call to its 200. */
   readonly latencyMs: LatencySummary;
-  /** CPU of the server process for a status, in microseconds; Redis and the driver not counted. */
+  /** CPU of the server process per status, in microseconds, without Redis and the driver. */
   readonly serverMicros: number;
-  /** CPU of Redis for a status, in microseconds. */
+  /** CPU of Redis per status, in microseconds. */
   readonly redisMicros: number;
 }
 
@@ -45,14 +44,14 @@ interface HandedOver extends TenantRef {
   readonly jobId: string;
 }
 
-/** One API process on a durable Redis. Every status is one that it did not know: `delivered` and `read` of jobs sent before. */
+/** One API process on a durable Redis. Every status is new to it: `delivered` and `read` for jobs sent before. */
 export async function webhookTarget(): Promise<WebhookTarget> {
   const redis = await startBenchRedis();
   const home = await temporaryHome();
   const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET });
   const address = { kind: "url", url: redis.url } as const;
   const queue = new RedisQueue({
-    channels: CHANNELS,
+    channels: QUEUE_CHANNELS,
     address,
     clock: systemClock,
     random: systemRandom,
@@ -101,14 +100,14 @@ interface Filling {
   readonly count: number;
 }
 
-/** Queues jobs and notes that they were sent, as the dispatcher does. */
+/** Queues jobs and records them as sent, as the dispatcher does. */
 async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): Promise<readonly HandedOver[]> {
   const ids = new JobIds(systemClock, systemRandom);
   const accepts: Promise<unknown>[] = [];
   for (let i = 0; i < count; i += 1) {
     const job = { jobId: ids.next(), channel: "whatsapp", recipient: "5491122334455", payload: "{}" } as const;
     accepts.push(queue.accept(tenant, null, { ...job, idempotency: null }));
-    // The jobs of a second would share a few dozen buckets if they were made all at once; real ones come over time.
+    // If all were created at once, the jobs of a second would share a few dozen buckets; real ones arrive over time.
     if (i % 100 === 0) await Bun.sleep(1);
   }
   await Promise.all(accepts);
@@ -130,7 +129,7 @@ async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): P
   }
 }
 
-/** As long as the provider's are. */
+/** Has the length of the provider's ids. */
 function wamidOf(jobId: string): string {
   return `wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABEYE${jobId}`;
 }

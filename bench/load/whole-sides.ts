@@ -15,12 +15,12 @@ import { MAIL_TEMPLATE } from "./bench-world.ts";
 import { startChild } from "./child.ts";
 import type { SmtpSink } from "./smtp-sink.ts";
 
-/** Waybill, or what one would build instead: started anew for each round, on empty stores. */
+/** Waybill or the baseline: started anew for each round, on empty stores. */
 export interface Side {
   readonly name: string;
-  /** A process without jobs. */
+  /** Starts a process without jobs. */
   start(): Promise<RunningSide>;
-  /** A process that finds so many jobs which nobody has worked on: `fill` queues them by its API. */
+  /** Starts a process that finds a backlog which nobody has worked on: `fill` queues the jobs by its API. */
   startWithBacklog(fill: (side: RunningSide) => Promise<void>): Promise<RunningSide>;
   /** Removes what all rounds share. */
   end(): Promise<void>;
@@ -29,10 +29,10 @@ export interface Side {
 export interface RunningSide {
   readonly url: string;
   readonly apiKeys: readonly string[];
-  /** Processes whose trees are the side's, its stores included. */
+  /** The roots of the side's process trees, stores included. */
   readonly pids: readonly number[];
   readonly redis: Redis;
-  /** Jobs that were accepted and are not reported as success (or as failed) yet. */
+  /** Accepted jobs that are not reported as success (or failed) yet. */
   unfinished(): Promise<number>;
   /** Batches of history that the event store does not have yet. */
   unrecorded(): Promise<number>;
@@ -43,7 +43,7 @@ const WAYBILL_SHARDS = 16;
 
 interface WaybillRun extends RunningSide {
   readonly home: string;
-  /** Ends the processes and leaves the data folder. */
+  /** Ends the processes and keeps the data folder. */
   halt(): Promise<void>;
 }
 
@@ -53,15 +53,15 @@ export interface WaybillSideOptions {
   readonly isSigned: boolean;
 }
 
-/** Settings to try beside the usual ones: `WAYBILL_SETTINGS="PROCESSES=1 SHARDS=4"`. */
+/** Settings to try in addition to the usual ones: `WAYBILL_SETTINGS="PROCESSES=1 SHARDS=4"`. */
 function settingsToTry(): Readonly<Record<string, string>> {
   const pairs = (process.env["WAYBILL_SETTINGS"] ?? "").split(" ").filter((pair) => pair.includes("="));
   return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
 }
 
 /**
- * Waybill as `npm start` starts it: its own Redis, PostgreSQL and ClickHouse in a data folder, all roles, history on. Mail
- * goes to the sink by `SMTP_URL`. The folder with the tenants is made once; each round gets a copy.
+ * Waybill as `npm start` starts it: its own Redis, PostgreSQL and ClickHouse in a data folder, all roles, history on.
+ * Mail goes to the sink by `SMTP_URL`. The folder with the tenants is created once; each round gets a copy.
  */
 export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOptions): Promise<Side> {
   const seed = await temporaryHome();
@@ -73,7 +73,7 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
   });
   const shards = Number(settings["SHARDS"] ?? WAYBILL_SHARDS);
   const apiKeys = (await seedTenants({ home: seed.path, shards }, wanted)).map(({ apiKey }) => apiKey);
-  // As many processes as `npm start` would have here.
+  // As many processes as `npm start` would use here.
   const processes = { PROCESSES: String(Math.min(availableCores(), PROCESSES_MAX_DEFAULT)) };
   const env = { ...processes, SMTP_URL: sink.url, MASTER_KEY: SEED_MASTER_KEY, LOG_LEVEL: "info", ...settings };
   let filled: string | null = null;
@@ -98,7 +98,7 @@ export async function waybillSide({ sink, tenants, isSigned }: WaybillSideOption
       apiKeys,
       pids: [server.pid],
       redis,
-      // "<jobs> <bytes>" a tenant; the shard's counter is a number alone.
+      // "<jobs> <bytes>" per tenant; the shard's counter is a plain number.
       unfinished: () => sumOf("tenants", (text) => Number(/^(\d+) \d+ /.exec(text)?.[1] ?? 0), "hvals"),
       unrecorded: () => sumOf("outbox", Number, "xlen"),
       halt,
@@ -131,11 +131,11 @@ export interface PeerSideOptions {
   readonly sink: SmtpSink;
   readonly tenants: number;
   readonly isSigned: boolean;
-  /** One insert a job into PostgreSQL. */
+  /** One insert per job into PostgreSQL. */
   readonly withHistory: boolean;
 }
 
-/** As many connections as Waybill opens to one mail server; of the concurrencies that were tried this is the fastest. */
+/** As many connections as Waybill opens to one mail server; the fastest concurrency of those tried. */
 const PEER_CONNECTIONS = 48;
 const PEER_CONCURRENCY = Number(process.env["PEER_CONCURRENCY"] ?? 100);
 
@@ -173,7 +173,7 @@ export async function peerSide({ sink, tenants, isSigned, withHistory }: PeerSid
         ]);
         return lengths.reduce((sum, length) => sum + length, 0);
       },
-      // The row is there before the job is completed.
+      // The row is written before the job is completed.
       unrecorded: () => Promise.resolve(0),
       stop: () => child.stop(),
     };

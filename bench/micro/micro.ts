@@ -1,7 +1,6 @@
-/** Micro-benchmarks of what every message passes through: `bun bench/micro/micro.ts` prints mitata's table. */
+/** Micro-benchmarks of the code that every message passes through: `bun bench/micro/micro.ts` prints mitata's table. */
 
 import { bench, do_not_optimize, run, summary } from "mitata";
-import { CHANNELS } from "../../src/app/channels.ts";
 import { checkHtml } from "../../src/channels/email/html-rules.ts";
 import { acceptEmail } from "../../src/channels/email/request.ts";
 import { nextEventId } from "../../src/domain/event.ts";
@@ -10,7 +9,7 @@ import { Template } from "../../src/domain/template.ts";
 import { ChannelLetters, decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { benchTenants, SEND_BODY, SEND_PAYLOAD } from "../load/bench-world.ts";
+import { benchTenants, QUEUE_CHANNELS, SEND_BODY, SEND_PAYLOAD } from "../load/bench-world.ts";
 
 const [tenant] = benchTenants(1);
 if (tenant === undefined) throw new Error("one tenant was asked for");
@@ -23,7 +22,7 @@ const jobId = "019b0c5e-7a00-7000-8000-000000000001";
 const entry = `${jobId} e0 ann@example.com\n${SEND_PAYLOAD}`;
 const record = `bench-0 es1 1763700000000-0\ns243948655087616\nd243948655087617`;
 const row = `["bench-0","${jobId}","e",243948655087616,"s",{},"s",1,{}]`;
-const letters = new ChannelLetters(CHANNELS);
+const letters = new ChannelLetters(QUEUE_CHANNELS);
 const ours = { letters, tenantId: "bench-0" };
 const ids = new JobIds(systemClock, systemRandom);
 

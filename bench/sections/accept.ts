@@ -19,7 +19,7 @@ async function acceptWith(targets: readonly AcceptTarget[], connections: number,
     for (const target of targets) runs.get(target.name)?.push(await target.round({ connections, seconds, rate: null }));
   }
   const perSecond = (name: AcceptTarget["name"]) => (runs.get(name) ?? []).map((one) => one.perSecond);
-  // An open loop at half of what the baseline takes: latency without its own queue.
+  // An open loop at half of the baseline's throughput: latency without its own queue.
   const half = Math.max(10, Math.round(median(perSecond("bullmq")) / 2));
   const open = new Map<string, AcceptRound>();
   for (const target of targets) open.set(target.name, await target.round({ connections, seconds, rate: half }));

@@ -4,7 +4,7 @@ import { median, round } from "../load/latency.ts";
 import { describeRatios, ratiosOf } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
-/** Whether what lies there already is felt: queued jobs, and days of history. */
+/** Whether existing data slows Waybill down: queued jobs, and days of history. */
 export async function backlog({ rounds, seconds, smoke }: SectionOptions): Promise<unknown> {
   const queued = smoke ? 500 : Number(process.env["BACKLOG_QUEUED"] ?? 1_000_000);
   const eventsPerDay = smoke ? 500 : Number(process.env["BACKLOG_EVENTS_A_DAY"] ?? 200_000);

@@ -2,7 +2,7 @@ import { chatPath } from "../load/chat.ts";
 import { describeLatency } from "../load/driver.ts";
 import type { SectionOptions } from "./section.ts";
 
-/** Higher, and the calm half of the comparison would not be calm on a small machine. */
+/** At a higher rate, the calm half of the comparison would not be calm on a small machine. */
 const STEADY_RATE_MAX = 100;
 const THROTTLED_SECONDS = 60;
 

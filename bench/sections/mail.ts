@@ -14,12 +14,15 @@ import { describeRatios, ratiosOf } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 const CONNECTIONS = 20;
-/** Mails of a round: some seconds for each client. */
+/** Mails per round: some seconds for each client. */
 const MAILS = 6_000;
-/** What a mail may cost of what nodemailer's pool takes. */
+/** The CPU that a mail may cost, relative to nodemailer's pool. */
 const CPU_RATIO_MAX = 1 / 3;
 
-/** Mails a second and CPU a mail of the e-mail channel, beside nodemailer's pool and Postfix's own load generator. */
+/**
+ * Mails per second and CPU per mail of the e-mail channel, compared with nodemailer's pool and Postfix's own load
+ * generator.
+ */
 export async function mail({ rounds, smoke }: SectionOptions): Promise<unknown> {
   const missing = postfixMissing();
   if (missing !== null) {

@@ -11,10 +11,10 @@ const TENANTS = 20;
 const MIB = 1024 * 1024;
 const BURST_LOOK_MS = 100;
 const LOAD_LOOK_MS = 2_000;
-/** After a burst, until what was freed is given back. */
+/** After a burst, time for freed memory to be returned. */
 const REST_MS = 10_000;
 
-/** Memory of the process tree at rest, in a burst, after it, and its growth under a load that goes on. */
+/** Memory of the process tree at rest, in a burst and after it, and its growth under a sustained load. */
 export async function memory({ rate, minutes, smoke }: SectionOptions): Promise<unknown> {
   const missing = postfixMissing();
   if (missing !== null) {

@@ -5,7 +5,7 @@ import type { SectionOptions } from "./section.ts";
 const RATIO_MAX = 2;
 const WAIT_MS_MAX = 2_000;
 
-/** What a healthy tenant notices of its neighbours: its messages' way from the request to the mail server. */
+/** How neighbours affect a healthy tenant: the time of its messages from the request to the mail server. */
 export async function neighbours({ seconds, smoke }: SectionOptions): Promise<unknown> {
   const sizeOf = (name: string, usual: number, small: number) => (smoke ? small : Number(process.env[name] ?? usual));
   const load = {
@@ -15,7 +15,7 @@ export async function neighbours({ seconds, smoke }: SectionOptions): Promise<un
     tenants: sizeOf("NEIGHBOURS_TENANTS", 10_000, 100),
     hanging: sizeOf("NEIGHBOURS_HANGING", 1_000, 10),
   };
-  // A word in the name of the situation that is wanted alone.
+  // A word in the name of the only situation to run.
   const only = process.env["NEIGHBOURS_ONLY"];
   console.log(
     `\nNeighbours: a healthy tenant sends ${load.perSecond} mails a second for ${load.seconds} s, open loop\n`,

@@ -1,6 +1,6 @@
 import { median, round } from "../load/latency.ts";
 
-/** One ratio a round: what was measured next to each other is compared with each other. */
+/** One ratio per round: compares figures measured next to each other. */
 export function ratiosOf<T>(ours: readonly T[], theirs: readonly T[], valueOf: (one: T) => number): number[] {
   return ours.flatMap((one, i) => {
     const other = theirs[i];

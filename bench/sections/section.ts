@@ -1,16 +1,16 @@
-/** What one section of the benchmark is told. */
+/** Options of one section of the benchmark. */
 export interface SectionOptions {
   readonly rounds: number;
-  /** Of one round. */
+  /** Duration of one round. */
   readonly seconds: number;
   readonly jobs: number;
-  /** Requests a second, where a section keeps to a rate. */
+  /** Requests per second, for sections that keep a rate. */
   readonly rate: number;
-  /** Of a load that goes on, where growth is looked for. */
+  /** Duration of a sustained load, for sections that look for growth. */
   readonly minutes: number;
-  /** Only whether it runs at all: the figures mean nothing. */
+  /** Only checks that it runs: the figures mean nothing. */
   readonly smoke: boolean;
 }
 
-/** Measures, prints a table, and answers what goes into the JSON. */
+/** Measures, prints a table, and returns the data for the JSON. */
 export type Section = (options: SectionOptions) => Promise<unknown>;

@@ -6,7 +6,7 @@ import { type Side, waybillSide } from "../load/whole-sides.ts";
 import { describeRatios, ratiosOf } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
-/** As many messages in all, from one tenant or from thousands. */
+/** The same total number of messages, from one tenant or from thousands. */
 export async function tenants({ rounds, smoke }: SectionOptions): Promise<unknown> {
   const missing = postfixMissing();
   if (missing !== null) {
@@ -24,7 +24,7 @@ export async function tenants({ rounds, smoke }: SectionOptions): Promise<unknow
     for (let i = 0; i < Math.max(1, Math.ceil(rounds / 2)); i += 1) {
       for (const [count, side] of sides) {
         const running = await side.start();
-        // Tenants that the process has not met, then the same ones, which it remembers.
+        // Tenants that are new to the process, then the same ones, which it has cached.
         first.get(count)?.push(await burst(running, sink, mails));
         again.get(count)?.push(await burst(running, sink, mails));
         await running.stop();

@@ -11,12 +11,12 @@ const VARIANTS: readonly WebhookVariant[] = [
   { perBody: 100, isNamed: false },
 ];
 
-/** The chat provider's signed calls until their 200: parsed, correlated, and on disk. */
+/** The chat provider's signed calls until their 200: parsed, correlated and on disk. */
 export async function webhook({ rounds, jobs, smoke }: SectionOptions): Promise<unknown> {
   const target = await webhookTarget();
   const variants = smoke ? VARIANTS.slice(-1) : VARIANTS;
   const runs = new Map(variants.map((variant) => [variant, [] as WebhookRound[]]));
-  // What runs first is compiled, not measured.
+  // The first run measures compilation, so it does not count.
   for (const variant of smoke ? [] : variants) await target.round(variant, Math.min(jobs, 4_000));
   for (let i = 0; i < rounds; i += 1) {
     for (const variant of variants) runs.get(variant)?.push(await target.round(variant, jobs));

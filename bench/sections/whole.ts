@@ -10,11 +10,11 @@ import { describeRatios, ratiosOf } from "./ratios.ts";
 import type { SectionOptions } from "./section.ts";
 
 const TENANTS = 20;
-/** Mails before those that count: a fresh process compiles what it runs. */
+/** Mails that do not count: a fresh process compiles its code. */
 const WARM_UP_MAILS = 500;
 const OPEN_LOOP_PER_SECOND = 1_000;
 
-/** The whole path, `npm start` as it comes, beside what one would build instead. */
+/** The whole path, `npm start` with its defaults, compared with the baseline. */
 export async function whole({ rounds, seconds, smoke }: SectionOptions): Promise<unknown> {
   const missing = postfixMissing();
   if (missing !== null) {
@@ -28,7 +28,7 @@ export async function whole({ rounds, seconds, smoke }: SectionOptions): Promise
   const sink = await startSmtpSink();
   const options = { sink, tenants: TENANTS, isSigned: false };
   const ours = await waybillSide(options);
-  // A look needs one form of the peer, which has all there is to it.
+  // A smoke run needs only one form of the peer, the one that has everything.
   const plain = smoke ? [] : [await peerSide({ ...options, withHistory: false })];
   const history = postgresMissing() === null ? [await peerSide({ ...options, withHistory: true })] : [];
   try {
@@ -37,7 +37,7 @@ export async function whole({ rounds, seconds, smoke }: SectionOptions): Promise
       rounds: fewer,
       load: { backlog, perSecond: smoke ? 50 : OPEN_LOOP_PER_SECOND, seconds },
     });
-    // The same code as without signatures, and seconds of it: whether it runs at all is known by now.
+    // The same code as without signatures plus seconds of signing: by now it is known to run.
     const signed = smoke ? null : await signing(sink, fewer, Math.ceil(mails / 4));
     return { mails, bursts, signed, openLoop: loops };
   } finally {
@@ -75,14 +75,14 @@ async function bursting(what: string, sides: readonly Side[], { sink, rounds, ma
     others.map(([name, theirs]) => [name, ratiosOf(ours, theirs, (one) => one.perSecond)]),
   );
   for (const [name, all] of Object.entries(ratios)) console.log(`waybill / ${name}: ${describeRatios(all)}`);
-  // What a busy machine changes less than rates.
+  // A busy machine changes these less than rates.
   const cpuRatios = Object.fromEntries(others.map(([name, theirs]) => [name, ratiosOf(theirs, ours, cpuOf)]));
   for (const [name, all] of Object.entries(cpuRatios))
     console.log(`CPU a mail, ${name} / waybill: ${describeRatios(all)}`);
   return { rounds: Object.fromEntries(runs), ratios, cpuRatios };
 }
 
-/** Of all processes of a side, Redis and history included; driver and mail server are the same for all. */
+/** CPU of all processes of a side, including Redis and history; driver and mail server are the same for all. */
 function cpuOf({ cpu }: Burst): number {
   return cpu.reduce((sum, { label, micros }) => sum + (label === "driver" || label === "smtp-sink" ? 0 : micros), 0);
 }
@@ -110,7 +110,7 @@ function burstRow(side: string, all: readonly Burst[]): Record<string, string | 
   };
 }
 
-/** CPU for each mail by process; of a JavaScript process also what its event loop's thread took of that. */
+/** CPU per mail by process; for a JavaScript process, also the part of its event loop's thread. */
 function cpuRows(side: string, all: readonly Burst[]): Record<string, string | number>[] {
   const labels = [...new Set(all.flatMap((one) => one.cpu.map(({ label }) => label)))];
   return labels.map((label) => {

@@ -3,6 +3,7 @@ import type { EventExport, ExportFormat, ExportQuery } from "../domain/event-exp
 import { limits } from "../domain/limits.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
 import type { ParquetFiles, ParquetStatement } from "./parquet-files.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
@@ -28,7 +29,7 @@ export class ClickHouseEventExport implements EventExport {
     /** Null: the server's own answer is passed on. The in-process engine cannot stream Parquet and writes files instead. */
     private readonly files: ParquetFiles | null,
   ) {
-    this.pieceSettings = selectSettings(target, limits.eventStoreReadTimeoutMs);
+    this.pieceSettings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   }
 
   async open(query: ExportQuery, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array, void>> {
@@ -40,7 +41,7 @@ export class ClickHouseEventExport implements EventExport {
 
   private async *pieces(query: ExportQuery, { header, line }: Lines, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     if (header !== "") yield Buffer.from(header);
-    let rowsMax: number = limits.exportPieceRowsMax;
+    let rowsMax: number = eventLimits.exportPieceRowsMax;
     for (let after: Key | null = null; !signal.aborted; ) {
       const bytes = await this.clickhouse.bytes(this.pieceSql(query, { after, line, rowsMax }));
       if (bytes.length === 0) return;
@@ -49,7 +50,9 @@ export class ClickHouseEventExport implements EventExport {
       // The last row has been read. Checking for newer events could go on forever for a tenant that is always busy.
       if (countLines(bytes) < rowsMax) return;
       // Results can be long, so a piece is limited by bytes rather than by rows.
-      rowsMax = Math.ceil(Math.min(limits.exportPieceRowsMax, (rowsMax * limits.exportPieceBytesMax) / bytes.length));
+      rowsMax = Math.ceil(
+        Math.min(eventLimits.exportPieceRowsMax, (rowsMax * eventLimits.exportPieceBytesMax) / bytes.length),
+      );
     }
     throw new UnavailableError("the export was given up");
   }

@@ -5,10 +5,10 @@ import type { EventPage, EventQuery, EventReader, TenantEvent } from "../domain/
 import { isJobId } from "../domain/ids.ts";
 import { type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
-import { limits } from "../domain/limits.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
 import { PageSpans } from "./page-spans.ts";
 import { SPARSE_TYPES } from "./rollups.ts";
 import { selectSettings } from "./statement-settings.ts";
@@ -31,14 +31,14 @@ export class ClickHouseEventReader implements EventReader, ReadinessProbe {
     private readonly target: EventStoreTarget,
     private readonly clock: Clock,
   ) {
-    this.settings = selectSettings(target, limits.eventStoreReadTimeoutMs);
+    this.settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   }
 
   /** Rejects with `UnavailableError`. */
   async page(query: EventQuery): Promise<EventPage> {
     const { tenantId, limit } = query;
     assert(TENANT_ID.test(tenantId), "a page belongs to a tenant");
-    assert(Number.isInteger(limit) && limit >= 1 && limit <= limits.eventPageMax, "a page has a size");
+    assert(Number.isInteger(limit) && limit >= 1 && limit <= eventLimits.eventPageMax, "a page has a size");
     const from = eventIdBound(query.fromEventId);
     const to = eventIdBound(query.toEventId);
     if (from >= to) return { events: [], hasMore: false };
@@ -110,7 +110,7 @@ SETTINGS ${this.settings}`,
 FROM ${database}.events
 WHERE ${which}
 ORDER BY tenant_id, event_id
-LIMIT ${limits.jobEventsMax}
+LIMIT ${eventLimits.jobEventsMax}
 SETTINGS ${this.settings}`,
       params,
     );

@@ -9,11 +9,11 @@ import {
   type WriteOutcome,
 } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
-import { limits } from "../domain/limits.ts";
 import { remember } from "../domain/remember.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { derivedGaps, insertGaps } from "./derived-gaps.ts";
+import { eventLimits } from "./limits.ts";
 import { insertSettings } from "./statement-settings.ts";
 import { type StoredRows, storedRows } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
@@ -264,7 +264,7 @@ function* stretches(lines: readonly string[]): Generator<{ readonly from: number
   let from = 0;
   let chars = 0;
   for (const [at, line] of lines.entries()) {
-    if (at > from && chars + line.length > limits.eventStoreInsertCharsMax) {
+    if (at > from && chars + line.length > eventLimits.eventStoreInsertCharsMax) {
       yield { from, to: at };
       from = at;
       chars = 0;

@@ -6,6 +6,7 @@ import type { Clock } from "../domain/clock.ts";
 import { TransportError, UnavailableError } from "../domain/errors.ts";
 import { RowsRefusedError } from "../domain/event-store.ts";
 import { limits } from "../domain/limits.ts";
+import { eventLimits } from "./limits.ts";
 
 export interface ClickHouseOptions {
   readonly client: ClickHouseClient;
@@ -60,7 +61,7 @@ export class ClickHouse {
    */
   rows(sql: string, params: QueryParams = {}): Promise<readonly (readonly unknown[])[]> {
     return this.answer(
-      Math.min(this.options.timeoutMs, limits.eventStoreReadTimeoutMs),
+      Math.min(this.options.timeoutMs, eventLimits.eventStoreReadTimeoutMs),
       async (signal) => {
         // One JSON document rather than one line per row: a truncated answer then never passes for a short one.
         const result = await this.options.client.query({
@@ -79,7 +80,7 @@ export class ClickHouse {
   /** The whole answer, unparsed, of a statement that names its own format. Rejects with `UnavailableError`. */
   bytes(sql: string): Promise<Buffer> {
     return this.answer(
-      Math.min(this.options.timeoutMs, limits.eventStoreReadTimeoutMs),
+      Math.min(this.options.timeoutMs, eventLimits.eventStoreReadTimeoutMs),
       async (signal) => {
         const { stream } = await this.options.client.exec({ query: sql, abort_signal: signal });
         return buffer(stream);

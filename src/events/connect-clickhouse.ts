@@ -1,5 +1,5 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
-import { limits } from "../domain/limits.ts";
+import { eventLimits } from "./limits.ts";
 
 export interface ClickHouseAddress {
   /** `http://…` or `https://…`, without credentials. */
@@ -28,7 +28,7 @@ const READER_SOCKETS_MAX = 16;
 export function connectClickHouse(address: ClickHouseAddress): ClickHouseServer {
   const writer = connect(address, WRITER_SOCKETS_MAX);
   const reader = connect(address, READER_SOCKETS_MAX);
-  const exporter = connect(address, limits.exportsMax + 1);
+  const exporter = connect(address, eventLimits.exportsMax + 1);
   return {
     writer,
     reader,

@@ -1,7 +1,7 @@
 import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
-import { limits } from "../domain/limits.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
 import { SPARSE_TYPES } from "./rollups.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
 import { eventKey, idRange, tenantPieces } from "./stored-rows.ts";
@@ -71,7 +71,7 @@ async function byTypeGaps(
   for (const tenants of tenantPieces(sparse)) {
     const stored = await clickhouse.rows(
       `SELECT tenant_id, event_id FROM ${target.database}.events_by_type
-WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, limits.eventStoreReadTimeoutMs)}`,
+WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, eventLimits.eventStoreReadTimeoutMs)}`,
     );
     for (const [tenantId, eventId] of stored) found.add(`${String(tenantId)}:${String(eventId)}`);
   }
@@ -91,7 +91,7 @@ async function sumGaps(
   const spanOf = (eventId: number) => Math.floor(eventTimeMs(eventId) / msLong);
   const ids = rows.map(({ eventId }) => eventId);
   const [first, last] = [spanOf(Math.min(...ids)), spanOf(Math.max(...ids))];
-  const settings = selectSettings(target, limits.eventStoreReadTimeoutMs);
+  const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
   const [from, to] = [firstEventIdAt(first * msLong), firstEventIdAt((last + 1) * msLong)];
   const concerned = new Set(rows.map((row) => `${row.tenantId} ${spanOf(row.eventId)} ${row.channel} ${row.type}`));

@@ -3,11 +3,11 @@ import { ApiError } from "../domain/errors.ts";
 import { EVENT_TYPES } from "../domain/event.ts";
 import type { EventReader, EventPage as FoundPage } from "../domain/event-store.ts";
 import type { ChannelName } from "../domain/job.ts";
-import { limits } from "../domain/limits.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, eventPageOf, shownEvent } from "./answer-schemas.ts";
 import { DAY_MS, type DayRange, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
+import { eventLimits } from "./limits.ts";
 
 /** `GET /v1/events`: the tenant's delivery history, newest first. */
 export function eventEndpoint(
@@ -66,12 +66,12 @@ const cursor: QueryParameter<number | null> = {
 };
 
 const limit: QueryParameter<number> = {
-  description: `Page size; above ${limits.eventPageMax} counts as ${limits.eventPageMax}.`,
-  schema: Type.Integer({ minimum: 1, default: limits.eventPageDefault }),
+  description: `Page size; above ${eventLimits.eventPageMax} counts as ${eventLimits.eventPageMax}.`,
+  schema: Type.Integer({ minimum: 1, default: eventLimits.eventPageDefault }),
   read(text) {
-    if (text === undefined) return limits.eventPageDefault;
+    if (text === undefined) return eventLimits.eventPageDefault;
     if (!/^\d+$/.test(text) || Number(text) < 1) throw new ApiError(400, "limit must be an integer of at least 1");
-    return Math.min(Number(text), limits.eventPageMax);
+    return Math.min(Number(text), eventLimits.eventPageMax);
   },
 };
 
@@ -79,7 +79,7 @@ const queryOf = (channels: readonly ChannelName[]) => ({
   from: dayParameter("from", "First UTC day, inclusive.", "2026-11-01"),
   to: dayParameter(
     "to",
-    `Last UTC day, inclusive; at most ${limits.eventWindowDaysMax} days after \`from\`.`,
+    `Last UTC day, inclusive; at most ${eventLimits.eventWindowDaysMax} days after \`from\`.`,
     "2026-11-21",
   ),
   channel: queryChoice("channel", channels, {
@@ -96,8 +96,11 @@ const NOTHING: FoundPage = { events: [], hasMore: false };
 /** Throws an `ApiError` 400 that names the parameter. */
 function shortRange(days: DayRange): DayRange {
   requireOrder(days);
-  if (days.toMs - days.fromMs > limits.eventWindowDaysMax * DAY_MS) {
-    throw new ApiError(400, `to must be at most ${limits.eventWindowDaysMax} days after from: split a longer export`);
+  if (days.toMs - days.fromMs > eventLimits.eventWindowDaysMax * DAY_MS) {
+    throw new ApiError(
+      400,
+      `to must be at most ${eventLimits.eventWindowDaysMax} days after from: split a longer export`,
+    );
   }
   return days;
 }

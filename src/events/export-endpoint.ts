@@ -10,6 +10,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { failure } from "../http/failures.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
 import { DAY_MS, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
+import { eventLimits } from "./limits.ts";
 
 export interface ExportPorts {
   readonly exports: EventExport;
@@ -44,7 +45,7 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
     idleSeconds: limits.exportFileMsMax / 1000 + 10,
     async handle({ exchange, query }) {
       const asked = toQuery(query);
-      if (inFlight >= limits.exportsMax) {
+      if (inFlight >= eventLimits.exportsMax) {
         throw new ApiError(429, EXPORT_UNDER_WAY_ERROR, {}, EXPORT_RETRY_SECONDS);
       }
       inFlight += 1;
@@ -92,7 +93,7 @@ const tenant: QueryParameter<string | null> = {
 
 const QUERY = {
   from: dayParameter("from", "First UTC day.", "2026-11-01"),
-  to: dayParameter("to", `Last UTC day. At most ${limits.exportDaysMax} days in all.`, "2026-11-30"),
+  to: dayParameter("to", `Last UTC day. At most ${eventLimits.exportDaysMax} days in all.`, "2026-11-30"),
   tenant,
   format: queryChoice("format", EXPORT_FORMATS, { description: "What the file is.", absent: "ndjson" }),
 };
@@ -107,8 +108,8 @@ interface Asked {
 /** Throws an `ApiError` 400. */
 function toQuery({ from: fromMs, to: toMs, tenant: tenantId, format }: Asked): ExportQuery {
   requireOrder({ fromMs, toMs });
-  if (toMs - fromMs >= limits.exportDaysMax * DAY_MS) {
-    throw new ApiError(400, `an export is of at most ${limits.exportDaysMax} days: split a longer one`);
+  if (toMs - fromMs >= eventLimits.exportDaysMax * DAY_MS) {
+    throw new ApiError(400, `an export is of at most ${eventLimits.exportDaysMax} days: split a longer one`);
   }
   return { tenantId, ...eventIdsOf({ fromMs, toMs }), format };
 }
@@ -123,7 +124,7 @@ function nameOf({ from, to, tenant: tenantId, format }: Asked): string {
  *
  * Invariants:
  * E1. It ends exactly once, and counts as in flight until then: when everything is sent, the client leaves or takes nothing for
- *     `limits.exportStalledMs`, the event store fails, or the process begins to stop.
+ *     `eventLimits.exportStalledMs`, the event store fails, or the process begins to stop.
  * E2. Whatever ends it early breaks the connection: a part never passes for the whole.
  * E3. It reads at most one chunk ahead of the client.
  */
@@ -176,7 +177,10 @@ class Sending {
         return;
       }
       controller.enqueue(value);
-      this.stalled = this.ports.clock.setTimer(limits.exportStalledMs, () => void this.breakOff(controller, "stalled"));
+      this.stalled = this.ports.clock.setTimer(
+        eventLimits.exportStalledMs,
+        () => void this.breakOff(controller, "stalled"),
+      );
     } catch (error) {
       await this.breakOff(controller, error);
     }

@@ -1,8 +1,8 @@
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
-import { limits } from "../domain/limits.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
 
 /** A statement in two parts, with the format between them. */
 export interface ParquetStatement {
@@ -36,7 +36,7 @@ export class ParquetFiles {
     const path = join(this.folder, `${(this.made += 1)}.parquet`);
     const file = await this.written(path, statement, signal);
     try {
-      for (const chunk = Buffer.allocUnsafe(limits.exportChunkBytes); ; ) {
+      for (const chunk = Buffer.allocUnsafe(eventLimits.exportChunkBytes); ; ) {
         const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
         if (bytesRead === 0) return;
         if (signal.aborted) throw new UnavailableError("the export was given up");

@@ -1,6 +1,6 @@
 import type { StoredEventRow } from "../domain/event-store.ts";
-import { limits } from "../domain/limits.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
 
@@ -41,7 +41,7 @@ export async function storedRows(
   target: EventStoreTarget,
   rows: readonly StoredEventRow[],
 ): Promise<StoredRows> {
-  const settings = selectSettings(target, limits.eventStoreReadTimeoutMs);
+  const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   const events = new Set<string>();
   for (const tenants of tenantPieces(rows)) {
     const found = await clickhouse.rows(

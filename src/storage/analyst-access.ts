@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { limits } from "../domain/limits.ts";
+import { analystLimits } from "./limits.ts";
 
 /**
  * Prepares the engine for sessions that can only read.
@@ -40,16 +40,16 @@ export function becomeAnalyst(delivery: Delivery, settings: readonly string[]): 
 }
 
 const ALWAYS = {
-  max_execution_time: limits.analystQueryMs / 1000,
-  max_memory_usage: limits.analystMemoryBytesMax,
-  max_threads: limits.analystThreadsMax,
+  max_execution_time: analystLimits.analystQueryMs / 1000,
+  max_memory_usage: analystLimits.analystMemoryBytesMax,
+  max_threads: analystLimits.analystThreadsMax,
 };
 
 const BOUNDS: Readonly<Record<Delivery, Readonly<Record<string, number>>>> = {
   whole: {
     ...ALWAYS,
-    max_result_bytes: limits.analystResultBytesMax,
-    max_result_rows: limits.analystResultRowsMax,
+    max_result_bytes: analystLimits.analystResultBytesMax,
+    max_result_rows: analystLimits.analystResultRowsMax,
   },
   stream: ALWAYS,
 };

@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { Session } from "chdb";
-import { limits } from "../domain/limits.ts";
 import { becomeAnalyst, type Delivery } from "./analyst-access.ts";
 import { AnalystThread, type AnalystWork } from "./analyst-thread.ts";
 import { EngineError } from "./engine-error.ts";
+import { analystLimits } from "./limits.ts";
 import { isCallable } from "./read-names.ts";
 import type { ReadStatement, Unavailable } from "./read-statement.ts";
 import { sqlString } from "./sql-string.ts";
@@ -119,7 +119,7 @@ export class AnalystSessions {
       this.turns -= 1;
       return;
     }
-    if (this.waiting.length >= limits.analystQueriesWaitingMax) throw BUSY;
+    if (this.waiting.length >= analystLimits.analystQueriesWaitingMax) throw BUSY;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.waiting.push(resolve);
     const leave = () => {
@@ -128,7 +128,7 @@ export class AnalystSessions {
       this.waiting.splice(at, 1);
       resolve(false);
     };
-    const timer = setTimeout(leave, limits.analystWaitMs);
+    const timer = setTimeout(leave, analystLimits.analystWaitMs);
     signal.addEventListener("abort", leave, { once: true });
     const isOurs = await promise;
     clearTimeout(timer);
@@ -146,7 +146,7 @@ export class AnalystSessions {
 /** Bun's thread pool has one thread per core, or as many as this variable said when the process started. */
 function turnsMax(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"]) || availableParallelism();
-  return Math.max(1, Math.min(threads - 1, limits.analystQueriesMax));
+  return Math.max(1, Math.min(threads - 1, analystLimits.analystQueriesMax));
 }
 
 const KILL_AGAIN_MS = 100;
@@ -218,7 +218,7 @@ class Run implements AnalystResult {
 
   private handed(chunk: Uint8Array | null): Uint8Array | null {
     if (chunk === null) this.close();
-    else if (!this.isClosed) this.stall = setTimeout(this.abort, limits.analystStallMs);
+    else if (!this.isClosed) this.stall = setTimeout(this.abort, analystLimits.analystStallMs);
     return chunk;
   }
 

@@ -1,7 +1,7 @@
 import { gunzipSync, inflateSync } from "node:zlib";
-import { limits } from "../domain/limits.ts";
 import type { AnalystQuery } from "./analyst-sessions.ts";
 import { EngineError } from "./engine-error.ts";
+import { analystLimits } from "./limits.ts";
 import { isResultFormat } from "./read-names.ts";
 import { checkSetting, readStatement, type Unavailable, unknownFormat } from "./read-statement.ts";
 import { sqlString } from "./sql-string.ts";
@@ -137,12 +137,12 @@ async function bodyOf(request: Request): Promise<string> {
   if (/^multipart\//i.test(request.headers.get("content-type") ?? ""))
     throw new EngineError(48, "NOT_IMPLEMENTED", "Multipart requests are not taken: send query and param_* in the URL");
   const bytes = new Uint8Array(await request.arrayBuffer());
-  if (bytes.length > limits.analystRequestBytesMax) throw TOO_LARGE;
+  if (bytes.length > analystLimits.analystRequestBytesMax) throw TOO_LARGE;
   return new TextDecoder("utf-8", { fatal: true }).decode(unpacked(bytes, request.headers.get("content-encoding")));
 }
 
 function unpacked(bytes: Uint8Array, encoding: string | null): Uint8Array {
-  const bound = { maxOutputLength: limits.analystRequestBytesMax };
+  const bound = { maxOutputLength: analystLimits.analystRequestBytesMax };
   try {
     switch (encoding?.trim().toLowerCase() ?? "") {
       case "":

@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
-import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { AnalystPassword } from "./analyst-password.ts";
 import { type AnalystResult, AnalystSessions } from "./analyst-sessions.ts";
 import { type ClickHouseHttpQuery, clickHouseHttpQuery } from "./clickhouse-http-request.ts";
 import { EngineError } from "./engine-error.ts";
+import { analystLimits } from "./limits.ts";
 
 export interface ClickHouseHttpOptions {
   /** The engine's folder, opened with `writeAnalystAccess`. */
@@ -39,7 +39,7 @@ export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseH
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port,
-    maxRequestBodySize: limits.analystRequestBytesMax + 1,
+    maxRequestBodySize: analystLimits.analystRequestBytesMax + 1,
     async fetch(request, self) {
       const startedMs = performance.now();
       const answer = await answerTo(request, self.port, async () => {

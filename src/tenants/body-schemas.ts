@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
-import { limits } from "../domain/limits.ts";
 import { PERMISSIONS, TENANT_ID } from "../domain/tenant.ts";
 import { oneLine } from "../http/schemas.ts";
+import { planLimits } from "./limits.ts";
 
 /**
  * Bodies of the operator API. A schema's description appears in the API document and in errors, as what the field must be.
@@ -83,17 +83,17 @@ export const planBody = Type.Object(
   {
     requests_per_minute: Type.Integer({
       minimum: 1,
-      maximum: limits.requestsPerMinuteMax,
-      description: `an integer from 1 to ${limits.requestsPerMinuteMax}`,
+      maximum: planLimits.requestsPerMinuteMax,
+      description: `an integer from 1 to ${planLimits.requestsPerMinuteMax}`,
     }),
     deliveries_per_second: Type.Optional(
-      Type.Union([Type.Number({ exclusiveMinimum: 0, maximum: limits.deliveriesPerSecondMax }), Type.Null()], {
+      Type.Union([Type.Number({ exclusiveMinimum: 0, maximum: planLimits.deliveriesPerSecondMax }), Type.Null()], {
         description: "a number above 0, or null for as fast as the provider takes them",
       }),
     ),
-    queued_jobs_max: optionalWhole(limits.queuedJobsMax),
-    queued_bytes_max: optionalWhole(limits.queuedBytesMax),
-    hold_hours: optionalWhole(limits.holdHoursMax),
+    queued_jobs_max: optionalWhole(planLimits.queuedJobsMax),
+    queued_bytes_max: optionalWhole(planLimits.queuedBytesMax),
+    hold_hours: optionalWhole(planLimits.holdHoursMax),
   },
   {
     ...STRICT,

@@ -1,13 +1,13 @@
 import { asc, eq } from "drizzle-orm";
 import { ApiError } from "../domain/errors.ts";
-import { limits } from "../domain/limits.ts";
 import type { Plan } from "../domain/tenant.ts";
 import { type AnyDb, type Database } from "../storage/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { plans } from "../storage/tables.ts";
+import { planLimits } from "./limits.ts";
 
 const PLAN_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
-const { requestsPerMinuteMax: REQUESTS_PER_MINUTE_MAX, deliveriesPerSecondMax: DELIVERIES_PER_SECOND_MAX } = limits;
+const { requestsPerMinuteMax: REQUESTS_PER_MINUTE_MAX, deliveriesPerSecondMax: DELIVERIES_PER_SECOND_MAX } = planLimits;
 
 export class PlanRepository {
   constructor(
@@ -55,7 +55,7 @@ function checkPlan(plan: Plan): void {
 }
 
 function checkShare({ queuedJobsMax, queuedBytesMax, holdMs }: Plan): void {
-  const { queuedJobsMax: jobsMax, queuedBytesMax: bytesMax, holdHoursMax } = limits;
+  const { queuedJobsMax: jobsMax, queuedBytesMax: bytesMax, holdHoursMax } = planLimits;
   requireWhole("queued_jobs_max", queuedJobsMax, jobsMax);
   requireWhole("queued_bytes_max", queuedBytesMax, bytesMax);
   requireWhole("hold_hours", holdMs / HOUR_MS, holdHoursMax);

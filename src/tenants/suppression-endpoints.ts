@@ -7,6 +7,7 @@ import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoi
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { paging, pathText, tenantIdParameter } from "../http/parameters.ts";
+import { readQuery } from "../http/request-query.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 
@@ -109,6 +110,7 @@ function putSuppression({ suppressions, directory }: Ports): Endpoint {
       const tenant = await tenantOf(directory, params.id.read(raw["id"] ?? null));
       const address = parseAddress(params.address.read(raw["address"] ?? null));
       if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
+      readQuery(exchange.request, []);
       const { reason = "manual" } = await body.read(door, exchange);
       return reply(200, await suppressions.put(tenant, address, reason));
     },

@@ -1,24 +1,24 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ChangeFeed } from "../domain/change-feed.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
-import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
 import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
 import { FormerKeys } from "./former-keys.ts";
+import { planLimits } from "./limits.ts";
 import { LookUps } from "./look-ups.ts";
 import { RecentMisses } from "./recent-misses.ts";
 import type { TenantSource } from "./tenant-source.ts";
 
 /** Twice as often as the promise requires, so a poll may take as long as the pause before it. */
-const POLL_MS = limits.snapshotStaleMsMax / 2;
+const POLL_MS = planLimits.snapshotStaleMsMax / 2;
 /** How long snapshots may be served without an answer from the registry. */
 const TRUSTED_MS = 60_000;
 const IDLE_MS = 5 * 60_000;
 const SWEEP_MS = 60_000;
 const SNAPSHOTS_MAX = 20_000;
 const KEYS_MAX = 50_000;
-const MISS_KEPT_MS = limits.snapshotStaleMsMax;
+const MISS_KEPT_MS = planLimits.snapshotStaleMsMax;
 const MISSES_MAX = 10_000;
 /** Most key look-ups in flight. More than this are a flood of invented keys. */
 const KEY_LOADS_MAX = 256;

@@ -4,6 +4,7 @@ import { firstEventIdAt } from "../../src/domain/event.ts";
 import type { EventExport, ExportQuery } from "../../src/domain/event-export.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { exportEndpoint } from "../../src/events/export-endpoint.ts";
+import { eventLimits } from "../../src/events/limits.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 import { eventually } from "../support/eventually.ts";
@@ -209,7 +210,7 @@ describe("an export", () => {
     const clock = {
       ...systemClock,
       setTimer: (delayMs: number, run: () => void) => {
-        if (delayMs !== limits.exportStalledMs) return systemClock.setTimer(delayMs, run);
+        if (delayMs !== eventLimits.exportStalledMs) return systemClock.setTimer(delayMs, run);
         timers.push(run);
         return { cancel: () => void timers.splice(timers.indexOf(run), timers.includes(run) ? 1 : 0) };
       },

@@ -345,7 +345,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a tenant may fill the memory of a process",
     file: `${DISPATCH}/backlog.ts`,
-    find: "return Math.min(TENANT_BYTES_MAX, (limits.backlogBytesMax - this.held) / 4) - own;",
+    find: "return Math.min(TENANT_BYTES_MAX, (engineLimits.backlogBytesMax - this.held) / 4) - own;",
     replace: "return 1e9 - own;",
     seed: 145,
   },
@@ -376,7 +376,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a step of the queue's clock moves what is due",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs;",
+    find: "const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= engineLimits.shardTimeSlackMs;",
     replace: "const isNear = reckonedMs !== null;",
   },
   {

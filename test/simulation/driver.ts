@@ -1,4 +1,4 @@
-import { limits } from "../../src/domain/limits.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { auditBooks, auditEnd, hasLeft, isSettled } from "./audit.ts";
 import type { Violation } from "./promises.ts";
 import type { World } from "./world.ts";
@@ -61,7 +61,7 @@ export class Driver {
   /** What is finished is kept for a while, and then it goes. */
   private waitForLeave(): void {
     const { world } = this;
-    const byMs = world.clock.nowMs + 2 * limits.jobKeptMs + LEAVE_SLACK_MS;
+    const byMs = world.clock.nowMs + 2 * engineLimits.jobKeptMs + LEAVE_SLACK_MS;
     this.stepWhile(() => world.clock.nowMs < byMs && (world.clock.steps % 64 !== 0 || !hasLeft(world)));
     world.watch.demand(hasLeft(world), "recordsLeave", () => "jobs that have ended are in the queue still");
   }

@@ -1,5 +1,5 @@
-import { limits } from "../../src/domain/limits.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import type { Watch } from "./promises.ts";
 import type { SimProcess } from "./sim-process.ts";
 
@@ -57,7 +57,7 @@ export class FairnessChecker {
     own.underWay += 1;
     own.passedBy.clear();
     const window = this.changeWindow(tenant, token, 1);
-    watch.demand(window <= limits.tenantWindowMax, "memory", () => `${window} deliveries of ${tenant.tenantId}`);
+    watch.demand(window <= engineLimits.tenantWindowMax, "memory", () => `${window} deliveries of ${tenant.tenantId}`);
     if (this.hasRelays) return;
     const used = this.slotsUsed(all);
     watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);

@@ -3,6 +3,7 @@ import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } fr
 import { limits } from "../../src/domain/limits.ts";
 import type { NewJob } from "../../src/domain/queue.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import type { TermTruth } from "./lease-checker.ts";
 import type { Watch } from "./promises.ts";
 import { ShareChecker } from "./share-checker.ts";
@@ -169,7 +170,7 @@ export class JobChecker {
   /** A step of the queue's clock while nobody owned the shard can let what has ended leave before its time. */
   private hasLeftEarly({ status, stepsMs, tenant }: JobTruth): boolean {
     const steppedMs = this.options.unnoticedStepsMs(tenant.shard) - stepsMs;
-    return isFinal(status) && steppedMs >= limits.jobKeptMs - LEAVE_SLACK_MS;
+    return isFinal(status) && steppedMs >= engineLimits.jobKeptMs - LEAVE_SLACK_MS;
   }
 
   /** What the queue does not remember, it does not count either. */

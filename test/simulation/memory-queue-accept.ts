@@ -1,9 +1,9 @@
-import { limits } from "../../src/domain/limits.ts";
 import type { AcceptResult, NewJob, RateState } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { alive, boxOf, count, enqueue, payloadBytes, type RateWindow, type ShardState } from "./memory-queue-shard.ts";
 
-const SLICES = limits.rateWindowMs / limits.rateSliceMs;
+const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 
 export interface Request {
   readonly tenant: TenantRef;
@@ -29,7 +29,10 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
     return { limited: true, rate };
   }
   window.counts.set(window.slice, (window.counts.get(window.slice) ?? 0) + 1);
-  return { limited: false, rate: { limit, remaining: limit - total - 1, resetSeconds: limits.rateWindowMs / 1000 } };
+  return {
+    limited: false,
+    rate: { limit, remaining: limit - total - 1, resetSeconds: engineLimits.rateWindowMs / 1000 },
+  };
 }
 
 /** `hint` is called when a box became ready that was not. */
@@ -50,7 +53,7 @@ export function accept(shard: ShardState, request: Accepting, hint: () => void):
   if (what !== null) return { kind: "queue_full", what, rate };
   if (job.idempotency !== null) {
     const value = { jobId: job.jobId, fingerprint: job.idempotency.fingerprint };
-    shard.idempotency.set(idempotencyKey, { value, expiresMs: nowMs + limits.idempotencyKeptMs });
+    shard.idempotency.set(idempotencyKey, { value, expiresMs: nowMs + engineLimits.idempotencyKeptMs });
   }
   queue(shard, request, hint);
   return { kind: "accepted", jobId: job.jobId, rate };
@@ -102,12 +105,12 @@ function rateOf(shard: ShardState, request: Request): RateState {
   const { requestsPerMinute: limit } = request;
   if (limit === null) return UNCOUNTED;
   const remaining = Math.max(0, limit - totalOf(openWindow(shard, request)));
-  return { limit, remaining, resetSeconds: limits.rateWindowMs / 1000 };
+  return { limit, remaining, resetSeconds: engineLimits.rateWindowMs / 1000 };
 }
 
 /** The tenant's window as of now: what has left it is dropped, in whole slices. */
 function openWindow(shard: ShardState, { tenant, nowMs }: Request): RateWindow {
-  const now = Math.floor(nowMs / limits.rateSliceMs);
+  const now = Math.floor(nowMs / engineLimits.rateSliceMs);
   const window = shard.windows.get(tenant.tenantId) ?? { slice: now, counts: new Map<number, number>() };
   shard.windows.set(tenant.tenantId, window);
   const wasSetFarBack = now < window.slice - SLICES;
@@ -126,5 +129,5 @@ function totalOf(window: RateWindow): number {
 
 function secondsUntilRoom(window: RateWindow, nowMs: number): number {
   const oldest = Math.min(window.slice, ...window.counts.keys());
-  return Math.max(1, Math.ceil(((oldest + SLICES + 1) * limits.rateSliceMs - nowMs) / 1000));
+  return Math.max(1, Math.ceil(((oldest + SLICES + 1) * engineLimits.rateSliceMs - nowMs) / 1000));
 }

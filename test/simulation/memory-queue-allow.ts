@@ -1,5 +1,5 @@
-import { limits } from "../../src/domain/limits.ts";
 import type { AllowanceCall } from "../../src/domain/queue.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { alive, boxOf, type ShardState } from "./memory-queue-shard.ts";
 
 /** What allow.lua does. */
@@ -9,6 +9,6 @@ export function allow(shard: ShardState, call: AllowanceCall, nowMs: number): nu
   const stored = alive(shard.allowances.get(key), nowMs)?.value ?? 0;
   if (stored > known) return stored;
   const taken = Math.max(known, Math.min(known + wanted, allowance));
-  if (taken > stored) shard.allowances.set(key, { value: taken, expiresMs: nowMs + limits.allowanceKeptMs });
+  if (taken > stored) shard.allowances.set(key, { value: taken, expiresMs: nowMs + engineLimits.allowanceKeptMs });
   return taken;
 }

@@ -1,5 +1,5 @@
-import { limits } from "../../src/domain/limits.ts";
 import type { PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import {
   type BoxEntry,
   boxOf,
@@ -18,7 +18,7 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
   if (request.shardTimeMs === null) renewLoans(shard, timeMs);
   if (request.survey) for (const box of shard.held) shard.ready.add(box);
   const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
-  const ready = [...shard.ready].slice(0, limits.pullReadyMax);
+  const ready = [...shard.ready].slice(0, engineLimits.pullReadyMax);
   for (const box of ready) {
     shard.ready.delete(box);
     shard.held.add(box);
@@ -29,7 +29,7 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
   return {
     boxes,
     ready: ready.map(mailboxOf),
-    more: more || moved === limits.pullDueMax || ready.length === limits.pullReadyMax,
+    more: more || moved === engineLimits.pullDueMax || ready.length === engineLimits.pullReadyMax,
     nextDueMs: next === undefined ? null : Math.max(0, next[1] - timeMs),
     shardTimeMs: timeMs,
   };
@@ -41,8 +41,8 @@ function agree(shard: ShardState, reckonedMs: number | null, nowMs: number): num
   // Who reckons with nothing yet goes on from the last pull at the earliest.
   const reckoned = reckonedMs === null ? Math.max(timeMs, shard.agreedMs ?? timeMs) : Math.round(reckonedMs);
   // A call that comes late reckons with a time that has passed, and agrees on nothing.
-  if (shard.agreedMs !== null && reckoned < shard.agreedMs - limits.shardTimeSlackMs) return shard.agreedMs;
-  const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= limits.shardTimeSlackMs;
+  if (shard.agreedMs !== null && reckoned < shard.agreedMs - engineLimits.shardTimeSlackMs) return shard.agreedMs;
+  const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= engineLimits.shardTimeSlackMs;
   const agreedMs = isNear ? timeMs : reckoned;
   shard.skewMs = agreedMs - nowMs;
   shard.agreedMs = agreedMs;
@@ -74,7 +74,7 @@ function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { move
   const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= timeMs);
   let moved = 0;
   let bytes = 0;
-  for (const [jobId] of due.slice(0, limits.pullDueMax)) {
+  for (const [jobId] of due.slice(0, engineLimits.pullDueMax)) {
     if (bytes >= bytesMax) return { moved, more: true };
     const parked = shard.parked.get(jobId);
     shard.parked.delete(jobId);

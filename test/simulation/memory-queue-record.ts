@@ -1,6 +1,6 @@
 import { isFinal } from "../../src/domain/job.ts";
-import { limits } from "../../src/domain/limits.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/domain/queue.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { agreedTimeMs, isBeyond, type MarkedPiece, type OutboxEntry, type ShardState } from "./memory-queue-shard.ts";
 
 export interface Recording {
@@ -31,7 +31,7 @@ function begin({ nowMs, shardAt }: Recording, { lease, done, refused }: RecordTu
   const timeMs = agreedTimeMs(shard, nowMs);
   const isConfirmed = done !== null && isMarked(shard, done.token, done.batch);
   const ended = isConfirmed ? removeMarked(shard, done, timeMs) : 0;
-  letLeave(shard, timeMs, Math.max(limits.leaveJobsMin, 2 * ended));
+  letLeave(shard, timeMs, Math.max(engineLimits.leaveJobsMin, 2 * ended));
   if (refused !== null && shard.mark !== null && batchOf(lease.shard, shard.mark) === refused) {
     disband(groupOf(lease.shard, shard.mark), refused, shardAt);
   }
@@ -41,9 +41,9 @@ function begin({ nowMs, shardAt }: Recording, { lease, done, refused }: RecordTu
 class Handing {
   readonly batches: RecordBatch[] = [];
   readonly more: number[] = [];
-  private rowsLeft: number = limits.recordRowsMax;
-  private bytesLeft: number = limits.recordBytesMax;
-  private entriesLeft: number = limits.recordEntriesMax;
+  private rowsLeft: number = engineLimits.recordRowsMax;
+  private bytesLeft: number = engineLimits.recordBytesMax;
+  private entriesLeft: number = engineLimits.recordEntriesMax;
   private hasRead = false;
 
   constructor(private readonly shardAt: (number: number) => ShardState) {}
@@ -74,8 +74,8 @@ class Handing {
 
   freeze(free: readonly number[]): void {
     const fresh = free.flatMap((number) => this.take(number) ?? []);
-    for (let at = 0; at < fresh.length; at += limits.recordPiecesMax) {
-      const group = fresh.slice(at, at + limits.recordPiecesMax);
+    for (let at = 0; at < fresh.length; at += engineLimits.recordPiecesMax) {
+      const group = fresh.slice(at, at + engineLimits.recordPiecesMax);
       const together = group.length > 1 ? group : null;
       for (const { shard, first, last } of group) this.shardAt(shard).mark = { first, last, group: together };
       const token = group.length > 1 ? groupToken(group) : group.map(tokenOf).join("");
@@ -168,8 +168,8 @@ function removeMarked(shard: ShardState, { rows }: RecordPiece, timeMs: number):
 }
 
 function append(shard: ShardState, jobs: readonly string[], timeMs: number): void {
-  for (let at = 0; at < jobs.length; at += limits.leaveTogetherMax) {
-    shard.leaving.push({ sinceMs: timeMs, jobs: jobs.slice(at, at + limits.leaveTogetherMax) });
+  for (let at = 0; at < jobs.length; at += engineLimits.leaveTogetherMax) {
+    shard.leaving.push({ sinceMs: timeMs, jobs: jobs.slice(at, at + engineLimits.leaveTogetherMax) });
   }
 }
 
@@ -178,7 +178,7 @@ function letLeave(shard: ShardState, timeMs: number, jobsMax: number): void {
   const staying: string[] = [];
   for (let seen = 0; seen < jobsMax; ) {
     const oldest = shard.leaving[0];
-    if (oldest === undefined || Math.abs(timeMs - oldest.sinceMs) < limits.jobKeptMs) break;
+    if (oldest === undefined || Math.abs(timeMs - oldest.sinceMs) < engineLimits.jobKeptMs) break;
     shard.leaving.shift();
     seen += oldest.jobs.length;
     for (const jobId of oldest.jobs) {

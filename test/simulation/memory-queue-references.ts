@@ -1,5 +1,6 @@
 import { limits } from "../../src/domain/limits.ts";
 import type { JobAddress, Settlement } from "../../src/domain/queue.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { alive, type Expiring } from "./memory-queue-shard.ts";
 
 /** By `<hour> <reference>`: the queue keeps those of an hour together. */
@@ -27,5 +28,5 @@ export function jobsOf(known: References, references: readonly string[], nowMs: 
 }
 
 function hourOf(nowMs: number): number {
-  return Math.floor(nowMs / limits.providerRefHourMs);
+  return Math.floor(nowMs / engineLimits.providerRefHourMs);
 }

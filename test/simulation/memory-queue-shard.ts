@@ -224,8 +224,7 @@ export function boxOf({ tenantId, channel }: TenantQueue): string {
 
 export function mailboxOf(box: string): TenantQueue {
   const slash = box.indexOf("/");
-  // Made by `boxOf`.
-  return { tenantId: box.slice(0, slash), channel: box.slice(slash + 1) as ChannelName };
+  return { tenantId: box.slice(0, slash), channel: box.slice(slash + 1) };
 }
 
 export function storedJob(shard: ShardState, jobId: string): StoredJob | null {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { limits } from "../../src/domain/limits.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { Story } from "./story.ts";
 
 /*
@@ -176,7 +177,7 @@ describe("reports", () => {
     const story = new Story();
     const jobId = story.accept();
     const next = story.accept();
-    story.advance(limits.jobKeptMs + 60_000);
+    story.advance(engineLimits.jobKeptMs + 60_000);
     expect(story.isInQueue(jobId)).toBe(false);
     story.report(jobId, "complained");
     story.end();

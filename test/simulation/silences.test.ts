@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { limits } from "../../src/domain/limits.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { JOURNAL_LINES } from "./network.ts";
 import { Story } from "./story.ts";
 
@@ -75,7 +76,7 @@ describe("clocks", () => {
       story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
       story.report(jobId, "delivered");
       const next = story.accept();
-      story.advance(limits.jobKeptMs + 60_000);
+      story.advance(engineLimits.jobKeptMs + 60_000);
       expect([story.isInQueue(jobId), story.isInQueue(next)]).toEqual([false, false]);
       story.end();
       expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });

@@ -1,5 +1,4 @@
 import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
-import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -18,6 +17,7 @@ import {
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
 import type { JobChecker } from "./job-checker.ts";
 import type { LeaseChecker } from "./lease-checker.ts";
@@ -138,7 +138,7 @@ export class WatchedQueue {
   pull(lease: Lease, request: PullRequest): PullResult | Fenced {
     const { watch, jobs } = this.parts;
     const boxes = request.boxes.length;
-    watch.demand(boxes <= limits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
+    watch.demand(boxes <= engineLimits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
@@ -164,7 +164,7 @@ export class WatchedQueue {
     for (const { box, jobs } of result.boxes) {
       const open = this.openIn(lease, box.tenantId);
       for (const { jobId } of jobs) open.add(jobId);
-      const isBounded = open.size <= limits.boxOpenMax;
+      const isBounded = open.size <= engineLimits.boxOpenMax;
       this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${box.tenantId} are open`);
       const waiting = jobs.filter(({ suppressed, isReported }) => suppressed === null && !isReported).length;
       this.parts.fairness.pulled(process, box.tenantId, waiting);
@@ -174,7 +174,7 @@ export class WatchedQueue {
   settle(process: SimProcess, call: SettleCall, sentAtMs: number): "settled" | Fenced {
     const { watch, jobs, queueChecker } = this.parts;
     const { lease, settlements } = call;
-    const isBounded = settlements.length <= limits.settleBatchMax;
+    const isBounded = settlements.length <= engineLimits.settleBatchMax;
     watch.demand(isBounded, "memory", () => `a batch of ${settlements.length} settlements`);
     const result = this.state.settleNow(call);
     this.checkFence(lease, result);

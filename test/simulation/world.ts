@@ -1,6 +1,7 @@
 import { limits } from "../../src/domain/limits.ts";
 import type { DeliveryReport } from "../../src/domain/report.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import { hazardOf } from "./calamities.ts";
 import { Dice } from "./dice.ts";
 import { FairnessChecker } from "./fairness-checker.ts";
@@ -363,7 +364,7 @@ export class World {
  */
 function waitBoundMs({ weather, shards, processes }: RunOptions): number {
   const { lostHint, drainEveryMs, tenantLoadMs, bytesPerMs } = weather;
-  const hintMs = lostHint > 0 ? limits.idlePollMs : 0;
+  const hintMs = lostHint > 0 ? engineLimits.idlePollMs : 0;
   const pullMs = bytesPerMs > 0 ? (shards * PULL_BYTES) / bytesPerMs : 0;
   // A shard also moves when the processes share them at their start.
   const moves = drainEveryMs > 0 || (processes > 1 && lostHint > 0);

@@ -1,19 +1,19 @@
-/** How often a balancer asks each process whether it still takes requests. */
+/** How often a balancer asks each process whether it still accepts requests. */
 const LOOK_MS = 150;
 const LOOK_TIMEOUT_MS = 2_000;
 
 export interface Backend {
   readonly url: string;
-  /** Taken out by hand, whatever it says. */
+  /** Removed by hand, whatever `/ready` says. */
   isOut: boolean;
-  /** Requests that it has not answered yet. */
+  /** Requests that the process has not answered yet. */
   underWay: number;
 }
 
 /**
- * A load balancer, as a client of several processes: moves on when `/ready` says that a process is stopping, and when
- * a connection is refused, which is all that may be tried again without looking into the request. A process that misses
- * a part of the service is kept, as the others miss it, too.
+ * A load balancer from the point of view of a client of several processes: it moves on when `/ready` says that a
+ * process is stopping, and when a connection is refused, the only failure that is safe to retry without knowing the
+ * request. A process that lacks a part of the service is kept, because the others lack it, too.
  */
 export class Balancer {
   private readonly backends: readonly Backend[];
@@ -37,7 +37,7 @@ export class Balancer {
     return this.taking.has(this.backend(url));
   }
 
-  /** Rejects when no process takes it, and whenever one has taken it and does not answer. */
+  /** Rejects if no process accepts the request, or if one accepts it and does not answer. */
   async send(path: string, init: RequestInit): Promise<Response> {
     for (let tries = 0; tries < 4 * this.backends.length; tries += 1) {
       const choices = [...this.taking].filter((backend) => !backend.isOut);

@@ -1,14 +1,14 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
-/** Stands for a service of the platform's that no tenant may reach. */
+/** Stands for an internal service that no tenant may reach. */
 export interface Canary {
   readonly port: number;
-  /** Connections so far: there must be none. */
+  /** Connections so far; expected to stay 0. */
   readonly connections: number;
   stop(): Promise<void>;
 }
 
-/** Greets whoever connects like a mail server that says a secret. */
+/** Greets every client like a mail server that reveals a secret. */
 export async function startCanary(host: "127.0.0.1" | "::1" | "0.0.0.0" = "127.0.0.1"): Promise<Canary> {
   const sockets = new Set<Socket>();
   let connections = 0;

@@ -16,7 +16,7 @@ import { type ServedEngine, startServedEngine } from "./served-engine.ts";
 
 export interface TestEventStore {
   readonly target: EventStoreTarget;
-  /** What `writing` goes through. */
+  /** The client that `writing` uses. */
   readonly client: ClickHouseClient;
   readonly writing: ClickHouse;
   readonly reading: ClickHouse;
@@ -25,10 +25,12 @@ export interface TestEventStore {
   readonly reader: ClickHouseEventReader;
 }
 
-/** How the engine is reached: in this process, over HTTP, or in another process of the same start. */
+/** How tests reach the engine: in this process, over HTTP, or in a separate process. */
 export type EventStorePlace = "process" | "http" | "served";
 
-/** A real engine in a folder of its own, once a process, and event stores in it; served ones are in an engine of their own. */
+/**
+ * A real engine in a folder of its own, once per process, with event stores in it; served ones have a separate engine.
+ */
 export async function startChdb() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-chdb-"));
   const chdb = openChdb(folder);

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import type { ClickHouseClient, ClickHouseError } from "@clickhouse/client";
 
-/** Serves an engine over as much of ClickHouse's HTTP protocol as the client speaks, on a loopback port of its own. */
+/** Serves an engine over the subset of ClickHouse's HTTP protocol that the client uses, on its own loopback port. */
 export function serveClickHouse(engine: ClickHouseClient) {
   const server = Bun.serve({
     port: 0,
@@ -10,7 +10,7 @@ export function serveClickHouse(engine: ClickHouseClient) {
     async fetch(request) {
       const asked = new URL(request.url).searchParams;
       const inUrl = asked.get("query");
-      // Plain values only: nothing in them is escaped.
+      // Plain values only: nothing is escaped.
       const params = Object.fromEntries(
         [...asked].flatMap(([name, value]) => (name.startsWith("param_") ? [[name.slice(6), value]] : [])),
       );
@@ -22,7 +22,7 @@ export function serveClickHouse(engine: ClickHouseClient) {
             : await engine.exec({ query: inUrl, values: Readable.from([Buffer.from(body)], { objectMode: false }) });
         return new Response(await buffer(stream));
       } catch (error) {
-        // The driver has a copy of the client's error class of its own, with the same members.
+        // The driver bundles its own copy of the client's error class, with the same members.
         const { code, message, type } = error as ClickHouseError;
         return new Response(`Code: ${code}. DB::Exception: ${message} (${type})`, { status: 500 });
       }

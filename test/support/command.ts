@@ -8,7 +8,7 @@ export interface CommandResult {
   readonly errors: string;
 }
 
-/** Runs Waybill's command line to its end, in a process of its own. */
+/** Runs Waybill's command line to its end, in a separate process. */
 export async function runCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

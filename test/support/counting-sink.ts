@@ -1,9 +1,9 @@
 import { startSmtpServer, type TestSmtpServer } from "./smtp-server.ts";
 
-/** A mail server that takes everything and keeps nothing but two numbers. */
+/** A mail server that accepts all mail and stores only two numbers. */
 export interface CountingSink extends TestSmtpServer {
   messages(): number;
-  /** Of all messages, without the commands around them. */
+  /** Of all messages, without the SMTP commands. */
   bytes(): number;
 }
 

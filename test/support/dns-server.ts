@@ -8,15 +8,15 @@ export type ZoneRecord =
   | { readonly type: "A"; readonly value: string }
   | { readonly type: "CNAME"; readonly value: string };
 
-/** What the server does in place of answering. `forged`: answers wrongly, under a wrong number, before it answers. */
+/** What the server does instead of answering. `forged`: sends a wrong answer with a wrong id before the real one. */
 export type Misbehaviour = "servfail" | "refused" | "silent" | "truncated" | "garbage" | "forged";
 
 /** A name server on loopback, over UDP and TCP, whose zone a test edits while it runs. */
 export class DnsServer {
-  /** By name, in lower case. A name that is not here does not exist. */
+  /** By name, in lower case. All other names do not exist. */
   readonly zone = new Map<string, readonly ZoneRecord[]>();
   readonly misbehaviours = new Map<string, Misbehaviour>();
-  /** The names that were asked for, in lower case, over either protocol. */
+  /** The requested names, in lower case, over both protocols. */
   readonly asked: string[] = [];
   /** Whether it follows aliases, as a recursive server does. */
   followsAliases = true;
@@ -25,7 +25,7 @@ export class DnsServer {
   private readonly sockets = new Set<Socket>();
   port = 0;
 
-  /** `place`: where it listens, by default on a free port. */
+  /** `place`: where it listens; default: a free port. */
   static async start(place = { host: "127.0.0.1", port: 0 }): Promise<DnsServer> {
     const server = new DnsServer();
     const { host } = place;
@@ -71,7 +71,7 @@ export class DnsServer {
     this.sockets.add(socket);
     socket.on("close", () => this.sockets.delete(socket));
     socket.on("error", () => {});
-    // A query is far smaller than a packet, so it comes in one piece.
+    // A query is far smaller than a packet, so it arrives in one piece.
     socket.on("data", (data: Buffer) => {
       const reply = this.reply(data.subarray(2), "tcp");
       if (reply !== null) socket.end(Buffer.concat([uint16(reply.length), reply]));
@@ -126,7 +126,7 @@ interface Question {
   readonly type: number;
 }
 
-/** RFC 1035, 4.1: the header has 12 bytes, then comes the name, its labels with their lengths, then type and class. */
+/** RFC 1035, 4.1: a header of 12 bytes, then the name as labels with lengths, then type and class. */
 function readQuestion(query: Buffer): Question & { readonly bytes: Buffer } {
   const labels: string[] = [];
   let at = 12;

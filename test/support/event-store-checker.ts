@@ -3,7 +3,9 @@ import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import type { ClickHouse } from "../../src/events/clickhouse.ts";
 import { SPARSE_TYPES } from "../../src/events/rollups.ts";
 
-/** Expects that no event is stored twice, and that what ClickHouse derives from the events says the same as they do. */
+/**
+ * Expects that no event is stored twice, and that the tables which ClickHouse derives from the events agree with them.
+ */
 export async function expectBalance(clickhouse: Pick<ClickHouse, "rows">, database: string): Promise<void> {
   const rows = (sql: string) => clickhouse.rows(sql);
   const twice = `SELECT tenant_id, event_id FROM ${database}.events GROUP BY ALL HAVING count() > 1`;
@@ -24,7 +26,7 @@ WHERE event_type IN (${types}) ORDER BY tenant_id, event_id`);
   expect(await sparse("events_by_type")).toEqual(await sparse("events"));
 }
 
-/** Expects that each of the rows, which end jobs, is stored once, and that the books balance. */
+/** Expects that each row that ends a job is stored once, and that derived tables agree with the events. */
 export async function expectStoredOnce(
   clickhouse: Pick<ClickHouse, "rows">,
   database: string,

@@ -1,18 +1,17 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** Where a proxy leads to. */
+/** A proxy's target. */
 export type ProxyTarget = { readonly port: number } | { readonly path: string };
 
-/** A chunk is passed on before more is read, once so many bytes wait. */
+/** Once this many bytes are buffered, the proxy forwards a chunk before it reads more. */
 const WAITING_BYTES_MAX = 1024 * 1024;
 
 /**
- * A TCP proxy on loopback that does to connections what networks do: between Waybill and Redis, a mail server or
- * PostgreSQL.
+ * A TCP proxy on loopback that simulates network faults between Waybill and Redis, a mail server or PostgreSQL.
  *
- * - `silenceExisting`: connections that are open stay open, and nothing passes over them ever again, in either
- *   direction. New ones work. That is what a firewall that forgot its connections, or a failed-over address, looks like.
- * - `silence`: nothing passes over any connection until `pass`; what was written meanwhile arrives then.
+ * - `silenceExisting`: open connections stay open but never carry another byte in either direction. New ones work. This
+ *   is how a firewall that lost its state, or a failed-over address, behaves.
+ * - `silence`: no connection carries anything until `pass`; data written meanwhile arrives then.
  * - `refuse`: connections are reset, and new ones refused, until `pass`.
  */
 export class FaultProxy {
@@ -21,7 +20,7 @@ export class FaultProxy {
   private gate = openGate();
   private bytesPerSecond = Number.POSITIVE_INFINITY;
   private latencyMs = 0;
-  /** When the wire is free for the next byte: all connections share its bandwidth. */
+  /** When the wire is free for the next byte; all connections share its bandwidth. */
   private wireFreeAtMs = 0;
   port = 0;
 
@@ -33,19 +32,19 @@ export class FaultProxy {
     return proxy;
   }
 
-  /** Connections that are open, those that are silenced included. */
+  /** Open connections, including silenced ones. */
   get connections(): number {
     return this.links.size;
   }
 
-  /** Ends silence and refusal. Connections that `silenceExisting` hit stay dead. */
+  /** Ends silence and refusal. Connections silenced by `silenceExisting` stay dead. */
   async pass(): Promise<void> {
     this.gate.open();
     this.gate = openGate();
     if (this.server === null) await this.listen();
   }
 
-  /** Answers how many connections are half-open from now on. */
+  /** Returns the number of connections that are half-open from now on. */
   silenceExisting(): number {
     for (const link of this.links) link.isSilenced = true;
     return this.links.size;
@@ -62,7 +61,7 @@ export class FaultProxy {
     await this.pass();
   }
 
-  /** Of the whole wire, both directions and all connections together; null: unlimited. */
+  /** For the whole wire, both directions and all connections together; null: unlimited. */
   bandwidth(bytesPerSecond: number | null): void {
     this.bytesPerSecond = bytesPerSecond ?? Number.POSITIVE_INFINITY;
   }
@@ -72,7 +71,7 @@ export class FaultProxy {
     this.latencyMs = ms;
   }
 
-  /** Resets what is open and listens no more. */
+  /** Resets open connections and stops listening. */
   async refuse(): Promise<void> {
     const { server } = this;
     this.server = null;
@@ -80,7 +79,7 @@ export class FaultProxy {
     if (server !== null) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 
-  /** Resets the connections that are open. New ones work. */
+  /** Resets open connections. New ones work. */
   close(): void {
     for (const link of this.links) link.destroy();
     this.links.clear();
@@ -121,7 +120,7 @@ export class FaultProxy {
     return !link.isSilenced;
   }
 
-  /** The time that a chunk takes, from when it was read. */
+  /** How long to delay a chunk after reading it. */
   private delay(bytes: number): number {
     const nowMs = performance.now();
     this.wireFreeAtMs = Math.max(nowMs, this.wireFreeAtMs) + (bytes * 1000) / this.bytesPerSecond;
@@ -172,7 +171,7 @@ class Link {
       });
     });
     const end = () => {
-      // A silenced connection does not hear of its other half's end either.
+      // A silenced connection does not see its other half end either.
       chain = chain.then(async () => {
         if (await wire.passes()) wire.onEnd();
       });
@@ -183,7 +182,7 @@ class Link {
   }
 }
 
-/** Resolves when the chunk is with the system, or the socket is gone. */
+/** Resolves when the system has taken the chunk, or the socket is gone. */
 function written(socket: Socket, chunk: Buffer): Promise<void> {
   if (socket.destroyed) return Promise.resolve();
   return new Promise((resolve) => {

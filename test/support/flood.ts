@@ -2,30 +2,33 @@ import { join } from "node:path";
 
 export interface Flood {
   readonly url: string;
-  /** Requests take turns with them. */
+  /** Requests rotate through them. */
   readonly apiKeys: readonly string[];
-  /** A small mail, one with a long text in its data, or a body of empty objects: small to send, dear to read. */
+  /** A small mail, one with a long text in its data, or a body of empty objects: cheap to send, expensive to parse. */
   readonly content: "mail" | "text" | "objects";
-  /** Of the body; a small mail has its own size. */
+  /** Size of the body; a small mail has its own size. */
   readonly bytes: number;
-  /** Requests, all together; absent: until it is stopped. */
+  /** Total number of requests; absent: until stopped. */
   readonly total?: number;
   readonly rate: FloodRate;
 }
 
-/** So many requests a second, however long an answer takes; or on so many connections, with a pause behind each answer. */
+/**
+ * A fixed number of requests per second, however long answers take; or a number of connections, with a pause after each
+ * answer.
+ */
 export type FloodRate = { readonly perSecond: number } | { readonly connections: number; readonly pauseMs: number };
 
 export interface RunningFlood {
   /** Resolves when all its requests are answered. */
   readonly done: Promise<void>;
-  /** Ends it, and answers how often each status was answered; "broken": the server closed the connection. */
+  /** Stops it, and returns the number of answers per status; "broken": the server closed the connection. */
   stop(): Promise<Readonly<Record<string, number>>>;
 }
 
 export async function startFlood(flood: Flood): Promise<RunningFlood> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "run-flood.ts")], {
-    // Thousands of keys are more than an argument may have.
+    // Thousands of keys do not fit into an argument.
     stdin: new Blob([JSON.stringify(flood)]),
     stdout: "pipe",
     stderr: "inherit",
@@ -48,7 +51,7 @@ export async function startFlood(flood: Flood): Promise<RunningFlood> {
     await read(() => false);
     await child.exited;
     clearTimeout(killer);
-    // The child prints an object of this form, or nothing when it was killed.
+    // The child prints an object of this form, or nothing if it was killed.
     return JSON.parse(text.split("\n")[1] || "{}") as Record<string, number>;
   };
   return { done: child.exited.then(() => undefined), stop: () => (result ??= end()) };

@@ -23,11 +23,11 @@ export async function createTenants(waybill: Waybill, count: number): Promise<re
 export interface TenantEvents {
   readonly byJob: ReadonlyMap<string, readonly string[]>;
   readonly ids: readonly number[];
-  /** The id of each job's `sent`. */
+  /** The id of each job's `sent` event. */
   readonly sentIds: ReadonlyMap<string, number>;
 }
 
-/** All of a tenant's events of these days, page by page: the types that each job has. */
+/** Reads all of a tenant's events of these days, page by page, and collects the types per job. */
 export async function readAllEvents(waybill: Waybill, tenant: LoadTenant): Promise<TenantEvents> {
   const byJob = new Map<string, string[]>();
   const ids: number[] = [];
@@ -48,7 +48,7 @@ export async function readAllEvents(waybill: Waybill, tenant: LoadTenant): Promi
   }
 }
 
-/** Waits until the tenant's list has an event that ended each of the jobs, and answers the list. */
+/** Waits until the tenant's list has a final event for each of the jobs, and returns the list. */
 export function finishedEvents(
   waybill: Waybill,
   tenant: LoadTenant,

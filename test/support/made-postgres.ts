@@ -5,12 +5,12 @@ import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json"
 import { openPglite } from "../../src/storage/pglite.ts";
 import { makePrivate } from "../../src/storage/private-folder.ts";
 
-/** Outlives the run: it holds an empty cluster of this version of PGlite, and nothing else. */
+/** Kept after the run: it holds an empty cluster of this version of PGlite, and nothing else. */
 const MADE = join(tmpdir(), `waybill-test-cluster-${pglitePackage.version}`);
 
 /**
- * Puts an empty PostgreSQL cluster, as `openPglite` makes it, into `folder`, which does not exist yet. Making one takes
- * seconds of CPU; only the first caller pays for it.
+ * Puts an empty PostgreSQL cluster, as `openPglite` creates it, into `folder`, which does not exist yet. Creating one
+ * takes seconds of CPU; only the first caller pays for it.
  */
 export async function copyMadePostgres(folder: string): Promise<void> {
   try {
@@ -26,7 +26,7 @@ async function make(): Promise<void> {
   const draft = await mkdtemp(`${MADE}-`);
   const { close } = await openPglite(join(draft, "postgres"));
   await close();
-  // As a server makes it, whose umask is 077.
+  // With the permissions that a server sets, whose umask is 077.
   makePrivate(draft);
   // Another test file may have been faster.
   await rename(join(draft, "postgres"), MADE).catch((error: unknown) => {

@@ -1,8 +1,8 @@
 import { startSmtpServer, type TestSmtpServer } from "./smtp-server.ts";
 
-/** The rest of the world's mail servers: the beginning of a recipient's local part says what becomes of the mail. */
+/** The rest of the world's mail servers: the start of a recipient's local part decides the outcome. */
 export interface MailSink extends TestSmtpServer {
-  /** How often a message to each recipient was taken. */
+  /** Messages accepted per recipient. */
   readonly received: ReadonlyMap<string, number>;
   /** The last message to each recipient, as it came over the wire. */
   readonly sources: ReadonlyMap<string, string>;
@@ -19,13 +19,16 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
   defer: [451, "4.7.1 Try again later"],
 };
 
-/** Takes all mail but that to `nouser…`, `plain…`, `disabled…`, `policy…`, `full…`, `defer…`; `grey…` at the second try. */
+/**
+ * Accepts all mail except to `nouser…`, `plain…`, `disabled…`, `policy…`, `full…`, `defer…`; accepts `grey…` at the
+ * second attempt.
+ */
 export async function startMailSink(): Promise<MailSink> {
   const received = new Map<string, number>();
   const sources = new Map<string, string>();
   const seen = new Set<string>();
   const server = await startSmtpServer({
-    // The codes are in the texts.
+    // The texts contain the codes.
     hideENHANCEDSTATUSCODES: true,
     onRcptTo({ address }, _session, callback) {
       const kind = /^[a-z]+/.exec(address)?.[0] ?? "";

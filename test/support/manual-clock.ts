@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/domain/clock.ts";
 
-/** The machine's clock, which a test can set forward: what is due by then is called soon. */
+/** The machine's clock, which a test can set forward: timers that are due by then fire soon. */
 export class ManualClock implements Clock {
   private aheadMs = 0;
 
@@ -14,7 +14,7 @@ export class ManualClock implements Clock {
 
   setTimer(delayMs: number, run: () => void) {
     const atMs = this.monotonicMs() + delayMs;
-    // Looks more often than it has to: the clock may have been set forward.
+    // Polls more often than necessary, because the clock may have been set forward.
     const timer = setInterval(
       () => {
         if (this.monotonicMs() < atMs) return;

@@ -1,13 +1,13 @@
 import type { Lease, LeaseRole, LeaseState, Leases } from "../../src/domain/queue.ts";
 
-/** Leases in memory, of any role: granted by comparison, never by a clock. */
+/** Leases in memory, for all roles: granted by comparison, never by a clock. */
 export class MemoryLeases implements Leases {
   private readonly held = new Map<string, { token: string; renewals: number }>();
   private readonly beats = new Map<LeaseRole, Map<string, number>>();
   private readonly listeners = new Set<(role: LeaseRole, shard: number) => void>();
   private tokens = 0;
 
-  /** The token of whoever was granted the lease last and has not released it. */
+  /** The token that was granted the lease last and has not released it. */
   holder(shard: number, role: LeaseRole = "recorder"): string | null {
     return this.held.get(`${role} ${shard}`)?.token ?? null;
   }

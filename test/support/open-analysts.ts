@@ -5,18 +5,18 @@ import { openChdb } from "../../src/storage/chdb.ts";
 import { serveClickHouseHttp } from "../../src/storage/clickhouse-http.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
-/** What a canary holds: it must be in no answer. */
+/** The content of each canary; no answer may contain it. */
 export const CANARY = "canary-3f9c1d7e-must-not-be-seen";
 export const PASSWORD = "a password of analysts";
 
 export type OpenAnalysts = Awaited<ReturnType<typeof openAnalysts>>;
 
-/** An analysts' port over a small event store, with canaries: files that an attack reads or overwrites if it can. */
+/** An analysts' port over a small event store, with canaries: files that an attack tries to read or overwrite. */
 export async function openAnalysts() {
   const folder = mkdtempSync(join(tmpdir(), "waybill-analysts-"));
   const canaries = ["operator-token", "canary.csv", "canary.proto", "canary.parquet"].map((name) => join(folder, name));
   for (const file of canaries) writeFileSync(file, `${CANARY}\n`, { mode: 0o600 });
-  // Whatever is written by a name without a folder comes here, or into the folder that the process runs in.
+  // Files written by a name without a folder end up here, or in the folder that the process runs in.
   mkdirSync(join(folder, "empty"));
   const path = join(folder, "clickhouse");
   const chdb = openChdb(path, { folder: join(folder, "access"), database: "waybill" });
@@ -46,7 +46,7 @@ export async function openAnalysts() {
     canaries,
     chdb,
     face,
-    /** The canaries as they were and as they are, and the names of the files beside them. */
+    /** The canaries before and after, and the names of the files next to them. */
     canariesBefore: before,
     canariesNow: look,
     async ask(sql: string, members: Record<string, string> = {}, init: RequestInit = {}) {

@@ -45,7 +45,7 @@ export class PassWorld {
     });
   }
 
-  /** A pass that was created, and not signed yet. */
+  /** A pass that has been created but not signed. */
   async aPass({ tenantId = "acme", serial = "", passTypeId = PASS_TYPE } = {}): Promise<AMadePass> {
     const { passes } = this.registry;
     const passId = `pass-${(this.made += 1)}`;

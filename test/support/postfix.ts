@@ -6,30 +6,30 @@ import { join } from "node:path";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
-/** A Postfix of the test's own, with the configuration that operators are given, on loopback alone. */
+/** A Postfix for one test, with the configuration that operators get, on loopback only. */
 export interface Postfix {
   /** For SMTP_URL. */
   readonly url: string;
   /** For MAIL_LOG. */
   readonly log: string;
-  /** Begins a new log, as operators do. */
+  /** Rotates the log, as operators do. */
   rotateLog(): Promise<void>;
-  /** Tries everything in its queue again, now. */
+  /** Retries everything in its queue now. */
   flush(): Promise<void>;
   /** Stops it and removes its folder. */
   remove(): Promise<void>;
 }
 
 export interface PostfixOptions {
-  /** Loopback port that all mail to other domains goes to. */
+  /** Loopback port that receives all mail to other domains. */
   readonly sinkPort: number;
-  /** Instead of what main.cf says. */
+  /** Replaces settings in main.cf. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Lines of slow-domains, instead of what is in there. */
+  /** Lines that replace the content of slow-domains. */
   readonly slowDomains?: readonly string[];
-  /** File that it finds in place of /etc/resolv.conf. */
+  /** File that it reads instead of /etc/resolv.conf. */
   readonly resolvConf?: string;
-  /** Domain whose mail is handed to `reportMail`, and that program's environment. */
+  /** Domain whose mail is piped to `reportMail`, and that program's environment. */
   readonly bounces?: { readonly domain: string; readonly reportsUrl: string; readonly operatorToken: string };
 }
 
@@ -37,7 +37,7 @@ const INFRA = join(import.meta.dir, "../../infra/mail");
 
 const WITH_RESOLV_CONF = 'mount --bind "$0" /etc/resolv.conf && exec postfix -c "$1" start';
 
-/** Why there can be no Postfix here that asks other name servers than the machine does, or null. */
+/** Why no Postfix with its own name servers can run here, or null. */
 export function ownNameServersMissing(): string | null {
   const missing = postfixMissing();
   if (missing !== null) return missing;
@@ -45,7 +45,7 @@ export function ownNameServersMissing(): string | null {
   return success ? null : "mount namespaces cannot be made here";
 }
 
-/** Why there can be no Postfix here, or null. */
+/** Why no Postfix can run here, or null. */
 export function postfixMissing(): string | null {
   if (!existsSync("/usr/lib/postfix/sbin/master"))
     return "Postfix is not installed: sh infra/install-debian.sh postfix";
@@ -138,7 +138,7 @@ async function configure({ etc, queue, data, log, port }: Places, options: Postf
   await writeFile(join(etc, "slow-domains"), `${slow}\n`);
   const master = await readFile(join(INFRA, "master.cf"), "utf8");
   await writeFile(join(etc, "master.cf"), await localServices(master, { etc, port, bounces }));
-  // Which map types are loaded from files of their own.
+  // Lists the map types that are loaded from separate files.
   const maps = "/usr/share/postfix/dynamicmaps.cf";
   if (existsSync(maps)) await writeFile(join(etc, "dynamicmaps.cf"), await readFile(maps, "utf8"));
 }
@@ -178,7 +178,7 @@ function takesConnections(port: number): Promise<boolean> {
 }
 
 async function run(command: string[]): Promise<string> {
-  // The servers that it starts keep what they inherit open, so that a pipe would not end.
+  // The servers that it starts keep inherited descriptors open, so a pipe would never end.
   const child = Bun.spawn(command, { cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "ignore" });
   const code = await child.exited;
   if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}`);

@@ -6,25 +6,25 @@ import { freePort } from "./free-port.ts";
 
 const BINARIES = "/usr/lib/postgresql/15/bin";
 
-/** A PostgreSQL 15 server of the test's own. */
+/** A PostgreSQL 15 server for one test. */
 export interface PostgresServer {
   /** Of the database `waybill`, as its owner. */
   readonly url: string;
   start(): Promise<void>;
-  /** Stops at once, as a crash would, and keeps the data for the next `start`. */
+  /** Stops at once, like a crash, and keeps the data for the next `start`. */
   crash(): Promise<void>;
   /** Stops it and removes the data. */
   remove(): Promise<void>;
 }
 
-/** Why there can be no server here, or null. */
+/** Why no server can run here, or null. */
 export function postgresMissing(): string | null {
   return existsSync(join(BINARIES, "initdb")) ? null : `PostgreSQL 15 is not installed in ${BINARIES}`;
 }
 
 /**
- * Creates and starts a server on a free loopback port, with its data in a temporary folder. It waits for the disk, as a
- * server does in production, only where that is asked for.
+ * Creates and starts a server on a free loopback port, with its data in a temporary folder. It waits for the disk, as
+ * in production, only if `isDurable` is set.
  */
 export async function createPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-postgres-"));

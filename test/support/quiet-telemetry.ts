@@ -1,6 +1,6 @@
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 
-/** Keeps the log lines, so that a test can look at them, and says nothing. */
+/** Stores log lines for tests to inspect, and prints nothing. */
 export class QuietTelemetry implements Telemetry {
   readonly lines: string[] = [];
   count(): void {}

@@ -5,15 +5,15 @@ import { Redis } from "ioredis";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
-/** How long a node may be silent until the others elect another in its place. */
+/** How long a node may be silent before the others fail over. */
 const NODE_TIMEOUT_MS = 1_500;
 
 export interface ClusterNode {
   readonly port: number;
   readonly client: Redis;
-  /** Ends the process at once. What it has sent is still delivered, as the machine lives on. */
+  /** Ends the process at once. Data it has sent still arrives, because the machine keeps running. */
   kill(): Promise<void>;
-  /** The process does nothing more until `resume`. */
+  /** Stops the process until `resume`. */
   pause(): void;
   resume(): void;
   /** Starts it again on the same files. */
@@ -24,7 +24,7 @@ export interface RedisCluster {
   /** The seeds, as in REDIS_URL. */
   readonly url: string;
   readonly nodes: readonly ClusterNode[];
-  /** The nodes that own slots, as the first one that answers sees it. */
+  /** The nodes that own slots, according to the first one that answers. */
   masters(): Promise<readonly ClusterNode[]>;
   /** The replicas of this master. */
   replicasOf(master: ClusterNode): Promise<readonly ClusterNode[]>;
@@ -33,7 +33,10 @@ export interface RedisCluster {
   stop(): Promise<void>;
 }
 
-/** A Redis Cluster on this machine: as many masters, with a replica each, append-only and synced at every write. */
+/**
+ * A Redis Cluster on this machine: the given number of masters, each with a replica, append-only and synced at every
+ * write.
+ */
 export async function startRedisCluster(masters = 3, settings: readonly string[] = []): Promise<RedisCluster> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-cluster-"));
   const nodes: ClusterNode[] = [];
@@ -81,7 +84,7 @@ function clusterOf(nodes: readonly ClusterNode[], count: number, stop: () => Pro
   };
 }
 
-/** All nodes agree that all slots are served, and every master's replica is up to date. */
+/** Whether all nodes agree that all slots are served, and every master's replica is up to date. */
 async function isWhole(nodes: readonly ClusterNode[], count: number): Promise<boolean> {
   const looks = nodes.map(async ({ client }) => {
     const info = String(await client.call("CLUSTER", "INFO"));
@@ -155,7 +158,7 @@ async function startNode(folder: string, settings: readonly string[]): Promise<C
   };
 }
 
-/** The usual one is 10,000 above, which not every free port has room for. */
+/** The default is 10,000 higher, which is out of range for some free ports. */
 function busPort(port: number): number {
   return port > 55_535 ? port - 10_000 : port + 10_000;
 }

@@ -10,14 +10,14 @@ export interface RedisServer {
   /** The same server on loopback. */
   readonly url: string;
   readonly client: Redis;
-  /** Ends the process as a power cut of its machine would, without the loss of the disk's cache. */
+  /** Ends the process as a power cut would, but without the loss of the disk's cache. */
   kill(): Promise<void>;
   /** Starts it again on the same files. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A real redis-server of the test's own, append-only and durable like the embedded one. */
+/** A real redis-server for one test, append-only and durable like the embedded one. */
 export async function startRedis(extra: readonly string[] = []): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-redis-"));
   const path = join(folder, "redis.sock");

@@ -8,16 +8,16 @@ import { freePort } from "./free-port.ts";
 const BINARY = "/usr/bin/rspamd";
 const RULES = "/usr/share/rspamd/rules/rspamd.lua";
 
-/** An rspamd worker of the test's own: the rules that ship with it, and no module that asks the network. */
+/** An rspamd worker for one test: its default rules, without modules that use the network. */
 export interface RspamdServer {
   readonly url: string;
-  /** What it has logged so far. */
+  /** Its log so far. */
   log(): Promise<string>;
   /** Stops it and removes its folder. */
   remove(): Promise<void>;
 }
 
-/** Why there can be no rspamd here, or null. */
+/** Why no rspamd can run here, or null. */
 export function rspamdMissing(): string | null {
   return existsSync(BINARY) && existsSync(RULES) ? null : `rspamd is not installed (${BINARY})`;
 }
@@ -29,7 +29,7 @@ export async function createRspamd(): Promise<RspamdServer> {
   const url = `http://127.0.0.1:${port}`;
   const logFile = join(folder, "rspamd.log");
   await Bun.write(join(folder, "rspamd.conf"), config(folder, port));
-  // The list that ships with it takes ten seconds to compile.
+  // The default list takes ten seconds to compile.
   await Bun.write(join(folder, "tld.dat"), "com\nnet\norg\ntest\n");
   if (isRoot) await chown(folder, await idOf("-u"), await idOf("-g"));
   await chmod(folder, 0o755);

@@ -1,7 +1,7 @@
 /**
- * Sends requests over and over, in a process of its own, so that it slows no measurement: `bun test/support/run-flood.ts`
- * with a `Flood` as JSON on standard input prints `ready` when it begins, and how often each status was answered, as
- * JSON, when it has sent all or on SIGTERM.
+ * Sends requests repeatedly, in a separate process so that it slows no measurement: `bun test/support/run-flood.ts`
+ * with a `Flood` as JSON on standard input prints `ready` when it starts, and the number of answers per status, as
+ * JSON, when all are sent or on SIGTERM.
  */
 import type { Flood } from "./flood.ts";
 
@@ -42,7 +42,7 @@ async function send(): Promise<void> {
     await response.bytes();
     status = String(response.status);
   } catch {
-    // The server closed the connection: it wants no more of it.
+    // The server closed the connection and wants no more of the request.
   }
   statuses[status] = (statuses[status] ?? 0) + 1;
 }

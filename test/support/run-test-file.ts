@@ -5,17 +5,17 @@ export interface FileResult {
   readonly passed: number;
   readonly failed: number;
   readonly seconds: number;
-  /** Shown when something failed. */
+  /** Shown after a failure. */
   readonly output: string;
 }
 
-/** Of one test or hook: enough on a busy machine too. */
+/** For one test or hook: enough on a busy machine too. */
 const TEST_TIMEOUT_MS = 30_000;
 const FILE_LIMIT_MS = 5 * 60_000;
 const ROOT = join(import.meta.dir, "../..");
 const running = new Set<Bun.Subprocess>();
 
-/** Whoever runs files and is told to end takes them along. */
+/** A signal that ends this process also ends its test files. */
 export function endTestFilesOnSignal(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
@@ -25,7 +25,7 @@ export function endTestFilesOnSignal(): void {
   }
 }
 
-/** Runs a test file in a process of its own, for so long at most. */
+/** Runs a test file in a separate process, with a time limit. */
 export async function runTestFile(
   file: string,
   environment: Readonly<Record<string, string>> = {},
@@ -37,9 +37,9 @@ export async function runTestFile(
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    // The closing lines are read below: no colours in them.
+    // The closing lines are parsed below, so they must have no colours.
     env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, ...environment },
-    // A process group of its own, so that a file which hangs is ended together with the servers that it started.
+    // A separate process group, so that a hanging file is ended together with the servers that it started.
     detached: true,
   });
   running.add(child);
@@ -51,18 +51,18 @@ export async function runTestFile(
   const output = readUntilExit(child);
   const exitCode = await child.exited;
   clearTimeout(limit);
-  // Whatever the file left running in its group ends with it.
+  // Ends everything that the file left running in its group.
   end(child);
   running.delete(child);
   const text = (await output) + (timedOut ? `\nended after ${limitMs / 60_000} minutes\n` : "");
   const passed = countOf(text, "pass");
   const failed = countOf(text, "fail");
-  // A file that crashes, hangs or holds no test has failed, even where no test of it has.
+  // A file that crashes, hangs or contains no test has failed, even if none of its tests has.
   const crashed = failed === 0 && (exitCode !== 0 || passed + countOf(text, "skip") === 0);
   return { file, passed, failed: crashed ? 1 : failed, seconds: (performance.now() - startedMs) / 1000, output: text };
 }
 
-/** Standard output and error, in the order in which they came. */
+/** Standard output and error, in order of arrival. */
 async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {
   const chunks: string[] = [];
   const read = async (stream: ReadableStream<Uint8Array>) => {
@@ -71,7 +71,7 @@ async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): P
   };
   await Promise.race([
     Promise.all([read(child.stdout), read(child.stderr)]),
-    // A server in a session of its own can keep the pipes open after the test is over.
+    // A server in a separate session can keep the pipes open after the test is over.
     child.exited.then(() => Bun.sleep(1_000)),
   ]);
   return chunks.join("");
@@ -87,6 +87,6 @@ function end(child: Bun.Subprocess): void {
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
-    // Its group is gone already.
+    // Its group is already gone.
   }
 }

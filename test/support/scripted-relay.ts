@@ -1,14 +1,14 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
-/** How the relay behaves towards its clients. */
+/** The relay's behaviour towards its clients. */
 export interface RelayManners {
-  /** Wait before the answer to a whole message. */
+  /** Delay before the answer to a whole message. */
   readonly answerMs: number;
-  /** Where it falls silent: it accepts connections and says nothing, or takes messages and does not answer. */
+  /** Where it falls silent: it accepts connections and says nothing, or accepts messages and does not answer. */
   readonly silentAt: "nowhere" | "connect" | "message";
-  /** Its first line, where that is not the usual one: `421 4.3.2 Service not available`. It hangs up behind a 4yz or 5yz. */
+  /** Its first line, if not the usual one: `421 4.3.2 Service not available`. It hangs up after a 4yz or 5yz. */
   readonly greeting: string | null;
-  /** Its answer to every message; null: taken. */
+  /** Its answer to every message; null: accepted. */
   readonly verdict: string | null;
 }
 
@@ -23,21 +23,21 @@ const PROMPT: RelayManners = { answerMs: 0, silentAt: "nowhere", greeting: null,
 const MESSAGE_HEAD_CHARS = 8 * 1024;
 
 /**
- * A mail server whose manners a test changes while it runs. It listens on every loopback address (127.0.0.1, 127.0.7.3,
- * …), so that one of it stands for as many relays as a test has tenants, each with manners of its own. A recipient
- * `takes-9000-….@…` is answered after 9,000 ms, whatever the manners.
+ * A mail server whose behaviour a test changes while it runs. It listens on every loopback address (127.0.0.1,
+ * 127.0.7.3, …), so one instance stands for as many relays as a test has tenants, each with its own behaviour. A
+ * recipient `takes-9000-….@…` is answered after 9,000 ms, whatever the behaviour.
  */
 export class ScriptedRelay {
   readonly arrivals: Arrival[] = [];
-  /** How often a message was taken, by Message-ID. */
+  /** Messages accepted, by Message-ID. */
   readonly taken = new Map<string, number>();
-  /** When a message to the recipient was taken first, on `performance.now()`'s clock. */
+  /** When a message to the recipient was first accepted, on `performance.now()`'s clock. */
   readonly firstTaken = new Map<string, number>();
-  /** Messages that were refused by the verdict. */
+  /** Messages that the verdict refused. */
   refused = 0;
-  /** Messages that are taken and not answered yet. */
+  /** Messages accepted but not answered yet. */
   unanswered = 0;
-  /** Connections that were accepted so far. */
+  /** Connections accepted so far. */
   connected = 0;
   port = 0;
   private readonly manners = new Map<string, RelayManners>();
@@ -52,19 +52,22 @@ export class ScriptedRelay {
     return relay;
   }
 
-  /** At one of its addresses. */
+  /** The URL at one of its addresses. */
   url(host = "127.0.0.1"): string {
     return `smtp://${host}:${this.port}`;
   }
 
-  /** From now on: prompt but for what is named. At all addresses that have no manners of their own, or at one. */
+  /**
+   * Sets the behaviour from now on; members not given return to their defaults. Applies to one address, or to all
+   * addresses without their own.
+   */
   behave(manners: Partial<RelayManners>, host?: string): void {
     const whole = { ...PROMPT, ...manners };
     if (host === undefined) this.usual = whole;
     else this.manners.set(host, whole);
   }
 
-  /** Messages that were taken more than once, all repeats together. */
+  /** Repeated acceptances of messages, summed. */
   get repeats(): number {
     return this.arrivals.length - this.taken.size;
   }
@@ -80,7 +83,7 @@ export class ScriptedRelay {
     this.server = server;
   }
 
-  /** Connections are reset, new ones refused, until `openPort`. */
+  /** Resets connections and refuses new ones until `openPort`. */
   async closePort(): Promise<void> {
     const { server } = this;
     this.server = null;
@@ -122,7 +125,7 @@ interface Service {
   isUnanswered(by: number): void;
 }
 
-/** One SMTP session (RFC 5321) without extensions: a client that knows none waits for each answer. */
+/** One SMTP session (RFC 5321) without extensions, so clients wait for each answer. */
 class Session {
   private text = "";
   private inMessage = false;
@@ -185,7 +188,7 @@ class Session {
     }
   }
 
-  /** A message is taken when its last byte is here: from then on its sender cannot take it back. */
+  /** A message counts as accepted when its last byte is here: its sender cannot take it back after that. */
   private async finish(head: string): Promise<void> {
     const { verdict, silentAt, answerMs } = this.manners();
     const { recipient } = this;

@@ -3,26 +3,29 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 /** What the server does at a step: its reply, or `silence`, or `drop`, which closes the connection. */
 export type Act = string;
 
-/** By command (`EHLO`, `MAIL`, `RCPT`, `DATA`, …), `greeting` and `.`, the end of a message; others are answered with 250. */
+/**
+ * By command (`EHLO`, `MAIL`, `RCPT`, `DATA`, …), `greeting` and `.`, the end of a message; all others are answered
+ * with 250.
+ */
 export type Script = Readonly<Record<string, Act | ((nth: number) => Act)>>;
 
 export interface ScriptedSmtp {
   readonly url: string;
-  /** Connections that are open now, and the most that were at one time. */
+  /** Connections open now, and the most at one time. */
   readonly open: number;
   readonly openMax: number;
   readonly connections: number;
   /** How often each step was reached. */
   readonly reached: ReadonlyMap<string, number>;
-  /** What it does from now on, also on connections that are open. */
+  /** Its behaviour from now on, also on open connections. */
   script: Script;
-  /** Ends its connections as well. */
+  /** Also ends its connections. */
   stop(): Promise<void>;
 }
 
 const REPLIES: Readonly<Record<string, string>> = { greeting: "220 here", DATA: "354 go", QUIT: "221 bye" };
 
-/** A mail server that behaves as it is told, step by step. `place`: where it listens, by default on a free port. */
+/** A mail server that follows a script, step by step. `place`: where it listens; default: a free port. */
 export async function startScriptedSmtp(
   script: Script = {},
   place: { readonly host: string; readonly port: number } = { host: "127.0.0.1", port: 0 },
@@ -31,7 +34,7 @@ export async function startScriptedSmtp(
   const reached = new Map<string, number>();
   const state = { script, openMax: 0, connections: 0 };
 
-  /** Answers what it did. */
+  /** Returns what it did. */
   const at = (step: string, socket: Socket): Act => {
     const nth = (reached.get(step) ?? 0) + 1;
     reached.set(step, nth);

@@ -13,16 +13,16 @@ import { machineRandom } from "../tenants/machine.ts";
 import { MASTER_KEY, openTestRegistry } from "../tenants/open-test-registry.ts";
 import type { LoadTenant } from "./load.ts";
 
-/** For `MASTER_KEY` of the processes that run on a seeded registry. */
+/** `MASTER_KEY` for processes that run on a seeded registry. */
 export const SEED_MASTER_KEY = Buffer.from(MASTER_KEY).toString("base64");
 
 export interface SeedTenant {
   readonly id: string;
-  /** Default `load`: it sends as fast as it can. `limited`: ten requests a minute. */
+  /** Default `load`: it sends as fast as it can. `limited`: ten requests per minute. */
   readonly plan?: "load" | "limited";
-  /** The tenant's own mail server; absent: the platform's. Used with `PROVIDERS=live` alone. */
+  /** The tenant's own mail server; absent: the platform's. Only with `PROVIDERS=live`. */
   readonly smtpUrl?: string;
-  /** A domain of its own that is verified for the platform's relay, and the private key that signs for it (PKCS #8, PEM). */
+  /** Private key (PKCS #8, PEM) of its own domain, which is verified for the platform's relay. */
   readonly dkimKeyPem?: string;
   readonly template?: EmailTemplate & { readonly slug: string };
 }
@@ -38,8 +38,8 @@ const ROWS_PER_INSERT = 500;
 const LIMITED_REQUESTS_PER_MINUTE = 10;
 
 /**
- * Writes tenants with their keys into a registry that no process has open: thousands of them in a second, and with mail
- * servers of their own that count as verified. Through the API each takes several calls, and a name server.
+ * Writes tenants with their keys into a registry that no process has open: thousands per second, and with mail servers
+ * of their own that count as verified. Through the API, each would take several calls and a name server.
  */
 export async function seedTenants(
   { home = "", databaseUrl, shards = 16 }: SeedPlace,
@@ -50,7 +50,7 @@ export async function seedTenants(
   const { db } = database;
   try {
     await migrate(db);
-    // It writes the row that every registry has.
+    // Writes the row that every registry has.
     await (await openTestRegistry(database, { shards })).stop();
     const seeded = wanted.map((tenant) => ({ ...tenant, apiKey: newApiKey(machineRandom) }));
     const createdAt = new Date();
@@ -115,7 +115,7 @@ function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date
   return {
     domain: domainNameOf(id),
     tenantId: id,
-    // Without a key its own mail server alone is verified.
+    // Without a key, only its own mail server is verified.
     relayEnabled: isSigned,
     smtpEnabled: !isSigned,
     relayStatus: isSigned ? ("verified" as const) : ("pending" as const),

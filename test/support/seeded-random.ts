@@ -1,6 +1,6 @@
 import type { Random } from "../../src/domain/random.ts";
 
-/** Chance that is the same in every run with the same seed (mulberry32). */
+/** Randomness that is the same in every run with the same seed (mulberry32). */
 export class SeededRandom implements Random {
   constructor(private state: number) {}
 

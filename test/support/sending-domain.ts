@@ -7,7 +7,7 @@ const { publicKey, privateKey } = generateKeyPairSync("rsa", {
   privateKeyEncoding: { type: "pkcs8", format: "pem" },
 });
 
-/** Selector of the key that signs for every domain of `verified`, and its record. */
+/** Selector of the key that signs for every domain of `verified`, and the record of that key. */
 export const TEST_SELECTOR = "wbtest";
 export const TEST_KEY_RECORD = `v=DKIM1; k=rsa; p=${publicKey.toString("base64")}`;
 

@@ -9,7 +9,7 @@ export interface ServedEngine {
   stop(): Promise<void>;
 }
 
-/** An engine in a process of its own, which serves it to this one. */
+/** An engine in a separate process, which serves it to this one. */
 export async function startServedEngine(engine: "postgres" | "clickhouse"): Promise<ServedEngine> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-served-"));
   const opened = Promise.withResolvers<void>();

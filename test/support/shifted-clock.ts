@@ -1,6 +1,6 @@
 /**
- * Loaded before a program (`bun --preload`): its wall clock is SHIFT_CLOCK_MS ahead of the machine's, or behind it.
- * Monotonic time and timers are left as they are, as on a machine whose clock is wrong.
+ * Loaded before a program (`bun --preload`): sets its wall clock SHIFT_CLOCK_MS ahead of the machine's, or behind it.
+ * Leaves monotonic time and timers alone, as on a machine whose clock is wrong.
  */
 const shiftMs = Number(process.env["SHIFT_CLOCK_MS"] ?? 0);
 const RealDate = Date;
@@ -8,7 +8,7 @@ const now = () => RealDate.now() + shiftMs;
 
 class ShiftedDate extends RealDate {
   constructor(...given: unknown[]) {
-    // All forms of the constructor but the one without arguments are passed on as they came.
+    // Passes on all forms of the constructor unchanged, except the one without arguments.
     super(...((given.length === 0 ? [now()] : given) as [number]));
   }
 

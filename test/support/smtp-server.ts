@@ -1,14 +1,14 @@
 import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
-/** A mail server of the tests, without authentication or TLS, and the port that it was given. */
+/** A mail server for tests, without authentication or TLS, and its port. */
 export interface TestSmtpServer {
   readonly port: number;
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Offers what every MTA does (PIPELINING, 8BITMIME, SMTPUTF8); `options` say what it does with what comes. */
+/** Offers what every MTA does (PIPELINING, 8BITMIME, SMTPUTF8); `options` define how it handles messages. */
 export async function startSmtpServer(options: SMTPServerOptions): Promise<TestSmtpServer> {
   const server = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],
@@ -18,7 +18,7 @@ export async function startSmtpServer(options: SMTPServerOptions): Promise<TestS
     closeTimeout: 100,
     ...options,
   });
-  // A client that is killed in the middle of a message is what many of these tests are about.
+  // Many of these tests kill a client in the middle of a message.
   server.on("error", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   // A server that listens on TCP has an address of this form.

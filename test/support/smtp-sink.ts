@@ -1,6 +1,6 @@
 import { startSmtpServer, type TestSmtpServer } from "./smtp-server.ts";
 
-/** A mail server that takes everything and counts how often each Message-ID came. */
+/** A mail server that accepts all mail and counts messages per Message-ID. */
 export interface SmtpSink extends TestSmtpServer {
   readonly received: ReadonlyMap<string, number>;
 }

@@ -4,31 +4,34 @@ import type { ScriptedRelay } from "./scripted-relay.ts";
 import type { Waybill } from "./waybill.ts";
 
 export interface SteadyLoad {
-  /** In the recipients' addresses: a sender of its own each. */
+  /** Part of the recipients' addresses: unique to each sender. */
   readonly name: string;
-  /** They take turns. */
+  /** Requests rotate through them. */
   readonly tenants: readonly LoadTenant[];
   readonly perSecond: number;
   readonly seconds: number;
-  /** How long to wait for the last hand-over, after the last request. */
+  /** How long to wait for the last hand-over after the last request. */
   readonly patienceMs: number;
 }
 
 export interface SteadyResult {
   readonly asked: number;
   readonly accepted: number;
-  /** Accepted and not handed over when the patience was over. */
+  /** Accepted, but not handed over within the patience. */
   readonly missing: number;
-  /** From when the request was due to its answer. */
+  /** From the time the request was due to its answer. */
   readonly acceptMs: LatencySummary;
-  /** From when the request was due until the relay had the message. What is missing counts with the whole wait so far. */
+  /**
+   * From the time the request was due until the relay had the message. A missing message counts with its whole wait so
+   * far.
+   */
   readonly handOverMs: LatencySummary;
   readonly jobIds: readonly string[];
 }
 
 /**
- * A tenant that sends at a fixed rate, however long answers take (an open loop), and how long each of its messages took
- * to the relay. It is the unconcerned neighbour whose wait the promises are about.
+ * A tenant that sends at a fixed rate, however long answers take (an open loop), and the time that each of its messages
+ * took to reach the relay. It is the unconcerned neighbour whose wait the promises limit.
  */
 export class SteadySender {
   private readonly dueMs: number[] = [];
@@ -43,7 +46,7 @@ export class SteadySender {
     private readonly load: SteadyLoad,
   ) {}
 
-  /** Sends no more than what is due by now. */
+  /** Sends only what is already due. */
   stop(): void {
     this.stopped = true;
   }
@@ -74,7 +77,7 @@ export class SteadySender {
       const answer = await this.waybill.request(tenant.apiKey, "POST", "/v1/send/email", body);
       if (answer.status === 202) this.accepted.set(index, answer.body.job_id);
     } catch {
-      // Not answered: not accepted. The wait counts all the same.
+      // No answer: not accepted. The wait counts all the same.
     }
     this.acceptMs.push(performance.now() - dueMs);
   }
@@ -92,7 +95,7 @@ export class SteadySender {
   private result(): SteadyResult {
     const nowMs = performance.now();
     const waits = this.dueMs.map((dueMs, index) => (this.relay.firstTaken.get(this.recipient(index)) ?? nowMs) - dueMs);
-    // A request that is not answered yet has waited until now.
+    // A request without an answer has waited until now.
     const answers = [...this.acceptMs, ...this.dueMs.slice(this.acceptMs.length).map((dueMs) => nowMs - dueMs)];
     return {
       asked: this.dueMs.length,

@@ -1,4 +1,4 @@
-/** What a test has started, ended in the opposite order, whatever became of the test. */
+/** Undoes what a test has started, in reverse order, whether or not the test passed. */
 export class Undo {
   private readonly steps: (() => unknown)[] = [];
 
@@ -7,7 +7,7 @@ export class Undo {
     return thing;
   }
 
-  /** Every step is tried; the first failure is thrown at the end. */
+  /** Runs every step, then throws the first failure. */
   async run(): Promise<void> {
     const failures: unknown[] = [];
     for (let step = this.steps.pop(); step !== undefined; step = this.steps.pop()) {

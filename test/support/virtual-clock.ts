@@ -26,7 +26,7 @@ export class VirtualClock implements Clock {
     return { cancel: () => this.timers.delete(timer) };
   }
 
-  /** Lets time pass, timer by timer, and what they woke do its work in between. */
+  /** Lets time pass, timer by timer, and lets the woken code run in between. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.passedMs + ms;
     for (let next = this.dueBy(untilMs); next !== null; next = this.dueBy(untilMs)) {
@@ -47,7 +47,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Lets all promises that are resolved by now run their course. */
+/** Lets the continuations of all resolved promises run. */
 async function settleMicrotasks(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }

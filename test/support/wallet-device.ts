@@ -1,4 +1,4 @@
-/** A pass as it comes to a device: out of the `.pkpass` file, and the file. */
+/** A pass as a device receives it: the content of the `.pkpass` file, and the file. */
 export interface DevicePass {
   readonly passTypeId: string;
   readonly serial: string;
@@ -9,38 +9,38 @@ export interface DevicePass {
 }
 
 interface HeldPass extends DevicePass {
-  /** What the service said of the bytes, as it said it; null: they came another way. */
+  /** The service's Last-Modified for the bytes, verbatim; null: they came another way. */
   readonly lastModified: string | null;
   /**
-   * It was fetched after the last listing, so it may be newer than that listing's tag: the next listing may name it once
-   * more, though nothing changed.
+   * It was fetched after the last listing, so it may be newer than that listing's tag: the next listing may name it
+   * once more although nothing changed.
    */
   readonly mayBeAhead: boolean;
 }
 
 interface Round {
   running: Promise<void> | null;
-  /** A push came while the round was under way. */
+  /** A push came during the round. */
   again: boolean;
   /** `lastUpdated` of the last listing. */
   tag: string | null;
-  /** Pushes that may still come for what the last listing named already. */
+  /** Pushes that may still come for changes that the last listing already named. */
   late: number;
 }
 
 /**
- * What Apple's devices do with passes that have a web service: register, hear pushes, ask what changed, fetch with
- * `If-Modified-Since`, and complain at `/v1/log` of services that waste their battery. The complaints are those of
+ * What Apple's devices do with passes that have a web service: register, receive pushes, ask for changes, fetch with
+ * `If-Modified-Since`, and complain at `/v1/log` about services that waste their battery. The complaints are those of
  * Apple's own client.
  *
- * Two of them no service can rule out while updates come faster than rounds: a fetch may bring what the next listing
- * names, and a listing may name what the next push is for. A device forgives each once where it can have been so, and
- * never after `nothingIsUnderWay`.
+ * No service can rule out two of them while updates come faster than rounds: a fetch may bring what the next listing
+ * names, and a listing may name what the next push announces. A device forgives each once if that may have happened,
+ * and never after `nothingIsUnderWay`.
  */
 export class WalletDevice {
   readonly complaints: string[] = [];
   fetches = 0;
-  /** Requests that the service could not answer (5xx), and that were repeated. */
+  /** Requests that the service could not answer (5xx) and that were repeated. */
   retries = 0;
   pushes = 0;
   private readonly held = new Map<string, HeldPass>();
@@ -51,7 +51,7 @@ export class WalletDevice {
     public pushToken: string,
   ) {}
 
-  /** Puts the pass on the device and registers it; answers the status of the registration. */
+  /** Puts the pass on the device and registers it; returns the status of the registration. */
   async add(pass: DevicePass): Promise<number> {
     this.held.set(keyOf(pass), { ...pass, lastModified: null, mayBeAhead: false });
     return this.register(pass);
@@ -69,12 +69,12 @@ export class WalletDevice {
     return (await fetch(this.registrationUrl(pass), { method: "DELETE", headers })).status;
   }
 
-  /** The file that the device has. */
+  /** The file on the device. */
   bytesOf(pass: Pick<DevicePass, "passTypeId" | "serial">): Uint8Array | null {
     return this.held.get(keyOf(pass))?.bytes ?? null;
   }
 
-  /** A push for the pass type. Several that come during a round are one, as on Apple's devices. */
+  /** A push for the pass type. Several pushes during one round count as one, as on Apple's devices. */
   push(passTypeId: string): void {
     this.pushes += 1;
     const round = this.roundOf(passTypeId);
@@ -87,12 +87,12 @@ export class WalletDevice {
     });
   }
 
-  /** Resolves when no round is under way. */
+  /** Resolves when no round is running. */
   async idle(): Promise<void> {
     await Promise.all(Array.from(this.rounds.values(), ({ running }) => running));
   }
 
-  /** From here on nothing can be early or late any more: whatever seems so is complained of. */
+  /** From here on nothing can be early or late: the device complains about everything that seems so. */
   nothingIsUnderWay(): void {
     for (const round of this.rounds.values()) round.late = 0;
     for (const [key, pass] of this.held) this.held.set(key, { ...pass, mayBeAhead: false });
@@ -162,7 +162,7 @@ export class WalletDevice {
     this.held.set(keyOf(pass), { ...pass, bytes, lastModified: modified, mayBeAhead: true });
   }
 
-  /** A service that is in trouble is asked again, later and later. */
+  /** Retries while the service has trouble, with growing pauses. */
   private async ask(url: URL, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 2_000)) {
       const answer = await fetch(url, { headers });

@@ -6,19 +6,19 @@ import { loadConfig } from "../../src/config/config.ts";
 import { eventually } from "./eventually.ts";
 import { copyMadePostgres } from "./made-postgres.ts";
 
-/** A running Waybill, started by its command line in a process of its own. */
+/** A running Waybill, started by its command line in a separate process. */
 export interface Waybill {
   readonly url: string;
   readonly home: string;
   readonly pid: number;
   /** What it printed on standard output. */
   readonly screen: string;
-  /** The demo tenant's key; "" where this was not the first start. */
+  /** The demo tenant's key; "" if this was not the first start. */
   readonly demoKey: string;
-  /** What it logged so far, where that is kept. */
+  /** Its log so far, if `keepLog` is set. */
   log(): string;
   kill(): Promise<void>;
-  /** Asks it to end, and answers its exit code. */
+  /** Sends the signal, and returns the exit code. */
   stop(signal?: "SIGINT" | "SIGTERM"): Promise<number>;
   operator(method: string, path: string, body?: unknown): Promise<Answer>;
   request(apiKey: string, method: string, path: string, body?: unknown): Promise<Answer>;
@@ -27,15 +27,15 @@ export interface Waybill {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // A test looks into whatever came, and fails where it is not there.
+  // Tests inspect any body, and fail if a member is missing.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }
 
-/** A data folder as before the first start, but for an empty PostgreSQL cluster, which takes seconds to make. */
+/** A data folder as before the first start, except for an empty PostgreSQL cluster, which takes seconds to create. */
 export async function temporaryHome(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "waybill-home-"));
-  // A start refuses a folder with a store and without the secrets that it was sealed with.
+  // A start refuses a folder that has a store but not the secrets that it was sealed with.
   loadConfig({ WAYBILL_HOME: path });
   await copyMadePostgres(join(path, "postgres"));
   return {
@@ -52,9 +52,9 @@ const ROOT = join(import.meta.dir, "../..");
 export interface StartOptions {
   /** Modules that run before the program: `bun --preload`. */
   readonly preload?: readonly string[];
-  /** Keep what it logs, for `log()`. */
+  /** Store its log for `log()`. */
   readonly keepLog?: boolean;
-  /** The folder of the build that is started. */
+  /** The folder of the build to start. */
   readonly root?: string;
 }
 
@@ -69,7 +69,7 @@ export async function startWaybill(
     cwd: root,
     env: { ...basicEnvironment(), ...PROCESSES, WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
-    // Into a file, because a pipe that nobody empties would stop the process.
+    // To a file, because a full pipe would block the process.
     stderr: logFile === null ? shown : Bun.file(logFile),
   });
   const screen = await readScreen(server.stdout);
@@ -117,7 +117,7 @@ async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
   return text;
 }
 
-/** One process, unless a test asks for more, or the run does for all: `TEST_PROCESSES=api=2,dispatcher=2 bun test …`. */
+/** One process, unless a test or the whole run asks for more: `TEST_PROCESSES=api=2,dispatcher=2 bun test …`. */
 const PROCESSES = { PROCESSES: process.env["TEST_PROCESSES"] ?? "1" };
 
 function basicEnvironment(): Record<string, string> {
@@ -125,7 +125,7 @@ function basicEnvironment(): Record<string, string> {
   return { PATH, HOME, ...(TMPDIR === "" ? {} : { TMPDIR }) };
 }
 
-/** Waits until the job has ended, and answers it. */
+/** Waits until the job has ended, and returns it. */
 export function finalJob(waybill: Waybill, apiKey: string, jobId: string, withinMs = 15_000): Promise<Answer["body"]> {
   return eventually(
     `job ${jobId} ends`,

@@ -1,4 +1,4 @@
-/** A call of the chat provider as it comes over the wire, signed. */
+/** A signed call of the chat provider, as it comes over the wire. */
 export function signed(
   body: string | Uint8Array,
   secret: string,
@@ -7,7 +7,7 @@ export function signed(
   return { body: bytes, signature: `sha256=${new Bun.CryptoHasher("sha256", secret).update(bytes).digest("hex")}` };
 }
 
-/** The number that `webhookBody` speaks of. */
+/** The phone number id in `webhookBody`. */
 export const PHONE_NUMBER_ID = "106540352242922";
 
 /** The body of a call with these statuses and messages, in one change. */

@@ -52,6 +52,7 @@ test("what is no address, no reason or no tenant is refused, and so is whoever h
   }
   expect((await front.operate("PUT", path("a@x.example"), { reason: "bored" })).status).toBe(400);
   expect((await front.operate("PUT", path("a@x.example"), { reason: "manual", more: 1 })).status).toBe(400);
+  expect((await front.operate("PUT", `${path("a@x.example")}?more=1`, { reason: "manual" })).status).toBe(400);
   expect((await front.operate("PUT", path("a@x.example", "nobody"), { reason: "manual" })).status).toBe(404);
   expect((await front.operate("DELETE", path("a@x.example", "nobody"))).status).toBe(404);
   expect((await front.operate("GET", "/tenants/nobody/suppressions")).status).toBe(404);

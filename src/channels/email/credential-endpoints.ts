@@ -34,7 +34,7 @@ const emailCredentialsBody = Type.Object(
   { additionalProperties: false, examples: [{ from_address: "hello@acme.example", from_name: "Acme" }] },
 );
 
-/** `PUT /dash/api/tenants/{id}/credentials/email`: a tenant's own sender. */
+/** `PUT /dash/api/tenants/{id}/credentials/email`: sets a tenant's own sender. */
 export function credentialEndpoints({ registry }: CredentialEndpointPorts): readonly Endpoint[] {
   return [
     operatorEndpoint({

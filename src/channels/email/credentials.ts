@@ -8,23 +8,23 @@ import { isDay } from "../../domain/warm-up.ts";
 import { checkText } from "../../storage/check-text.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
-/** Enough to keep anything out of a header or an SMTP command that does not belong there; the relay judges the rest. */
+/** Excludes only characters that must not appear in a header or an SMTP command; the relay judges the rest. */
 const ADDRESS = /^[^\s@<>,;:"()\\[\]\p{Cc}]+@[^\s@<>,;:"()\\\p{Cc}]+$/u;
 const NAME_CHARS_MAX = 200;
 const URL_CHARS_MAX = 2_000;
 
-/** Where a tenant's e-mail credentials are kept. */
+/** The place where a tenant's e-mail credentials are stored. */
 export function emailCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "email", field: "credentials" };
 }
 
-/** The credentials as they are stored. Throws an `ApiError` 400 where one of them cannot be used. */
+/** The credentials in the form in which they are stored. Throws an `ApiError` 400 if one of them is unusable. */
 export function emailSecret(tenantId: string, credentials: EmailCredentials): Secret {
   check(credentials);
   return { place: emailCredentialsPlace(tenantId), text: JSON.stringify(credentials) };
 }
 
-/** The sender of the credentials that `emailSecret` wrote. */
+/** Parses the credentials that `emailSecret` wrote. */
 export function parseEmailCredentials(text: string): EmailSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};

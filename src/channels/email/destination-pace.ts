@@ -135,7 +135,7 @@ interface Destination {
   accepted: number;
   inFlight: number;
   startedMs: number;
-  /** When the last waiting message is to come back. */
+  /** When the last waiting message is due to return. */
   lineEndMs: number;
   refusedMs: number;
   watchedFromMs: number;

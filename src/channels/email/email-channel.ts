@@ -3,7 +3,6 @@ import type { Clock } from "../../domain/clock.ts";
 import { type EmailPayload, namesMachine } from "../../domain/email.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { isJsonObject, parseJsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import type { LinkSigner } from "../../domain/links.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Outcome } from "../../domain/outcome.ts";
@@ -13,10 +12,11 @@ import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
+import { emailLimits } from "./limits.ts";
 import { domainOf, isMailAddress } from "./mail-address.ts";
 import { messageIdOf } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
-import { mailboxOf, type NamedAddress, type TenantQueue } from "./mime/header-values.ts";
+import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
 import { returnPathOf } from "./return-path.ts";
@@ -41,7 +41,7 @@ export interface EmailChannelOptions {
   /** Relays in use at the same time, default 2,048. */
   readonly relaysMax?: number;
   readonly timeouts?: SmtpTimeouts;
-  /** Scores inline HTML before it is sent; null or absent: nothing is scored. */
+  /** Scores inline HTML before it is sent; null or absent: no scoring. */
   readonly spam?: SpamScreen | null;
 }
 
@@ -60,8 +60,8 @@ const RELAYS_MAX_DEFAULT = 2_048;
 const POOL_WAIT_MS = 1_000;
 
 /**
- * Sends e-mails through a mail server: the platform's relay or the tenant's own. One message, one recipient, one submission. A
- * repeated delivery carries the same Message-ID, which lets a receiver recognize it.
+ * Sends e-mails through a mail server: the platform's relay or the tenant's own. One message, one recipient, one
+ * submission. A repeated delivery carries the same Message-ID, which lets a receiver recognize it.
  */
 export class EmailChannel implements Channel {
   readonly name = "email";
@@ -90,12 +90,12 @@ export class EmailChannel implements Channel {
     });
   }
 
-  /** Scores inline HTML only: the tenant's own people wrote the templates. */
+  /** Scores inline HTML only, because the tenant's own staff wrote the templates. */
   async screen(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null> {
     const { spam } = this.options;
     if (spam === undefined || spam === null) return null;
     const letter = this.compose(job, tenant);
-    // Delivery will report what is wrong with it.
+    // The delivery will report the problem.
     if ("kind" in letter || letter.payload.html === undefined) return null;
     const { sender, payload, content } = letter;
     const html = content.html.template.html(content.html.values);
@@ -195,7 +195,7 @@ export class EmailChannel implements Channel {
    * The envelope sender: through the platform's relay, the return path of the verified domain. A tenant's own relay may not
    * know such a sender, and handles its bounces itself.
    */
-  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): TenantQueue | null {
+  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
     if (own.kind !== "verified" || own.domain.relay === null || this.ownRelayUrl(tenant) !== null) return null;
     return mailboxOf({ address: returnPathOf(jobId, own.domain.relay.returnPathHost), name: null });
   }
@@ -247,8 +247,8 @@ interface Letter {
   readonly payload: EmailPayload;
   readonly own: OwnSender;
   readonly sender: NamedAddress;
-  readonly from: TenantQueue;
-  readonly to: TenantQueue;
+  readonly from: Mailbox;
+  readonly to: Mailbox;
   readonly content: EmailContent;
 }
 
@@ -279,7 +279,7 @@ type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "da
 
 /** The sender, with a name that fits into a header. */
 function named({ address, name }: NamedAddress): NamedAddress {
-  return { address, name: headerText(name ?? "", limits.subjectCharsMax) };
+  return { address, name: headerText(name ?? "", emailLimits.subjectCharsMax) };
 }
 
 /** Null if the domain's key is not published, because a signature would then only fail. */
@@ -297,7 +297,7 @@ function asciiDomain(domain: string): string {
 /** In lower case. Its last label must not be a number, which would make it an IP address. */
 const PLAIN_DOMAIN = /^[a-z0-9][a-z0-9.-]*\.[a-z]{2,}$/;
 
-/** The payload as intake wrote it, or null if intake did not write it. */
+/** Parses the payload that intake wrote; null if intake did not write it. */
 function parsePayload(payload: string): EmailPayload | null {
   const parsed = parseJsonObject(payload);
   if (parsed === null || typeof parsed["to"] !== "string") return null;

@@ -1,10 +1,10 @@
 import type { EmailPayload } from "../../domain/email.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import { RenderTooLargeError } from "../../domain/template.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { type FilledHtml, type FilledText, HtmlTemplate, TextTemplate } from "./email-template.ts";
 import { headerText } from "./header-text.ts";
+import { emailLimits } from "./limits.ts";
 import { TextCache } from "./text-cache.ts";
 
 /** The content of one message. */
@@ -40,7 +40,7 @@ export class EmailComposer {
   }
 
   private render({ subject, html, text }: Source, data: JsonObject): EmailContent {
-    const bytesMax = limits.inlineHtmlBytesMax;
+    const bytesMax = emailLimits.inlineHtmlBytesMax;
     // The HTML first: a message that is too large usually is so because of its HTML.
     const htmlTemplate = this.htmls.get(html);
     const filledHtml = htmlTemplate.fill(data, bytesMax);
@@ -49,14 +49,14 @@ export class EmailComposer {
     const subjectTemplate = this.texts.get(subject);
     const filledSubject = subjectTemplate.text(subjectTemplate.fill(data, SUBJECT_RENDERED_MAX).values);
     return {
-      subject: headerText(filledSubject, limits.subjectCharsMax),
+      subject: headerText(filledSubject, emailLimits.subjectCharsMax),
       html: filledHtml,
       text: textTemplate.text(filledText.values) === "" ? null : filledText,
     };
   }
 }
 
-const TOO_LARGE = `the message would be larger than ${limits.inlineHtmlBytesMax / 1024} KB once its placeholders are filled`;
+const TOO_LARGE = `the message would be larger than ${emailLimits.inlineHtmlBytesMax / 1024} KB once its placeholders are filled`;
 /** A longer subject is refused; up to this length it is cut to what a header allows. */
 const SUBJECT_RENDERED_MAX = 16 * 1024;
 

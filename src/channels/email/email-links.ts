@@ -1,6 +1,7 @@
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { LinkSigner } from "../../domain/links.ts";
+import { emailLimits } from "./limits.ts";
 import type { Tracking } from "./tracked-html.ts";
 
 /** Our links in a message: the tracking pixel, redirects for its own links, and the unsubscribe link. */
@@ -30,7 +31,7 @@ export class EmailLinks {
     const trackedUrl = (url: string): string | null => {
       const known = tracked.get(url);
       if (known !== undefined) return known;
-      if (Buffer.byteLength(url) > limits.linkUrlBytesMax || tracked.size >= limits.trackedLinksMax) return null;
+      if (Buffer.byteLength(url) > limits.linkUrlBytesMax || tracked.size >= emailLimits.trackedLinksMax) return null;
       const made = `${this.base}/t/c/${this.signer.sign({ purpose: "click", tenantId, jobId, url })}`;
       tracked.set(url, made);
       return made;

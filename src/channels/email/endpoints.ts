@@ -7,7 +7,6 @@ import { type UnsubscribeEndpointPorts, unsubscribeEndpoints } from "./links/uns
 import { type MailReportEndpointPorts, mailReportEndpoints } from "./reports/mail-report-endpoints.ts";
 import { sendEmail } from "./routes.ts";
 
-/** What the endpoints of e-mail need. */
 export type EmailEndpointPorts = DomainEndpointPorts &
   OperatorDomainEndpointPorts &
   CredentialEndpointPorts &
@@ -15,7 +14,6 @@ export type EmailEndpointPorts = DomainEndpointPorts &
   TrackingEndpointPorts &
   UnsubscribeEndpointPorts;
 
-/** All endpoints of e-mail. */
 export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
   return [
     sendEmail,

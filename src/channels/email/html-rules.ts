@@ -1,5 +1,5 @@
 import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
-import { limits } from "../../domain/limits.ts";
+import { emailLimits } from "./limits.ts";
 
 export type HtmlRule = "empty" | "too_large" | "image_only" | "script";
 
@@ -11,7 +11,7 @@ export interface Violation {
 
 const MESSAGES: Readonly<Record<HtmlRule, string>> = {
   empty: "the HTML is empty",
-  too_large: `the HTML is larger than ${limits.inlineHtmlBytesMax / 1024} KB`,
+  too_large: `the HTML is larger than ${emailLimits.inlineHtmlBytesMax / 1024} KB`,
   image_only: "the HTML has no text that a reader would see",
   script: "the HTML contains a <script> element",
 };
@@ -24,11 +24,11 @@ const MESSAGES: Readonly<Record<HtmlRule, string>> = {
  */
 export function checkHtml(html: string, bytes: number = Buffer.byteLength(html)): Violation[] {
   const rules: HtmlRule[] = [];
-  const tooLarge = bytes > limits.inlineHtmlBytesMax;
+  const tooLarge = bytes > emailLimits.inlineHtmlBytesMax;
   if (!tooLarge && PLAIN_START.test(html) && !MAY_BE_SCRIPT.test(html)) return [];
   if (!VISIBLE.test(html)) rules.push("empty");
   if (tooLarge) rules.push("too_large");
-  const seen = inspect(tooLarge ? html.slice(0, limits.inlineHtmlBytesMax) : html);
+  const seen = inspect(tooLarge ? html.slice(0, emailLimits.inlineHtmlBytesMax) : html);
   // A part without text does not prove that the whole has none.
   if (!seen.text && !tooLarge && !rules.includes("empty")) rules.push("image_only");
   if (seen.script) rules.push("script");
@@ -55,8 +55,8 @@ function inspect(html: string): { readonly text: boolean; readonly script: boole
 }
 
 /**
- * Elements that make a reader tokenize what follows by other rules than those of plain HTML (foreign content, the
- * insertion modes that drop start tags, scripting on or off), which the tokenizer here does not track.
+ * Elements after which readers tokenize by other rules than those of plain HTML (foreign content, insertion modes that
+ * drop start tags, scripting on or off), which this tokenizer does not track.
  */
 const AMBIGUOUS = new Set(["frameset", "math", "noscript", "plaintext", "select", "svg", "template"]);
 /** Constructs that our tokenizer and mail readers may parse differently. */
@@ -81,21 +81,21 @@ function hasDisguisedScript(html: string, ambiguous: boolean): boolean {
   return mayDiffer && SCRIPT_TAG.test(html);
 }
 
-/** Elements whose content is not shown as text. `head` ends at the first element that belongs into the body. */
+/** Elements whose content is not shown as text. `head` ends at the first element that belongs in the body. */
 const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
 
 const BLANK = /^[\t\n\f\r ]$/;
 const PLAIN_NAME = /^[a-z0-9:-]+$/;
 
-/** Where the tokenizer reports positions, they are positions in `html`: it is written in one piece. */
+/** Positions reported by the tokenizer are positions in `html`, because it is written in one piece. */
 class Inspector implements TokenizerCallbacks {
   /** Whether a reader sees any text. */
   text = false;
   script = false;
   ambiguous = false;
   private inHead = false;
-  /** The element whose content is being left out. */
+  /** The element whose content is being skipped. */
   private unseen: string | null = null;
 
   constructor(private readonly html: string) {}
@@ -108,7 +108,7 @@ class Inspector implements TokenizerCallbacks {
     if (this.isSeen()) this.text = VISIBLE.test(String.fromCodePoint(codepoint));
   }
 
-  /** Whether text here would be seen and is still looked for. */
+  /** Whether text here would be seen and the search is still on. */
   private isSeen(): boolean {
     return !this.text && this.unseen === null && !this.inHead;
   }
@@ -138,7 +138,7 @@ class Inspector implements TokenizerCallbacks {
     return PLAIN_NAME.test(tag) && this.html.charAt(next) === ">";
   }
 
-  // What is neither text nor an element.
+  // Callbacks for neither text nor elements.
   onattribdata(): void {}
   onattribentity(): void {}
   onattribend(): void {}

@@ -1,11 +1,11 @@
 import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
 
 /**
- * The plain-text alternative of an HTML message: its visible text, blocks on lines of their own, list items with a
- * dash, images by their `alt`, links followed by their address. Placeholders come through unchanged, so a template
- * needs this once and not once a message. Empty where there is no text.
+ * The plain-text alternative of an HTML message: its visible text, with blocks on separate lines, dashes before list
+ * items, the `alt` of images, and links followed by their address. Placeholders are kept, so it is computed once per
+ * template instead of once per message. Empty if there is no text.
  *
- * It works on the tokenizer and not on the parser, whose stack of open elements makes deep nesting quadratic.
+ * Uses the tokenizer instead of the parser, whose stack of open elements makes deep nesting quadratic.
  */
 export function htmlToText(html: string): string {
   const writer = new TextWriter(html);
@@ -15,7 +15,7 @@ export function htmlToText(html: string): string {
   return writer.text();
 }
 
-/** Elements whose content no reader sees. */
+/** Elements whose content is never displayed. */
 const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 /** Line breaks around an element; two make an empty line. */
 const BREAKS: Readonly<Record<string, number>> = {
@@ -27,18 +27,18 @@ function byName(breaks: number, names: string): Record<string, number> {
   return Object.fromEntries(names.split(" ").map((name) => [name, breaks]));
 }
 
-/** Where the tokenizer reports positions, they are positions in `html`: it is written in one piece. */
+/** Positions reported by the tokenizer are positions in `html`, because it is written in one piece. */
 class TextWriter implements TokenizerCallbacks {
   private readonly pieces: string[] = [];
-  /** White space owed before the next visible character. */
+  /** Line breaks to write before the next visible character. */
   private breaks = 0;
   private spaced = false;
-  /** The element whose content is being left out. */
+  /** The element whose content is being skipped. */
   private unseen: string | null = null;
   private tag = "";
   private attribute = "";
   private value = "";
-  /** Address and first piece of the link that is open. */
+  /** Address and first piece of the open link. */
   private link: { readonly href: string; readonly from: number } | null = null;
 
   constructor(private readonly html: string) {}
@@ -130,12 +130,12 @@ class TextWriter implements TokenizerCallbacks {
     this.link = null;
     const label = this.pieces.slice(link.from).join("").trim();
     const target = link.href.replace(/^(?:mailto|tel):/i, "");
-    // A link that says its own address needs no second copy; one without text (an image) is its address.
+    // A link whose text is its address needs no second copy; a link without text (an image) becomes its address.
     if (label === link.href || label === target) return;
     this.write(label === "" ? ` ${link.href}` : ` (${link.href})`);
   }
 
-  // What is neither text nor an element.
+  // Callbacks for neither text nor elements.
   oncdata(): void {}
   oncomment(): void {}
   ondeclaration(): void {}

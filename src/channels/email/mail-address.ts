@@ -2,8 +2,8 @@ import { limits } from "../../domain/limits.ts";
 
 /**
  * Whether the text is exactly one mailbox of RFC 5321, 4.1.2 (dot-string or quoted local part, domain or address
- * literal; UTF-8 as in RFC 6531). It looks at the shape that decides how many recipients a reader sees, not at
- * whether the domain exists.
+ * literal; UTF-8 as in RFC 6531). Checks the syntax, which decides how many recipients a reader sees, and not whether
+ * the domain exists.
  */
 export function isMailAddress(text: string): boolean {
   return Buffer.byteLength(text) <= limits.addressBytesMax && MAILBOX.test(text) && text.isWellFormed();
@@ -15,7 +15,7 @@ const QUOTED = '"(?:[^"\\\\<>\\p{C}]|\\\\[^<>\\p{C}])*"';
 const LITERAL = "\\[[A-Za-z0-9:.]+\\]";
 const MAILBOX = new RegExp(`^(?:${ATOM}|${QUOTED})@(?:${ATOM}|${LITERAL})$`, "u");
 
-/** The part behind the last `@` of an address that `isMailAddress` holds of. */
+/** The part after the last `@` of an address that `isMailAddress` accepts. */
 export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf("@") + 1);
 }

@@ -1,7 +1,7 @@
 import type { EmailPayload } from "../../domain/email.ts";
-import { limits } from "../../domain/limits.ts";
 import { RenderTooLargeError, Template } from "../../domain/template.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import { emailLimits } from "./limits.ts";
 
 /**
  * Whether the message would exceed the size limit once its placeholders are filled: it would be accepted and then fail.
@@ -12,7 +12,7 @@ import type { Tenant } from "../../domain/tenant.ts";
 export function wouldBeTooLarge(payload: EmailPayload, payloadChars: number, tenant: Tenant): boolean {
   const html = payload.html ?? tenant.emailTemplates.get(payload.template ?? "")?.html;
   if (html === undefined) return false;
-  const charsMax = limits.inlineHtmlBytesMax;
+  const charsMax = emailLimits.inlineHtmlBytesMax;
   // A value is part of the payload's text, and no character becomes more than six.
   if (html.length + placeholdersIn(html) * 6 * payloadChars <= charsMax) return false;
   try {
@@ -24,7 +24,7 @@ export function wouldBeTooLarge(payload: EmailPayload, payloadChars: number, ten
   }
 }
 
-/** At most so many. */
+/** An upper bound. */
 function placeholdersIn(html: string): number {
   let count = 0;
   for (let at = html.indexOf("{{"); at !== -1; at = html.indexOf("{{", at + 2)) count += 1;

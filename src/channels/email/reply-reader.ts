@@ -8,28 +8,28 @@ export function isPositive(code: number): boolean {
   return code >= 200 && code < 300;
 }
 
-/** More than any reply has; beyond it the server is not listened to any longer. */
+/** Longer than any real reply; beyond it the client stops reading. */
 const REPLY_CHARS_MAX = 1024 * 1024;
 const LINE = /^[2-5]\d\d(?:[ -]|$)/;
 
-/** Puts replies together out of whatever pieces they come in. */
+/** Assembles replies from chunks of any size. */
 export class ReplyReader {
-  /** The line that has not ended, an octet a character. */
+  /** The unfinished line, one byte per character. */
   private rest = "";
-  /** Lines of a reply that has not ended. */
+  /** Lines of the unfinished reply. */
   private lines: string[] = [];
   private chars = 0;
 
-  /** What came of a reply that has not ended. */
+  /** The received part of an unfinished reply. */
   get unfinished(): string {
     return decoded([...this.lines, this.rest].join("\n"));
   }
 
-  /** The replies that have ended, or null: it is none that comes, or one without end. */
+  /** The replies that are complete; null if the input is not a reply, or never ends. */
   read(chunk: Buffer): readonly SmtpReply[] | null {
     const text = chunk.toString("latin1");
     this.chars += text.length;
-    // Nothing is looked at twice, however small the pieces are.
+    // No byte is scanned twice, however small the chunks are.
     if (!text.includes("\n")) {
       this.rest += text;
       return this.chars > REPLY_CHARS_MAX ? null : NONE;
@@ -39,7 +39,7 @@ export class ReplyReader {
     const replies: SmtpReply[] = [];
     for (const ended of lines) {
       const line = ended.endsWith("\r") ? ended.slice(0, -1) : ended;
-      // Some servers say an empty line where nothing is to be said.
+      // Some servers send empty lines where no reply is due.
       if (line.trim() === "") continue;
       if (!LINE.test(line)) return null;
       this.lines.push(line);
@@ -54,7 +54,7 @@ export class ReplyReader {
 
 const NONE: readonly SmtpReply[] = [];
 
-/** As UTF-8 where it is that, otherwise an octet a character. */
+/** Decodes as UTF-8 if valid, otherwise one byte per character. */
 function decoded(octets: string): string {
   if (!/[\x80-\xff]/.test(octets)) return octets;
   const text = Buffer.from(octets, "latin1").toString("utf8");

@@ -8,6 +8,7 @@ import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import { optional } from "../../http/schemas.ts";
 import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
 import { checkHtml } from "./html-rules.ts";
+import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
 
 /** The body of `POST /v1/send/email`. */
@@ -18,10 +19,12 @@ export const EmailSend = Type.Object(
       description:
         "One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form.",
     }),
-    to_name: optional(Type.String({ maxLength: limits.subjectCharsMax, description: "The recipient's display name." })),
+    to_name: optional(
+      Type.String({ maxLength: emailLimits.subjectCharsMax, description: "The recipient's display name." }),
+    ),
     subject: optional(
       Type.String({
-        maxLength: limits.subjectCharsMax,
+        maxLength: emailLimits.subjectCharsMax,
         description: "May hold {{.placeholders}}. By default the template's.",
       }),
     ),
@@ -46,8 +49,9 @@ export const EmailSend = Type.Object(
 );
 
 /**
- * From the parsed body of `POST /v1/send/email` to a job, or to the first reason against it. The order of the rules is
- * part of the contract: what is malformed (400), then what is not permitted (403), then unsound content (422).
+ * Turns the parsed body of `POST /v1/send/email` into a job, or into the first reason to refuse it. The order of the
+ * rules is part of the contract: first malformed input (400), then missing permissions (403), then invalid content
+ * (422).
  */
 export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
   if (!isJsonObject(given)) return refuse("the body must be a JSON object");
@@ -69,7 +73,7 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
 
 const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"] as const;
 const MEMBERS = [...STRING_FIELDS, "data"];
-/** C0, DEL and C1: none of them belongs into a header, and CR and LF would end it. */
+/** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const QUOTED_CHARS_MAX = 100;
@@ -100,8 +104,8 @@ function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal 
   const text = body[field];
   if (typeof text !== "string") return null;
   if (CONTROL.test(text)) return malformed(`${field} must not contain control characters`);
-  if (text.length <= limits.subjectCharsMax) return null;
-  return malformed(`${field} must not be longer than ${limits.subjectCharsMax} characters`);
+  if (text.length <= emailLimits.subjectCharsMax) return null;
+  return malformed(`${field} must not be longer than ${emailLimits.subjectCharsMax} characters`);
 }
 
 function noContent(body: JsonObject): Refusal | null {
@@ -109,7 +113,7 @@ function noContent(body: JsonObject): Refusal | null {
   return malformed("template_id or html is required");
 }
 
-/** HTML takes precedence, and a template beside it may give the subject. */
+/** HTML takes precedence over a template, which may still supply the subject. */
 function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
   const template = body["template_id"];
   if (typeof template !== "string" || template === "" || tenant.emailTemplates.has(template)) return null;
@@ -129,7 +133,7 @@ function unsoundHtml(body: JsonObject): Refusal | null {
   return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
 }
 
-/** Sending from a domain of one's own is for verified domains; what is not registered is not verified either. */
+/** Tenants may send only from verified domains of their own; an unregistered domain is not verified either. */
 function unverifiedDomain(tenant: Tenant): Refusal | null {
   const own = ownSenderOf(tenant);
   if (own.kind !== "unverified") return null;
@@ -137,13 +141,16 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
   return { status: 422, message: `the sender's domain ${own.domain} is not verified: ${how}` };
 }
 
-/** Every rule has passed: the types of the fields are known. `data` goes in as it came, no key of it is ever assigned. */
+/**
+ * Runs after all rules have passed, so the types of the fields are known. `data` is passed on unchanged; none of its
+ * keys is ever assigned.
+ */
 function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance {
   const { to_name, subject, template_id, html, data } = body;
   const template = typeof template_id === "string" && typeof html !== "string" ? template_id : undefined;
   const beside = typeof template_id === "string" && template === undefined ? template_id : "";
   if (to === null) return refuse("to_address is required");
-  // What is undefined is left out of the text.
+  // Undefined members are omitted from the JSON text.
   const payload: WireForm<EmailPayload> = {
     to,
     toName: typeof to_name === "string" && to_name !== "" ? to_name : undefined,

@@ -15,7 +15,7 @@ export interface SmtpPoolsOptions {
 /** A mail server by its URL, and whether a tenant named it. */
 export interface MailServer {
   readonly smtpUrl: string;
-  /** Says which addresses may be connected to. Null: any, because it is the platform's own. */
+  /** Decides which addresses may be connected to. Null: any, because it is the platform's own server. */
   readonly guard: OutboundGuard | null;
 }
 

@@ -6,15 +6,15 @@ import { addressing, encryption } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;
-  /** For everything together. Default 10 seconds. */
+  /** Limit for the whole probe. Default 10 seconds. */
   readonly deadlineMs?: number;
 }
 
 const DEADLINE_MS_DEFAULT = 10_000;
 
 /**
- * Asks a tenant's own relay whether it would take mail: connects, says EHLO, encrypts as sending would, authenticates
- * where credentials are stored, and leaves.
+ * Asks a tenant's own relay whether it would accept mail: connects, sends EHLO, encrypts as sending would,
+ * authenticates if credentials are stored, and quits.
  */
 export class SmtpProbe implements RelayProbe {
   constructor(private readonly options: SmtpProbeOptions) {}
@@ -38,7 +38,7 @@ export class SmtpProbe implements RelayProbe {
     return this.options.deadlineMs ?? DEADLINE_MS_DEFAULT;
   }
 
-  /** Ends with `signal` at the latest. */
+  /** Ends no later than `signal` aborts. */
   private async ask(server: SmtpServer, signal: AbortSignal): Promise<Finding> {
     const route = await this.options.guard.routeTo(server.host);
     if (route.kind === "refused") return failed(`the host of the tenant's mail server ${route.why}`);
@@ -65,7 +65,7 @@ export class SmtpProbe implements RelayProbe {
 function connected(connection: SMTPConnection): Promise<void> {
   return new Promise((resolve, reject) => {
     connection.once("end", () => reject(new Error("it closed the connection")));
-    // Stays for good: what goes wrong after the answer concerns nobody.
+    // Never removed: errors after the answer do not matter.
     connection.on("error", reject);
     connection.connect(() => resolve());
   });
@@ -81,7 +81,10 @@ function authenticated(connection: SMTPConnection, { user, password }: SmtpServe
   });
 }
 
-/** Nobody there, not trusted, or credentials refused for good: wrong. All else may be different in a minute. */
+/**
+ * A missing server, an untrusted certificate or permanently refused credentials: misconfigured. Any other error may be
+ * gone in a minute.
+ */
 function findingOf(error: unknown): Finding {
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
   const replyCode = Number(of("responseCode") ?? 0);

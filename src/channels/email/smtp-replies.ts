@@ -1,29 +1,32 @@
 import type { Outcome } from "../../domain/outcome.ts";
 
 /**
- * How far the message had come: `waiting` for a connection, in a `session` that was being made (look-up, connection,
- * greeting, TLS, authentication), or `message`, from `MAIL FROM` on. Before that it was not offered to the server.
+ * How far the message had come: `waiting` for a connection; `session`, while one was being set up (look-up, connection,
+ * greeting, TLS, authentication); or `message`, from `MAIL FROM` on. Before that it was not offered to the server.
  */
 export type SmtpStage = "waiting" | "session" | "message";
 
-/** What is known of a submission that did not succeed. */
+/** What is known about a failed submission. */
 export interface SmtpFailure {
   readonly stage: SmtpStage;
-  /** nodemailer's code of the step that failed, for example `ETIMEDOUT`; null where there is none. */
+  /** nodemailer's code for the failed step, for example `ETIMEDOUT`, or null. */
   readonly code: string | null;
-  /** The server's reply code (RFC 5321, 4.2), or null where no reply came. */
+  /** The server's reply code (RFC 5321, 4.2); null if no reply came. */
   readonly replyCode: number | null;
   /** The server's reply, code included. */
   readonly reply: string | null;
-  /** The command that was answered, for example `RCPT TO`. */
+  /** The command that the server answered, for example `RCPT TO`. */
   readonly command: string | null;
 }
 
-/** The server that was talked to. */
+/** The server that the message was sent to. */
 export interface SmtpRelay {
-  /** Whether it is the tenant's: then the tenant is told about its configuration, and it is the tenant who can mend it. */
+  /**
+   * Whether the tenant owns it: then the tenant is told about configuration errors, because only the tenant can fix
+   * them.
+   */
   readonly own: boolean;
-  /** Texts that must not be repeated to a tenant: the platform's host names and credentials. */
+  /** Texts that tenants must not see: the platform's host names and credentials. */
   readonly confidential: readonly string[];
 }
 
@@ -42,49 +45,53 @@ type Cause =
 
 interface Rule {
   readonly cause: Cause;
-  /** All that are given must hold. */
+  /** All conditions that are present must hold. */
   readonly stages?: readonly SmtpStage[];
   readonly codes?: readonly string[];
   readonly replies?: readonly [from: number, to: number];
   readonly commands?: readonly string[];
 }
 
-/** The first rule that holds decides; none: the cause is `temporary`, since a repeat can be recognised by its Message-ID. */
+/**
+ * The first matching rule decides. If none matches, the cause is `temporary`, because receivers can recognise a repeat
+ * by its Message-ID.
+ */
 const RULES: readonly Rule[] = [
   { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
   { cause: "silent", codes: ["EABORT"] },
-  // The guard of outgoing connections, before anything was connected to.
+  // Raised by the guard of outgoing connections, before any connection.
   { cause: "forbidden", codes: ["EFORBIDDEN"] },
-  // 421 says that the server takes nothing at the moment, whatever it answers; in answer to a recipient, or to the
-  // message, it may be about these.
+  // 421 means that the server accepts nothing at the moment, whichever command it answers; but as an answer to a
+  // recipient or a message it may concern only that.
   { cause: "greeting", replies: [421, 421], stages: ["session"] },
   { cause: "greeting", replies: [421, 421], commands: ["MAIL FROM"] },
   // "Temporary authentication failure" (RFC 4954, 6).
   { cause: "login", codes: ["EAUTH", "ENOAUTH"], replies: [400, 499] },
   { cause: "credentials", codes: ["EAUTH", "ENOAUTH"] },
-  // Authentication or encryption is demanded before anything is taken (RFC 4954, 6; RFC 3207, 4).
+  // The server requires authentication or encryption first (RFC 4954, 6; RFC 3207, 4).
   { cause: "credentials", replies: [530, 530] },
   { cause: "credentials", replies: [534, 535] },
   { cause: "encryption", codes: ["ETLS", "EREQUIRETLS"], stages: ["session"] },
-  // A refusal before MAIL FROM is about this client or the server, not about the message.
+  // A refusal before MAIL FROM concerns this client or the server, not the message.
   { cause: "greeting", replies: [400, 599], stages: ["session"] },
   { cause: "unreachable", stages: ["session"] },
-  // A 4yz is a promise that the same message may pass later. 503 says that the session was out of step, which a new one
+  // 4yz means that the same message may be accepted later. 503 means that the session was out of step, which a new one
   // is not.
   { cause: "temporary", replies: [400, 499] },
   { cause: "temporary", replies: [503, 503] },
   { cause: "message", replies: [500, 599] },
   { cause: "silent", codes: ["ECONNECTION", "ETIMEDOUT", "ESOCKET"] },
-  // Without a reply this is the client's own check of the envelope.
+  // Without a reply, this is the client's own check of the envelope.
   { cause: "address", codes: ["EENVELOPE", "EMAXRECIPIENTS"] },
 ];
 
 /**
- * The outcome of a failed submission. Permanent is only what the server said about this message, or what the tenant
- * alone can mend. Until the message is offered nothing is said about it: then the server is away, and no attempt is spent.
- * That goes for the platform's own trouble, too (its credentials, its certificate): no tenant's message should be lost
- * to it. A server of the tenant's that refuses the stored credentials for good is another matter: only the tenant can mend
- * that, who has to hear of it at once, and mail servers lock accounts whose wrong password is tried again and again.
+ * The outcome of a failed submission. A failure is permanent only if the server said so about this message, or if only
+ * the tenant can fix the cause. A failure before the message is offered says nothing about the message: the server
+ * counts as away, and no attempt is used up. That includes the platform's own problems (its credentials, its
+ * certificate), which must not cost a tenant's message. It excludes a tenant's own server that permanently refuses the
+ * stored credentials: only the tenant can fix that and must learn of it at once, and mail servers lock accounts after
+ * repeated wrong passwords.
  */
 export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
   const cause = RULES.find((rule) => holds(rule, failure))?.cause ?? "temporary";
@@ -103,7 +110,7 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
         ? { kind: "failed", error: `your mail server refused the credentials that are stored for it${said}` }
         : { kind: "away", why: "the mail server refused this service's credentials" };
     case "forbidden":
-      // As with credentials: only the tenant can mend it, or the operator, who can have the job tried again.
+      // As with credentials: only the tenant can fix it, or the operator, who can retry the job.
       return { kind: "failed", error: `${server} is at an address that must not be connected to` };
     case "login":
       return { kind: "away", why: `${server} could not check the credentials${relay.own ? said : ""}` };
@@ -114,7 +121,7 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
     case "unreachable":
       return { kind: "away", why: `${server} could not be reached or dropped the connection` };
     case "silent":
-      // The message may be why, so this is an attempt; whether the server has it nobody knows.
+      // The message may be the cause, so this counts as an attempt; it is unknown whether the server has the message.
       return { kind: "retry", why: `${server} did not answer in time or dropped the connection`, isSilence: true };
     case "temporary":
       return { kind: "retry", why: `${server} did not take the message yet${said}`, ...isUnsent };
@@ -122,8 +129,8 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
 }
 
 /**
- * Whether the server asks for mail to this recipient's domain to come slower: 421, or 450 and 451 with an enhanced code of
- * policy (4.7.x, RFC 3463, 3.8), which is how rate limits and greylisting are told, once it knows who the mail is for.
+ * Whether the server asks for a slower pace to this recipient's domain: 421, or 450 and 451 with an enhanced policy
+ * code (4.7.x, RFC 3463, 3.8), which is how servers signal rate limits and greylisting once they know the recipient.
  */
 export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailure): boolean {
   if (stage !== "message") return false;
@@ -133,7 +140,7 @@ export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailur
 
 const ENVELOPE_COMMANDS = new Set(["RCPT TO", "DATA"]);
 
-/** Whether the server surely has not taken the message: it said so, or was never offered it. */
+/** Whether the server certainly has not accepted the message: it said so, or was never offered it. */
 function isSurelyUnsent({ stage, replyCode }: SmtpFailure): boolean {
   return replyCode !== null || stage !== "message";
 }
@@ -146,12 +153,15 @@ function holds(rule: Rule, { stage, code, replyCode, command }: SmtpFailure): bo
 }
 
 const QUOTED_CHARS_MAX = 300;
-/** What is shorter stands in any text, and hiding it would only garble what the server said. */
+/** Shorter texts occur anywhere, and hiding them would only garble the server's reply. */
 const CONFIDENTIAL_CHARS_MIN = 4;
 
-/** A server's reply as a tenant may read it: one line, bounded, without the platform's names and private addresses. */
+/**
+ * A server's reply in a form that a tenant may read: one line, bounded, without the platform's names and private
+ * addresses.
+ */
 function quotable(reply: string, relay: SmtpRelay): string {
-  // A reply can be a megabyte; what is cut off need not be looked at.
+  // A reply can be a megabyte; the part that is cut off needs no processing.
   let text = reply
     .slice(0, QUOTED_CHARS_MAX * 4)
     .replace(/[\p{C}\s]+/gu, " ")
@@ -166,20 +176,20 @@ function quotable(reply: string, relay: SmtpRelay): string {
 /** RFC 1918 and loopback. */
 const PRIVATE_IPV4 = /\[?\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b\]?/g;
 
-/** The queue id of a Postfix-like reply (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or null. */
+/** The queue id in a reply like Postfix's (`250 2.0.0 Ok: queued as 4jWbHP6T9TzKjBV`), or null. */
 export function queueIdOf(reply: string): string | null {
   return /queued as ([0-9A-Za-z]{1,64})/.exec(reply)?.[1] ?? null;
 }
 
-/** As the library says that a message was called off. */
+/** The library's code for a cancelled message. */
 export const CALLED_OFF = { code: "EABORT" } as const;
 
-/** What the library's error says. */
+/** Converts the library's error. */
 export function failureOf(error: unknown, stage: SmtpStage): SmtpFailure {
   const of = (name: string): unknown => (typeof error === "object" && error !== null ? Reflect.get(error, name) : null);
   const text = (value: unknown) => (typeof value === "string" ? value : null);
   const replyCode = of("responseCode");
-  // The library calls a certificate that is not trusted a socket error; the cause is in the system's own code.
+  // The library reports an untrusted certificate as a socket error; the system's own code holds the cause.
   const isUntrusted = /CERT|TLS|SSL/.test(text(of("originalCode")) ?? "");
   return {
     stage,

@@ -44,25 +44,25 @@ export class SmtpError extends Error {
   }
 }
 
-/** What waits for the server's replies. */
+/** A party that waits for the server's replies. */
 interface Exchange {
   /** Replies the server still owes. */
   readonly owed: number;
   onReply(reply: SmtpReply): void;
-  /** There will be no more of them. */
+  /** No more replies will come. */
   onEnd(error: unknown): void;
 }
 
 /**
- * One connection to a mail server, which carries one message after the other. Nodemailer handles greeting, EHLO, STARTTLS and
- * AUTH. Our own code does the rest, the same for every message, over the socket that nodemailer prepared.
+ * One connection to a mail server, which carries one message after another. Nodemailer handles greeting, EHLO, STARTTLS
+ * and AUTH. Our own code does the rest, the same for every message, over the socket that nodemailer prepared.
  *
  * Invariants:
  * T1. It is ready, or has failed, within `readyMs`; a message being sent fails after `socketMs` of silence.
- * T2. Once it failed, ended or was closed, its socket is gone: nothing lingers behind an abort.
+ * T2. Once it failed, ended or was closed, its socket is gone, even after an abort.
  * T3. Every failure says how far the message had come, because the outcome depends on that.
- * T4. A reply answers what was written before it arrived. A server that says more than it was asked is out of step: its replies
- *     are not trusted, and the connection ends.
+ * T4. A reply answers only what was written before it arrived. A server that sends more replies than it owes is out of
+ *     step: its replies are not trusted, and the connection ends.
  */
 export class SmtpSession {
   private readonly connection: SMTPConnection;
@@ -73,7 +73,7 @@ export class SmtpSession {
   private messages = 0;
   private isRefused = false;
   private hasEnded = false;
-  /** Whether a part of the message waits for the server to read what is before it. */
+  /** Whether the rest of the message waits until the server has read the part before it. */
   private isPouring = false;
   private lastLifeMs = 0;
   private watch: ReturnType<typeof setTimeout> | null = null;
@@ -81,15 +81,15 @@ export class SmtpSession {
   constructor(
     private readonly server: SmtpPlace,
     private readonly timeouts: SmtpTimeouts,
-    /** Called once, when there is no connection any more. */
+    /** Called once, when the connection is gone. */
     private readonly onEnd: () => void,
   ) {
     this.connection = new SMTPConnection(connectionOptions(server, timeouts));
-    // An error of an idle connection concerns nobody: its end follows.
+    // An error on an idle connection needs no handling: its end follows.
     this.connection.on("error", (error: unknown) => this.onFailure?.(error));
     this.connection.once("end", () => {
       this.ended();
-      // The library closes the connection before it says why.
+      // The library closes the connection before it reports the reason.
       queueMicrotask(() => this.onFailure?.({ code: "ECONNECTION" }));
     });
   }
@@ -98,12 +98,12 @@ export class SmtpSession {
     return this.hasEnded;
   }
 
-  /** Whether it needs a `reset` before the next message: the server refused the last one half-way. */
+  /** Whether it needs a `reset` before the next message, because the server refused the last one half-way. */
   get isUnclear(): boolean {
     return this.isRefused && !this.isOver;
   }
 
-  /** Resolves when the server takes messages. Rejects with `SmtpError`, and then there is no connection. */
+  /** Resolves when the server accepts messages. Rejects with `SmtpError`; then there is no connection. */
   async open(signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = () => reject(CALLED_OFF);
@@ -115,7 +115,7 @@ export class SmtpSession {
       this.connect((error) => (error ? reject(error) : resolve()));
       await promise;
     } catch (error) {
-      // A rejection that nobody waits for any more must not be one that nobody handles.
+      // Nobody may be waiting any more; this keeps the rejection from counting as unhandled.
       promise.catch(() => {});
       this.close();
       throw new SmtpError(failureOf(error, "session"));
@@ -127,8 +127,8 @@ export class SmtpSession {
   }
 
   /**
-   * Hands a message over; resolves to the server's last reply. Rejects with `SmtpError`: where the server refused the
-   * message the connection is of further use after `reset`, else it is gone.
+   * Submits a message; resolves to the server's last reply. Rejects with `SmtpError`: if the server refused the
+   * message, the connection is usable again after `reset`; otherwise it is gone.
    */
   send(mail: MailMessage, signal: AbortSignal): Promise<string> {
     const isReused = this.messages > 0;
@@ -139,7 +139,7 @@ export class SmtpSession {
         signal.removeEventListener("abort", onAbort);
         this.exchange = null;
         if (typeof result === "string") return resolve(result);
-        // Where the rest of the message is still to come, the server would take a command for a part of it.
+        // While the rest of the message is still to come, the server would take a command for part of the message.
         this.isRefused = transaction.isSettled && !this.isPouring && isAnswer(result);
         if (!this.isRefused) this.close();
         reject(new SmtpError(result, isReused && !transaction.isOffered && hasLeft(result)));
@@ -156,7 +156,7 @@ export class SmtpSession {
     });
   }
 
-  /** Makes the connection ready for another message after one was refused, or ends it. Rejects with `SmtpError`. */
+  /** Prepares the connection for another message after a refusal, or ends it. Rejects with `SmtpError`. */
   reset(): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {
@@ -175,14 +175,14 @@ export class SmtpSession {
     });
   }
 
-  /** Says goodbye; the connection ends when the server has answered, or does not. */
+  /** Sends QUIT; the connection ends with the server's answer or after a time limit. */
   quit(): void {
     if (this.isOver) return;
     this.expect({ owed: 1, onReply: () => this.close(), onEnd: () => {} });
     this.write("QUIT\r\n", "latin1");
   }
 
-  /** Ends the connection at once; what is being handed over fails as called off. Safe to repeat. */
+  /** Ends the connection at once; a message being submitted fails as cancelled. Safe to repeat. */
   close(): void {
     this.fail(CALLED_OFF);
   }
@@ -211,14 +211,16 @@ export class SmtpSession {
     socket.on("error", (error) => this.fail({ code: "ESOCKET", originalCode: Reflect.get(error, "code") }));
   }
 
-  /** From now on the server owes replies, and silence counts. */
+  /** From now on the server owes replies, and its silence is timed. */
   private expect(exchange: Exchange): void {
     this.exchange = exchange;
     this.lastLifeMs = performance.now();
     if (this.watch === null) this.watchFor(this.timeouts.socketMs);
   }
 
-  /** One timer for many messages: the socket's own is set anew with each piece, and says nothing while a write waits. */
+  /**
+   * One timer for many messages: the socket's own timer restarts with each chunk, and does not cover a blocked write.
+   */
   private watchFor(ms: number): void {
     this.watch = setTimeout(() => {
       this.watch = null;
@@ -234,7 +236,10 @@ export class SmtpSession {
     else this.pour(Buffer.from(text, encoding));
   }
 
-  /** Piece by piece, each when the one before it was read: so a server that reads slowly is told from one that does not. */
+  /**
+   * Writes chunk by chunk, each after the server has read the last: this distinguishes a slow server from one that
+   * hangs.
+   */
   private pour(bytes: Buffer): void {
     const { ready } = this;
     if (ready === null || this.isOver) return;
@@ -260,7 +265,7 @@ export class SmtpSession {
     }
   }
 
-  /** Ends the connection; what waits for a reply hears why. */
+  /** Ends the connection and tells the waiting exchange the reason. */
   private fail(error: unknown): void {
     const { exchange } = this;
     this.exchange = null;
@@ -282,7 +287,7 @@ export class SmtpSession {
 const PIECE_BYTES = 64 * 1024;
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The connection is lost; a refusal whose line did not end is one all the same. */
+/** The connection is lost; a refusal counts even if its line did not end. */
 function lostWith(unfinished: string): unknown {
   const code = /^[45]\d\d(?=[ -])/.exec(unfinished)?.[0];
   return code === undefined
@@ -298,21 +303,21 @@ function connectionOptions(server: SmtpPlace, { connectMs, socketMs }: SmtpTimeo
     dnsTimeout: connectMs,
     greetingTimeout: connectMs,
     socketTimeout: socketMs,
-    // Nothing is owed to a server that is being left: a socket that waits for its goodbye could wait for ever.
+    // Nothing is owed to a server that we disconnect from: a socket that waits for its close could wait forever.
     socketCloseTimeout: 0,
   };
 }
 
-/** To the address that was looked at; named in the handshake, and certified, as the host. */
+/** Connects to the address that was checked; the handshake and the certificate use the host name. */
 export function addressing({ host, address, port, secure }: SmtpPlace): SMTPPoolOptions {
-  // RFC 6066, 3: an IP address is no server name.
+  // RFC 6066, 3: an IP address is not a server name.
   return { host: address, port, secure, ...(isIP(host) === 0 ? { servername: host } : {}) };
 }
 
 /**
- * To this machine: none, its MTA's certificate names nobody. With credentials: always, and the certificate must be
- * right, or the password would be anybody's. Without: what the server offers, whoever it is (RFC 7435); the alternative
- * is plain text.
+ * To this machine: no encryption, because its MTA's certificate names nobody. With credentials: always, with a valid
+ * certificate; otherwise anybody could get the password. Without credentials: whatever the server offers, unverified
+ * (RFC 7435), because the alternative is plain text.
  */
 export function encryption({ host, secure, user }: SmtpServer): SMTPPoolOptions {
   if (secure) return {};
@@ -324,18 +329,18 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** By its address, or the one name that is nobody else's (RFC 6761, 6.3): `127.example.org` may be anywhere. */
+/** By its address, or by the one name that is reserved for it (RFC 6761, 6.3): `127.example.org` may be anywhere. */
 function isThisMachine(host: string): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === "localhost" : LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
 }
 
-/** A refusal of this message after which the server goes on listening. */
+/** A refusal of this message after which the server keeps listening. */
 function isAnswer({ code, replyCode }: SmtpFailure): boolean {
   return replyCode !== null && replyCode !== 421 && (code === "EENVELOPE" || code === "EMESSAGE");
 }
 
-/** Whether the server closed the connection, rather than refused or ignored what came over it. */
+/** Whether the server closed the connection, instead of refusing or ignoring the input. */
 function hasLeft({ code, replyCode, command }: SmtpFailure): boolean {
   if (replyCode === 421) return command === "MAIL FROM";
   return replyCode === null && (code === "ECONNECTION" || code === "ESOCKET");

@@ -9,7 +9,7 @@ interface Line {
 }
 
 type Command = "MAIL FROM" | "RCPT TO" | "DATA";
-/** What the next reply answers: a command, the message, or the end of a message without recipients. */
+/** The subject of the next reply: a command, the message, or the end of a message without recipients. */
 type Awaited = Command | "message" | "nothing";
 
 const NEXT: Readonly<Record<Command, Awaited>> = { "MAIL FROM": "RCPT TO", "RCPT TO": "DATA", DATA: "message" };
@@ -80,7 +80,7 @@ export class SmtpTransaction {
   }
 
   private afterData(reply: SmtpReply): void {
-    // Some servers say 250 in place of 354.
+    // Some servers answer 250 instead of 354.
     const isListening = Math.floor(reply.code / 100) === 3 || (this.refusal === null && isPositive(reply.code));
     if (this.refusal === null) {
       if (!isListening) return this.settle(refused("EENVELOPE", reply, "DATA"));
@@ -102,7 +102,7 @@ export class SmtpTransaction {
     return `MAIL FROM:<${from}>${utf8}${size}\r\n`;
   }
 
-  /** The message with its end, and with dots before those that begin a line (RFC 5321, 4.5.2). */
+  /** The message with its end marker, and with dots doubled at line starts (RFC 5321, 4.5.2). */
   private stuffed(): string {
     const { text } = this.mail;
     const lines = text.includes("\n.") ? text.replaceAll("\n.", "\n..") : text;

@@ -1,26 +1,25 @@
 import { Type } from "@sinclair/typebox";
-import { limits } from "../../domain/limits.ts";
 import type { EmailTemplateRecord } from "../../domain/registry.ts";
 import { oneLine } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
+import { emailLimits } from "./limits.ts";
 import { emailTemplateBody, parseEmailTemplate } from "./stored-template.ts";
 
 const members = {
-  subject: oneLine("at most 998 characters without control characters", limits.subjectCharsMax, 0),
+  subject: oneLine("at most 998 characters without control characters", emailLimits.subjectCharsMax, 0),
   html: Type.String({
     minLength: 1,
-    maxLength: limits.inlineHtmlBytesMax,
-    description: `HTML of 1 to ${limits.inlineHtmlBytesMax} characters`,
+    maxLength: emailLimits.inlineHtmlBytesMax,
+    description: `HTML of 1 to ${emailLimits.inlineHtmlBytesMax} characters`,
   }),
   text: Type.Optional(
-    Type.Union([Type.String({ maxLength: limits.inlineHtmlBytesMax }), Type.Null()], {
-      description: `plain text of at most ${limits.inlineHtmlBytesMax} characters, or null`,
+    Type.Union([Type.String({ maxLength: emailLimits.inlineHtmlBytesMax }), Type.Null()], {
+      description: `plain text of at most ${emailLimits.inlineHtmlBytesMax} characters, or null`,
     }),
   ),
 };
 
-/** Templates of e-mails. */
 export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord> = {
   channel: "email",
   members,
@@ -35,9 +34,9 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
   accept: (slug, { subject, html, text = null }) => ({ slug, channel: "email", subject, html, text }),
   toStored(template) {
     const { subject, html, text } = template;
-    checkText(subject, { field: "subject", charsMax: limits.subjectCharsMax });
-    checkText(html, { field: "html", charsMax: limits.inlineHtmlBytesMax, multiline: true });
-    if (text !== null) checkText(text, { field: "text", charsMax: limits.inlineHtmlBytesMax, multiline: true });
+    checkText(subject, { field: "subject", charsMax: emailLimits.subjectCharsMax });
+    checkText(html, { field: "html", charsMax: emailLimits.inlineHtmlBytesMax, multiline: true });
+    if (text !== null) checkText(text, { field: "text", charsMax: emailLimits.inlineHtmlBytesMax, multiline: true });
     return emailTemplateBody(template);
   },
   fromStored: (slug, stored) => ({ slug, channel: "email", ...parseEmailTemplate(stored) }),

@@ -20,7 +20,7 @@ const VERIFIED_DOMAINS: TenantTable<VerifiedDomain, typeof domains.$inferSelect>
   },
 };
 
-/** What memory holds of a tenant for e-mail. */
+/** The e-mail part of a tenant's snapshot in memory. */
 export const emailPart: TenantPart<Pick<ChannelMembers, "emailTemplates" | "emailSender" | "domains">> = {
   templates: { email: TEMPLATES },
   tables: [VERIFIED_DOMAINS],

@@ -1,6 +1,6 @@
 /**
- * Remembers what was made of a text, least recently used ones dropped first. It is bounded by the length of the texts,
- * because inline HTML makes every text a new one; what is made of one may take a multiple of it.
+ * Caches what was derived from a text; drops the least recently used entries first. Bounded by the length of the texts,
+ * because inline HTML makes every text new; a derived value may take a multiple of that.
  */
 export class TextCache<T> {
   private readonly entries = new Map<string, T>();
@@ -14,13 +14,14 @@ export class TextCache<T> {
   get(text: string): T {
     const found = this.entries.get(text);
     if (found !== undefined) {
-      // A Map lists its keys in the order of insertion: put back at the end, the first one is the least recently used.
+      // A Map lists its keys in insertion order: entries are reinserted on use, so the first is the least recently
+      // used.
       this.entries.delete(text);
       this.entries.set(text, found);
       return found;
     }
     const made = this.make(text);
-    // One giant must not drive out everything else.
+    // A single huge text must not displace all other entries.
     if (text.length > this.charsMax / 8) return made;
     this.entries.set(text, made);
     this.chars += text.length + ENTRY_CHARS;
@@ -37,5 +38,5 @@ export class TextCache<T> {
   }
 }
 
-/** What an entry costs beside its text. */
+/** The overhead of an entry beside its text. */
 const ENTRY_CHARS = 256;

@@ -3,15 +3,17 @@ import { QuoteType, Tokenizer, type TokenizerCallbacks } from "htmlparser2";
 export interface Tracking {
   /** Address of the tracking pixel. */
   readonly pixel: string;
-  /** The address that stands in for a link's own, which is absolute, http or https; null leaves the link as it is. */
+  /**
+   * The address that replaces a link's own address, which is absolute, http or https; null leaves the link unchanged.
+   */
   trackedUrl(url: string): string | null;
 }
 
 /**
- * The HTML with the tracking pixel and its links led past us. Links are `a[href]` and `area[href]` with an absolute
- * http or https address, unless they carry `data-no-track`. The rest of the document is byte for byte as it was:
- * comments (conditional ones, too), scripts, styles and what else no reader follows. The pixel comes before the last
- * `</body>`, or at the end where there is none.
+ * Adds the tracking pixel to the HTML and replaces its links by tracked ones. Links are `a[href]` and `area[href]` with
+ * an absolute http or https address and without `data-no-track`. The rest of the document stays byte for byte the same:
+ * comments (conditional ones, too), scripts, styles and everything else that readers do not follow. The pixel comes
+ * before the last `</body>`, or at the end if there is none.
  *
  * Takes time proportional to the length of the HTML.
  */
@@ -34,12 +36,12 @@ export function pixelImage(pixel: string): string {
   return `<img src="${attributeText(pixel)}" width="1" height="1" alt="" border="0">`;
 }
 
-/** What stands in place of a link's value. */
+/** The text that replaces a link's value. */
 export function trackedValue(tracked: string, quote: FoundLink["quote"]): string {
   return `${quote}${attributeText(tracked)}${quote}`;
 }
 
-/** The links of an HTML, and whether text may be filled into it at `gaps`, the positions of characters in it. */
+/** The links of an HTML, and whether text may be filled in at `gaps`, which are character positions. */
 export function linksOf(html: string, gaps: readonly number[]): LinksOfHtml {
   const finder = new LinkFinder(html, gaps);
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, finder);
@@ -52,8 +54,8 @@ export interface LinksOfHtml {
   readonly links: readonly FoundLink[];
   readonly bodyEnd: number | null;
   /**
-   * Whether each gap is in text or in a quoted attribute's value, so that what is filled in, with HTML's own characters
-   * escaped, begins and ends no tag.
+   * Whether each gap lies in text or in a quoted attribute value, so that escaped text filled in there cannot start or
+   * end a tag.
    */
   readonly isSafe: boolean;
 }
@@ -74,34 +76,34 @@ function edited(html: string, edits: readonly Edit[]): string {
   return pieces.join("") + html.slice(done);
 }
 
-/** Text as it can stand in an attribute, whichever quotes are around it. */
+/** Escapes text for an attribute with either kind of quotes. */
 function attributeText(text: string): string {
   return text.replace(/[&"'<>]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
 export interface FoundLink {
-  /** Its value, decoded. */
+  /** The decoded value. */
   readonly value: string;
-  /** Its value in the HTML, the quotes left out where it has some. */
+  /** Position of its value in the HTML, without quotes. */
   readonly start: number;
   readonly end: number;
-  /** What the new value needs around it. */
+  /** The quotes to write around the new value. */
   readonly quote: '"' | "";
 }
 
-/** Where the tokenizer reports positions, they are positions in `html`: it is written in one piece. */
+/** Positions reported by the tokenizer are positions in `html`, because it is written in one piece. */
 class LinkFinder implements TokenizerCallbacks {
   readonly links: FoundLink[] = [];
-  /** Where the last `</body>` begins. */
+  /** Position of the last `</body>`. */
   bodyEnd: number | null = null;
   private isLink = false;
   private attribute = "";
   private attributeEnd = 0;
   private value = "";
-  /** The tag's `href`; undefined before there is one. */
+  /** The tag's `href`; undefined if it has none so far. */
   private href: FoundLink | undefined;
   private isUntracked = false;
-  /** Gaps that were found where text may be filled in, each before all that were not looked at yet. */
+  /** Gaps found to be safe, each before all that have not been checked yet. */
   safeGaps = 0;
 
   constructor(
@@ -144,7 +146,7 @@ class LinkFinder implements TokenizerCallbacks {
     }
     if (!this.isLink) return;
     if (this.attribute === "data-no-track") this.isUntracked = true;
-    // Of an attribute that is there twice, readers take the first.
+    // If an attribute is repeated, readers use the first.
     if (this.attribute !== "href" || this.href !== undefined || quote === QuoteType.NoValue) return;
     const isQuoted = quote !== QuoteType.Unquoted;
     BEFORE_VALUE.lastIndex = this.attributeEnd;
@@ -166,20 +168,22 @@ class LinkFinder implements TokenizerCallbacks {
     if (this.html.slice(start, end).toLowerCase() === "body") this.bodyEnd = start - "</".length;
   }
 
-  /** The next gap, if it is behind `start`: one before it was passed by, and is not safe. */
+  /** The next gap, if it is after `start`: a gap before it was passed over, and is not safe. */
   private nextGap(start: number): number {
     const gap = this.gaps[this.safeGaps] ?? Number.POSITIVE_INFINITY;
     return gap >= start ? gap : Number.POSITIVE_INFINITY;
   }
 
-  /** Whether what is filled in could be the name of a tag: since the gap before there is a `<`, and no end of a name. */
+  /**
+   * Whether the filled text could become the name of a tag: there is a `<` since the last gap, and no end of a name.
+   */
   private isAtTag(gap: number): boolean {
     const text = this.html.slice((this.gaps[this.safeGaps - 1] ?? -1) + 1, gap);
     const bracket = text.lastIndexOf("<");
     return bracket !== -1 && !/[\s>]/.test(text.slice(bracket));
   }
 
-  // What is no link.
+  // Callbacks without links.
   oncdata(): void {}
   oncomment(): void {}
   ondeclaration(): void {}
@@ -188,17 +192,17 @@ class LinkFinder implements TokenizerCallbacks {
   ontextentity(): void {}
 }
 
-/** What the tokenizer skips between an attribute's name and its value. */
+/** Characters that the tokenizer skips between an attribute's name and its value. */
 const BEFORE_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*/y;
 
 const PLAIN_URL = /^https?:\/\/[!-[\]-~]+$/i;
 
 /**
- * The absolute http or https address that a reader's program finds in the attribute, or null. As it stands where it is
- * plain ASCII, otherwise in the form in which it would be asked for (WHATWG URL): it will be a header's value.
+ * The absolute http or https address that a reader's program finds in the attribute, or null. Unchanged if it is plain
+ * ASCII, otherwise in the form used for requests (WHATWG URL), because it will be a header's value.
  */
 export function absoluteUrl(value: string): string | null {
-  // What a URL parser drops before it looks (WHATWG URL, 4.4).
+  // Characters that a URL parser removes first (WHATWG URL, 4.4).
   const text = value.replace(/^[\0- ]+|[\0- ]+$|[\t\n\r]/g, "");
   if (!/^https?:\/\//i.test(text)) return null;
   const url = URL.parse(text);

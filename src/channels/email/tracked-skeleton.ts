@@ -2,7 +2,7 @@ import { interleaved, type Template } from "../../domain/template.ts";
 import { BodySkeleton } from "./mime/body-skeleton.ts";
 import { absoluteUrl, type FoundLink, linksOf, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
 
-/** What is written into a gap: a value of the template's, or a link or the pixel of the message's. */
+/** What fills a gap: a value of the template, or one of the message's links or its pixel. */
 type Gap =
   | { readonly kind: "value"; readonly nth: number }
   | { readonly kind: "link"; readonly link: SkeletonLink }
@@ -10,34 +10,34 @@ type Gap =
 
 interface SkeletonLink {
   readonly quote: FoundLink["quote"];
-  /** Where it leads; undefined where that depends on values. */
+  /** Its target; undefined if that depends on values. */
   readonly url: string | undefined;
-  /** Its value as it stands in the HTML, around the values of the template that are in it. */
+  /** Its value as written in the HTML, around the template's values inside it. */
   readonly literals: readonly string[];
-  /** The first of them. */
+  /** Index of the first of these values. */
   readonly from: number;
 }
 
 /**
- * A template's HTML with its links and the place of the pixel found once. Filled and tracked it is what `trackedHtml` makes
- * of the filled template.
+ * A template's HTML whose links and pixel position were found once. Filled and tracked, it equals the result of
+ * `trackedHtml` for the filled template.
  */
 export interface TrackedSkeleton {
   readonly body: BodySkeleton;
-  /** What goes into the gaps of `body`. */
+  /** The texts for the gaps of `body`. */
   fill(values: readonly string[], tracking: Tracking): readonly string[];
 }
 
-/** More would take more memory than the template, and save little: nobody's template has as many. */
+/** More gaps would take more memory than the template and save little; real templates have fewer. */
 const GAPS_MAX = 2_000;
-/** A longer HTML is mostly one message's own, which is taken apart once either way. */
+/** Longer HTML usually belongs to a single message, which is parsed once either way. */
 const CHARS_MAX = 256 * 1024;
 
-/** Null where a value could begin or end a tag, so that the links are known only once it is filled in. */
+/** Null if a value could start or end a tag, because the links are then known only after filling. */
 export function trackedSkeleton(template: Template): TrackedSkeleton | null {
   const { literals } = template;
   if (literals.length > GAPS_MAX) return null;
-  // Each value stands as one letter or digit, which begins no tag and ends none.
+  // Each value is represented by one letter or digit, which starts and ends no tag.
   const html = literals.join("0");
   if (html.length > CHARS_MAX) return null;
   const gaps: number[] = [];
@@ -61,7 +61,7 @@ export function trackedSkeleton(template: Template): TrackedSkeleton | null {
   };
 }
 
-/** Takes the HTML apart from its beginning to its end. */
+/** Splits the HTML from start to end. */
 class Cutter {
   readonly literals: string[] = [];
   readonly gaps: Gap[] = [];
@@ -136,9 +136,9 @@ function linkText(link: SkeletonLink, values: readonly string[], { trackedUrl }:
   return tracked === null ? written : trackedValue(tracked, quote);
 }
 
-/** Where a quoted link leads, from its value in the HTML, in which both kinds of quotes are escaped or of the other kind. */
+/** The target of a quoted link, from its raw value, in which quotes are escaped or of the other kind. */
 function writtenUrl(written: string): string | null {
-  // Mostly there is no other entity in an address.
+  // Addresses rarely contain other entities.
   if (!OTHER_ENTITY.test(written)) return absoluteUrl(written.replaceAll("&amp;", "&"));
   const quote = written.includes('"') ? "'" : '"';
   const [link] = linksOf(`<a href=${quote}${written}${quote}>`, []).links;

@@ -20,7 +20,7 @@ const AppleCredentialsWarnings = Type.Object(
   { $id: "AppleCredentialsWarnings" },
 );
 
-/** What the calls have in common. */
+/** What the endpoints share. */
 const OF_TENANT = {
   method: "PUT",
   name: "operator",
@@ -29,7 +29,10 @@ const OF_TENANT = {
   fails: { 404: OPERATOR_NOT_FOUND },
 } as const;
 
-/** `PUT /dash/api/tenants/{id}/credentials/apple` and `…/google`: a tenant's own. Never given back. */
+/**
+ * `PUT /dash/api/tenants/{id}/credentials/apple` and `…/google`: store a tenant's own credentials. The API never
+ * returns them.
+ */
 export function walletCredentialEndpoints({ registry, wallet }: WalletCredentialPorts): readonly Endpoint[] {
   return [
     operatorEndpoint({
@@ -77,7 +80,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
   ];
 }
 
-/** Throws an `ApiError` 400 that names what is missing, and repeats nothing of the key. */
+/** Throws an `ApiError` 400 that names what is missing and repeats no part of the key. */
 function toIssuer(serviceAccount: unknown, issuerId: string): GoogleIssuer {
   const { client_email: clientEmail, private_key: privateKey } = readAccount(serviceAccount);
   if (typeof clientEmail !== "string" || !/^[\x21-\x7e]{1,200}@[\x21-\x7e]{1,200}$/.test(clientEmail)) {
@@ -104,7 +107,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** PKCS #8 in PEM; null: it is no RSA key. Keys that went through an environment variable have `\n` for line ends. */
+/** PKCS #8 in PEM; null: not an RSA key. Keys that passed through an environment variable have `\n` for line ends. */
 function readRsaKey(pem: string): string | null {
   try {
     const key = createPrivateKey(pem.replaceAll("\\n", "\n"));

@@ -2,22 +2,22 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
-/** Where a tenant's credentials for Apple's passes are kept. */
+/** Where the registry stores a tenant's credentials for Apple passes. */
 export function applePlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "apple", field: "credentials" };
 }
 
-/** Where a tenant's credentials for Google's passes are kept. */
+/** Where the registry stores a tenant's credentials for Google passes. */
 export function googlePlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "google", field: "credentials" };
 }
 
-/** The signer as it is stored. The caller has checked that it can sign. */
+/** The stored form of the signer. The caller has checked that it can sign. */
 export function appleSecret(tenantId: string, signer: AppleSigner): Secret {
   return { place: applePlace(tenantId), text: JSON.stringify(signer) };
 }
 
-/** The signer that `appleSecret` wrote. */
+/** Reads back what `appleSecret` wrote. */
 export function parseAppleSigner(text: string): AppleSigner {
   const { certificatePem, privateKeyPem, passphrase, wwdrPem, passTypeId, teamId } = membersOf(text);
   return {
@@ -30,12 +30,12 @@ export function parseAppleSigner(text: string): AppleSigner {
   };
 }
 
-/** The issuer as it is stored. */
+/** The stored form of the issuer. */
 export function googleSecret(tenantId: string, issuer: GoogleIssuer): Secret {
   return { place: googlePlace(tenantId), text: JSON.stringify(issuer) };
 }
 
-/** The issuer that `googleSecret` wrote. */
+/** Reads back what `googleSecret` wrote. */
 export function parseGoogleIssuer(text: string): GoogleIssuer {
   const { issuerId, clientEmail, privateKeyPem } = membersOf(text);
   return { issuerId: textOf(issuerId), clientEmail: textOf(clientEmail), privateKeyPem: textOf(privateKeyPem) };

@@ -15,13 +15,13 @@ import type { WalletPorts } from "./ports.ts";
 import { sendWalletEndpoints } from "./send-endpoints.ts";
 import { walletWebhookEndpoint } from "./webhook-endpoint.ts";
 
-/** All that the room's endpoints need. */
+/** Everything that the channel's endpoints need. */
 export interface WalletEndpointPorts {
   readonly wallet: WalletPorts;
-  /** What devices with passes talk to. */
+  /** What the endpoints for devices need. */
   readonly passKit: PassKitPorts;
   readonly registry: Pick<Registry, "tenant" | "putAppleCredentials" | "putGoogleCredentials" | "putWalletWebhook">;
-  /** Provider credentials of tenants without their own. */
+  /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export interface WalletEndpointPorts {
   readonly telemetry: Pick<Telemetry, "log">;
 }
 
-/** Wallet passes: what tenants create and change, what their devices ask, and what operators set up for them. */
+/** Wallet passes: endpoints for tenants' passes and classes, for devices, and for operators. */
 export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[] {
   return [
     ...sendWalletEndpoints(ports),

@@ -19,7 +19,7 @@ import { GoogleClass, GoogleClassUpdate, NewGoogleClass } from "./request/google
 
 export interface GoogleClassEndpointPorts {
   readonly wallet: { readonly classes: Pick<GoogleClasses, "create" | "change" | "read"> };
-  /** Provider credentials of tenants without their own. */
+  /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
 }
 
@@ -42,7 +42,7 @@ const IDS =
   "Ids begin with the issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant " +
   "that creates it or is the first to use it: no other can create, change or read it, or have passes of it.";
 
-/** What the calls about one class have in common. */
+/** What the endpoints of one class share. */
 const OF_CLASS = {
   path: "/v1/google/classes/:id",
   tag: "Passes",
@@ -57,7 +57,7 @@ const OF_CLASS = {
   },
 } as const;
 
-/** `/v1/google/classes`: what passes of Google's wallet have in common. Google is asked while the caller waits. */
+/** `/v1/google/classes`: the parts that Google passes share. Google is called while the caller waits. */
 export function googleClassEndpoints(ports: GoogleClassEndpointPorts): readonly Endpoint[] {
   return [createEndpoint(ports), changeEndpoint(ports), readEndpoint(ports)];
 }
@@ -146,14 +146,14 @@ function readEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
   });
 }
 
-/** Throws 404 for what cannot be a class of the tenant's issuer. */
+/** Throws 404 if the id cannot be a class of the tenant's issuer. */
 function classOf(ports: GoogleClassEndpointPorts, tenant: Tenant, id: string): string {
   const issuer = issuerPrefixOf(ports, tenant);
   if (!isGoogleClassId(id) || !id.startsWith(issuer)) throw new ApiError(404, "there is no such class");
   return id;
 }
 
-/** How the ids of the classes begin that the tenant can have. Throws 500 where there are no credentials. */
+/** The id prefix of the tenant's classes. Throws 500 if there are no credentials. */
 function issuerPrefixOf({ platform }: GoogleClassEndpointPorts, tenant: Tenant): string {
   const issuer = googleIssuerOf(tenant, platform);
   if (issuer === null) throw missingCredentials("google");

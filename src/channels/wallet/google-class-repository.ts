@@ -4,7 +4,7 @@ import type { GoogleClassOwners } from "../../domain/google-classes.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { googleClasses } from "../../storage/tables.ts";
 
-/** Owners of Google's classes. No snapshot of a tenant shows them, so a claim is announced to nobody. */
+/** Owners of Google classes. Tenant snapshots do not include them, so a claim needs no announcement. */
 export class GoogleClassRepository implements GoogleClassOwners {
   constructor(
     private readonly database: Database,
@@ -16,12 +16,12 @@ export class GoogleClassRepository implements GoogleClassOwners {
   }
 
   async claim(classId: string, tenantId: string): Promise<string> {
-    // It is claimed once and used by every pass: looking first spares all others a transaction.
+    // A class is claimed once and used by every pass: reading first spares the others a transaction.
     const known = await this.ownerOf(classId);
     if (known !== null) return known;
     return this.database.write(async (transaction) => {
       const createdAt = new Date(this.clock.nowMs());
-      // Waits for whoever claims it at the same time, so that the row is there to be read afterwards.
+      // Waits for a concurrent claim, so the row can be read afterwards.
       await transaction.insert(googleClasses).values({ classId, tenantId, createdAt }).onConflictDoNothing();
       const owner = await ownerIn(transaction, classId);
       if (owner === null) throw new Error("a claim of a Google class was not stored");

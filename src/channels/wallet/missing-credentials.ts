@@ -1,7 +1,7 @@
 import { ApiError } from "../../domain/errors.ts";
 import type { PassType } from "../../domain/wallet.ts";
 
-/** The 500 of a tenant without credentials for passes of the type. */
+/** The 500 for a tenant without credentials for passes of the type. */
 export function missingCredentials(type: PassType): ApiError {
   return new ApiError(
     500,

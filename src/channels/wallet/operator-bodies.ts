@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 
-/** Bodies of the operator API that have to do with wallet passes. */
+/** Bodies of the operator API for wallet passes. */
 
 const STRICT = { additionalProperties: false } as const;
 const PEM_CHARS_MAX = 64 * 1024;
@@ -33,7 +33,7 @@ export const appleCredentialsBody = Type.Object(
   },
 );
 
-/** A member of a service account's key. It is not checked by its shape: its endpoint says better what is wrong with it. */
+/** A member of a service account's key. The schema does not check its form: the endpoint explains errors better. */
 const inKey = (description: string) => Type.Optional(Type.Unknown({ type: "string", description }));
 
 export const googleCredentialsBody = Type.Object(

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 
-/** What a pass says, as its column holds it. */
+/** A pass's content as its column stores it. */
 export function passContentBody(content: PassContent): JsonObject {
   return { ...content };
 }
 
-/** The content that `passContentBody` wrote. */
+/** Reads back what `passContentBody` wrote. */
 export function parsePassContent(body: JsonObject): PassContent {
   const { type, style, pass, images, kind, classId, object } = body;
   const knownStyle = PASS_STYLES.find((one) => one === style);

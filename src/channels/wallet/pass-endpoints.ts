@@ -25,7 +25,7 @@ export interface PassEndpointPorts {
     readonly bundles: BundleMaker;
     readonly google: GooglePasses;
   };
-  /** Provider credentials of tenants without their own. */
+  /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly clock: Pick<Clock, "nowMs">;
   readonly jobIds: JobIds;
@@ -70,7 +70,7 @@ const PassStatus = Type.Union(
 );
 type PassStatus = Static<typeof PassStatus>;
 
-/** What the calls have in common. */
+/** What the endpoints share. */
 const OF_PASS = {
   tag: "Passes",
   channel: "wallet",
@@ -80,7 +80,7 @@ const OF_PASS = {
   },
 } as const;
 
-/** `/v1/passes/{pass_id}`: a tenant's passes, after their creation. */
+/** `/v1/passes/{pass_id}`: a tenant's passes after their creation. */
 export function passEndpoints(ports: PassEndpointPorts): readonly Endpoint[] {
   return [updatePassEndpoint(ports), downloadPassEndpoint(ports), passStatusEndpoint(ports)];
 }
@@ -142,7 +142,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
         headers: { "Content-Disposition": "A name for the file.", "Last-Modified": "When the file was signed." },
       },
     },
-    /** A bundle that is older than the pass is signed anew first. */
+    /** Signs the bundle again first if it is older than the pass. */
     async handle({ exchange, tenant, params: { id } }) {
       const pass = await find(wallet, tenant, id);
       if (pass.content.type !== "apple") {
@@ -209,8 +209,8 @@ interface Call {
 }
 
 /**
- * The update is merged here, under the pass's lock, so that versions follow the order of acceptance; its job brings
- * whatever version is the newest by then to the pass's holders. Where no job can be queued, the next update's does.
+ * Merges the update under the pass's lock, so versions follow the order of acceptance; its job delivers the newest
+ * version at that time to the pass's holders. If no job can be queued, the next update's job delivers the change.
  */
 async function updatePass(
   { jobIds, platform, wallet }: PassEndpointPorts,
@@ -227,7 +227,7 @@ async function updatePass(
   }
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const change = (pass: Pass) => updatedContent(accepted, pass, tenant.name);
-  // As the pass is now; what it is linked to by the time of the job, its delivery looks at once more.
+  // Checks the links of the pass as it is now; the delivery checks again.
   const content = type === "google" ? change(found) : null;
   if (content?.type === "google") await wallet.google.requireOwnLinks(tenant, content);
   const jobId = jobIds.next();
@@ -245,7 +245,7 @@ async function updatePass(
   const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
   const job = { ...work, quota: quotaOf(tenant.plan), idempotency: null };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job });
-  // The change stays with the pass; the same request again, or the next update, brings it to the holders.
+  // The change stays in the pass; repeating the request, or the next update, delivers it to the holders.
   if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);
   return { pass_id: passId, job_id: jobId };
 }
@@ -276,7 +276,7 @@ function appleStatus({ pass }: AppleContent, nowMs: number): "active" | "expired
   return typeof expirationDate === "string" && Date.parse(expirationDate) <= nowMs ? "expired" : "active";
 }
 
-/** Throws 404 for what is no pass of this tenant's, without telling a stranger's from none. */
+/** Throws 404 if this tenant has no such pass, whether or not another tenant does. */
 async function find({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id: string): Promise<Pass> {
   const passId = id.toLowerCase();
   const pass = isJobId(passId) ? await passes.find(tenant.tenantId, passId) : null;

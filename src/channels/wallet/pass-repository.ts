@@ -13,10 +13,10 @@ export interface PassRepositoryOptions {
   readonly clock: Clock;
 }
 
-/** Tokens that a pass costs. */
+/** Tokens charged for a pass. */
 const PRICE = 1;
 const UNFINISHED_ROWS = 100;
-/** What a pass consists of, without its bundle. */
+/** The columns of a pass, without its bundle. */
 const COLUMNS = {
   id: passes.id,
   tenantId: passes.tenantId,
@@ -31,13 +31,13 @@ const COLUMNS = {
 const BUNDLE = { bytes: passes.bundle, version: passes.bundleVersion, modifiedAt: passes.bundleModifiedAt };
 
 /**
- * The passes, and the tokens that they cost.
+ * The passes, and the tokens charged for them.
  *
- * R1. A pass and the charge for it are one transaction, and so are its failure and the refund: each happens once, because
- *     the state of the pass's row decides and that row is locked.
+ * R1. A pass and its charge are one transaction, and so are its failure and the refund: each happens once, because the
+ *     state in the locked pass row decides.
  * R2. Locks are taken in one order: a pass, images by their hash, then the pass's tenant or pass type.
- * R3. A pass type's tag moves in the transaction that stores a bundle, and its row stays locked until the commit: who has
- *     seen a tag has seen all bundles with smaller ones.
+ * R3. A pass type's tag advances in the transaction that stores a bundle, and its row stays locked until the commit: a
+ *     reader of a tag has seen all bundles with smaller ones.
  */
 export class PassRepository implements PassStore {
   constructor(private readonly options: PassRepositoryOptions) {}
@@ -225,12 +225,12 @@ export class PassRepository implements PassStore {
 
 type PassRow = Pick<typeof passes.$inferSelect, keyof typeof COLUMNS>;
 
-/** Where the token is kept that a pass's devices show. */
+/** Where the registry stores the token that a pass's devices present. */
 function tokenPlace(tenantId: string, passId: string): SecretPlace {
   return { tenantId, kind: "pass", field: passId };
 }
 
-/** Checks and takes in one statement. Answers the balance that is left. */
+/** Checks and charges in one statement. Returns the remaining balance. */
 async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
   const [charged] = await transaction
     .update(tenants)
@@ -241,7 +241,7 @@ async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
   return charged.balance;
 }
 
-/** Sends only the bytes that are not there yet, in the order of their hashes (R2). */
+/** Sends only the missing images, in the order of their hashes (R2). */
 async function addImages(transaction: AnyDb, tenantId: string, images: ReadonlyMap<string, Uint8Array>): Promise<void> {
   if (images.size === 0) return;
   const known = await transaction

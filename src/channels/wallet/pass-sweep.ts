@@ -2,28 +2,30 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
-import { limits } from "../../domain/limits.ts";
 import type { PassStore, UnfinishedPass } from "../../domain/passes.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
+import { walletLimits } from "./limits.ts";
 
 export interface PassSweepPorts {
   readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "finishCreate">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
-  /** Of a process that can read the event store: a job that is in neither is taken for one that never was. */
+  /** Must be able to read the event store: a job found in neither queue nor event store is taken as never queued. */
   readonly eventStore: Pick<EventReader, "job">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Ends passes that were stored and paid for a job that never was: a process died between the two, or never learned
- * whether the job was queued. Every process with the event store sweeps; what one of them does, the others find done.
+ * Undoes passes that were stored and charged for a job that never existed: a process died between the two steps, or
+ * never learned whether the job was queued. Every process with the event store sweeps, and skips what another has
+ * already done.
  *
- * S1. A pass is undone only when it is older than any accept can be under way, and neither queue nor event store knows its
- *     job, or they know it as failed. S2. What cannot be asked now is asked again at the next sweep.
+ * S1. A pass is undone only when it is older than any accept in flight can be, and neither queue nor event store knows
+ *     its job, or they report it as failed.
+ * S2. A pass whose job cannot be checked now is checked at the next sweep.
  */
 export class PassSweep {
   private readonly stopping = new AbortController();
@@ -31,7 +33,7 @@ export class PassSweep {
 
   constructor(private readonly ports: PassSweepPorts) {}
 
-  /** Begins to sweep. Once only. */
+  /** Starts sweeping. Call once only. */
   start(): void {
     this.sweeping ??= this.sweepUntilStopped();
   }
@@ -42,11 +44,11 @@ export class PassSweep {
     await this.sweeping;
   }
 
-  /** One look at passes that are due. Resolves when all that could be asked are dealt with. */
+  /** Checks the passes that are due once. Resolves when every pass that can be checked now is done. */
   async sweep(): Promise<void> {
     const { passes, clock, telemetry } = this.ports;
     try {
-      const beforeMs = clock.nowMs() - limits.passUnfinishedMs;
+      const beforeMs = clock.nowMs() - walletLimits.passUnfinishedMs;
       let last: string | null = null;
       do {
         const page: readonly UnfinishedPass[] = await passes.unfinished(beforeMs, last);
@@ -66,7 +68,7 @@ export class PassSweep {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await this.sweep();
-      await sleep(this.ports.clock, limits.passSweepMs, signal);
+      await sleep(this.ports.clock, walletLimits.passSweepMs, signal);
     }
   }
 

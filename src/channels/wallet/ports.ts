@@ -11,10 +11,10 @@ export interface WalletPorts {
   readonly google: GooglePasses;
   readonly classes: GoogleClasses;
   readonly saveLinks: SaveLinks;
-  /** Why credentials for Apple's passes cannot be used, or why devices will not take what they sign, for the operator. */
+  /** For the operator: why credentials for Apple passes are unusable, or why devices reject passes signed with them. */
   checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };
-  /** The tenant's credentials were stored: from now on the metrics say how long they last. Never rejects. */
+  /** The tenant's credentials were stored: the metrics now report their remaining life. Never rejects. */
   noteSigner(signer: AppleSigner, tenantId: string): Promise<void>;
-  /** Where tenants' webhooks may go. */
+  /** Which addresses tenants' webhooks may use. */
   readonly outbound: OutboundGuard;
 }

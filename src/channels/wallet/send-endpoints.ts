@@ -2,7 +2,6 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { GoogleClasses } from "../../domain/google-classes.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import { limits } from "../../domain/limits.ts";
 import type { GooglePasses, NewPass, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
@@ -18,6 +17,7 @@ import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { keyConflict, pendingJob, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { walletLimits } from "./limits.ts";
 import { missingCredentials } from "./missing-credentials.ts";
 import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
 import { PassRequest } from "./request/pass-schema.ts";
@@ -29,7 +29,7 @@ export interface SendWalletPorts {
     readonly classes: Pick<GoogleClasses, "requireUsable">;
   };
   readonly registry: Pick<Registry, "tenant">;
-  /** Provider credentials of tenants without their own. */
+  /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;
   readonly clock: Clock;
@@ -62,7 +62,7 @@ const APPLE = {
     primary_fields: [{ key: "points", label: "Points", value: "120", changeMessage: "You have %@ points now" }],
   },
 } as const;
-/** Another one: the serial of each pass is used once. */
+/** A second example: each pass needs its own serial. */
 const APPLE_TICKET = {
   pass_type: "apple",
   pass_data: {
@@ -92,7 +92,7 @@ const TICKET = {
   },
 } as const;
 
-/** What the two calls have in common. */
+/** What the two endpoints share. */
 const PASS_SEND = {
   ...sends("Send"),
   caller: "tenant",
@@ -101,9 +101,9 @@ const PASS_SEND = {
 } as const;
 
 interface PassRoute {
-  /** Part of what an Idempotency-Key stands for. */
+  /** Part of the scope of an Idempotency-Key. */
   readonly scope: string;
-  /** Of a Google pass that does not say. */
+  /** The default for a Google pass without a class type. */
   readonly kind: GoogleKind;
 }
 
@@ -113,8 +113,8 @@ const CREATE: PassRoute = { scope: "passes", kind: "eventTicket" };
 /**
  * `POST /v1/send/wallet` and `POST /v1/passes/create`.
  *
- * The request is counted, then its pass is stored and paid in one transaction, then its job is queued: a job never finds
- * its pass missing. What dies in between leaves a pass without a job, which `PassSweep` undoes.
+ * The request is counted, then its pass is stored and charged in one transaction, then its job is queued: a job never
+ * finds its pass missing. A process that dies in between leaves a pass without a job, which `PassSweep` undoes.
  */
 export function sendWalletEndpoints(ports: SendWalletPorts): readonly Endpoint[] {
   return [
@@ -160,12 +160,12 @@ async function servePass(
   const { body, idempotency } = await readSend(door, exchange, tenant, { channel: "wallet", scope });
   const { queue, platform } = ports;
   const first = idempotency === null ? null : await queue.queuedUnder(tenant, idempotency);
-  // What was taken before is answered as before, also when it would not be taken any more.
+  // A request accepted before gets the same reply, even if it would be refused now.
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
   const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
   await requireOwn(ports, tenant, accepted);
-  // Before anything is looked at that costs tokens or a serial.
+  // Before any check that concerns tokens or the serial.
   if (first !== null) throw keyConflict();
   await requireCredentials(ports, tenant, accepted.content.type);
   const pass = newPass(ports, tenant, accepted);
@@ -174,7 +174,7 @@ async function servePass(
   return queueJob(ports, door, exchange, { tenant, pass, idempotency, template: accepted.template });
 }
 
-/** Throws an `ApiError` 400 where the pass is of a class, or linked to objects, that only another tenant may use. */
+/** Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use. */
 async function requireOwn({ wallet }: SendWalletPorts, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
   if (content.type !== "google") return;
   const { classes, google } = wallet;
@@ -182,7 +182,7 @@ async function requireOwn({ wallet }: SendWalletPorts, tenant: Tenant, { content
   await google.requireOwnLinks(tenant, content);
 }
 
-/** Throws an `ApiError` 500 where the provider cannot be used, after the 402 of a tenant who could not pay anyway. */
+/** Throws an `ApiError` 500 if the provider cannot be used, or first a 402 if the tenant could not pay anyway. */
 async function requireCredentials(
   { platform, registry }: SendWalletPorts,
   tenant: Tenant,
@@ -217,8 +217,8 @@ interface Storing {
 }
 
 /**
- * Stores and pays the pass, and answers null; or the job of the very same request, which came at the same time and got
- * the serial first. Between its two steps that one has no job yet, so it is waited for.
+ * Stores and charges the pass and returns null; or returns the job of an identical concurrent request that took the
+ * serial first. That request has no job yet between its two steps, so this one waits for it.
  */
 async function storeOnce(
   ports: SendWalletPorts,
@@ -226,14 +226,14 @@ async function storeOnce(
   { pass, idempotency }: Storing,
 ): Promise<string | null> {
   const { clock, queue, wallet } = ports;
-  const giveUpAtMs = clock.monotonicMs() + limits.passTwinMs;
+  const giveUpAtMs = clock.monotonicMs() + walletLimits.passTwinMs;
   for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
     try {
       await wallet.passes.create(pass);
       return null;
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 400 || idempotency === null) throw error;
-      // The holder first: a job that it had by then is found in what follows.
+      // Read the holder first: the next read then finds any job that the holder already had.
       const holder = await wallet.passes.holder(pass);
       const queued = await queue.queuedUnder(tenant, idempotency);
       if (queued?.isSame === true) return queued.jobId;
@@ -249,7 +249,7 @@ async function storeOnce(
 
 interface Queueing extends Storing {
   readonly tenant: Tenant;
-  /** That the pass was made from, or null. */
+  /** The template that the pass uses, or null. */
   readonly template: string | null;
 }
 
@@ -262,7 +262,7 @@ async function queueJob(
   const undo = () => undoCreate(ports, pass);
   const { passId, jobId } = pass;
   const payload: WalletPayload = { action: "create", passId, version: 1 };
-  // Nobody unsubscribes from passes: the recipient stands for the pass alone.
+  // Nobody unsubscribes from passes: the recipient is the pass itself.
   const named = template === null ? null : { template };
   const work = { channel: "wallet", recipient: passId, payload: JSON.stringify(payload) } as const;
   const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
@@ -282,7 +282,7 @@ async function queueJob(
   }
 }
 
-/** What cannot be undone now is undone by the sweep. */
+/** If it cannot be undone now, the sweep undoes it. */
 async function undoCreate({ telemetry, wallet }: SendWalletPorts, { tenantId, jobId }: NewPass): Promise<void> {
   await wallet.passes.undoCreate(tenantId, jobId).catch((error: unknown) => {
     telemetry.log("warn", "a pass without a job is left to the sweep", { job_id: jobId, error: String(error) });

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { PASS_STYLES, PASS_TYPES, type WalletTemplate } from "../../domain/wallet.ts";
 
-/** A template of a pass as its column holds it. */
+/** A pass template as its column stores it. */
 export function walletTemplateBody({ passType, style, passData }: WalletTemplate): JsonObject {
   return { pass_type: passType, style, pass_data: passData };
 }
 
-/** The template that `walletTemplateBody` wrote. */
+/** Reads back what `walletTemplateBody` wrote. */
 export function parseWalletTemplate(body: JsonObject): WalletTemplate {
   const { pass_type, style, pass_data: passData } = body;
   const passType = PASS_TYPES.find((one) => one === pass_type);

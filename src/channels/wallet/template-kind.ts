@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import type { WalletTemplateRecord } from "../../domain/registry.ts";
 import { PASS_STYLES, PASS_TYPES } from "../../domain/wallet.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
+import { walletLimits } from "./limits.ts";
 import { checkTemplate } from "./request/accept-pass.ts";
 import { parseWalletTemplate, walletTemplateBody } from "./stored-template.ts";
 
@@ -28,7 +28,7 @@ const members = {
   ),
 };
 
-/** Templates of wallet passes. */
+/** Templates for wallet passes. */
 export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateRecord> = {
   channel: "wallet",
   members,
@@ -48,8 +48,8 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     pass_data: Type.Unsafe<JsonObject>({ type: "object", description: "What requests leave out of theirs." }),
   }),
   accept(slug, { pass_type, style = null, pass_data }) {
-    if (JSON.stringify(pass_data).length > limits.passTemplateCharsMax) {
-      throw new ApiError(400, `pass_data must not be larger than ${limits.passTemplateCharsMax} characters`);
+    if (JSON.stringify(pass_data).length > walletLimits.passTemplateCharsMax) {
+      throw new ApiError(400, `pass_data must not be larger than ${walletLimits.passTemplateCharsMax} characters`);
     }
     checkTemplate({ passType: pass_type, style, passData: pass_data });
     return { slug, channel: "wallet", pass_type, style, pass_data };

@@ -6,7 +6,7 @@ import { parseWalletTemplate } from "./stored-template.ts";
 
 const TEMPLATES: StoredTemplates<WalletTemplate> = { parse: parseWalletTemplate };
 
-/** What memory holds of a tenant for wallet passes. */
+/** The tenant's wallet settings that are kept in memory. */
 export const walletPart: TenantPart<Pick<ChannelMembers, "wallet">> = {
   templates: { wallet: TEMPLATES },
   tables: [],

@@ -1,14 +1,14 @@
 /**
- * Work on one thing at a time, in the order of asking; on different things, side by side.
+ * Runs work with the same key one at a time, in order of request; work with different keys runs concurrently.
  *
  * Invariants:
- * T1. Of a key, one piece of work runs at most.
- * T2. A key is remembered only while there is work on it.
+ * T1. At most one piece of work runs per key.
+ * T2. A key is remembered only while it has work.
  */
 export class Turns {
   private readonly last = new Map<string, Promise<unknown>>();
 
-  /** Runs `work` when all that was asked for before with this key has ended, however it ended. */
+  /** Runs `work` once all earlier work with this key has ended, whether it succeeded or failed. */
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(key) ?? Promise.resolve();
     const mine = before.then(work, work);

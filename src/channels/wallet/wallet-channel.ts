@@ -2,7 +2,6 @@ import type { Channel } from "../../domain/channel.ts";
 import { ApiError, isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { parseJsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Pass, PassStore } from "../../domain/passes.ts";
 import { remember } from "../../domain/remember.ts";
@@ -11,9 +10,10 @@ import type { Tenant } from "../../domain/tenant.ts";
 import type { WalletPayload } from "../../domain/wallet.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
+import { walletLimits } from "./limits.ts";
 import { Turns } from "./turns.ts";
 
-/** Brings passes to Google's wallet. Rejects only where the registry cannot be reached. */
+/** Delivers passes to Google's wallet. Rejects only if the registry is unreachable. */
 export interface GoogleDelivery {
   deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
 }
@@ -29,20 +29,21 @@ export interface WalletChannelOptions {
 const AWAY: Outcome = { kind: "retry", why: "the registry cannot be reached", isUncounted: true };
 
 /**
- * Makes passes and brings their changes to their holders.
+ * Creates passes and delivers their changes to their holders.
  *
  * Invariants:
- * W1. A pass is worked on by one delivery at a time: its tenant's shard has one owner, and here they take turns.
- * W2. An Apple pass is pushed only after the bundle of its version is stored: a device that asks at once finds it.
- * W3. Of a version that is stored and was pushed from here, nothing is signed and nobody told a second time, so that many
- *     updates in a row cost what one costs.
- * W4. What becomes of a push changes no outcome: the pass is new, and devices also ask by themselves.
+ * W1. One delivery at a time works on a pass: its tenant's shard has one owner, and `turns` serializes its deliveries
+ *     here.
+ * W2. An Apple pass is pushed only after its version's bundle is stored: a device that asks at once finds it.
+ * W3. A version that is stored and was pushed from here is neither signed nor pushed again, so many updates in a row
+ *     cost the same as one.
+ * W4. The result of a push never changes the outcome: the pass is up to date, and devices also ask by themselves.
  */
 export class WalletChannel implements Channel {
   readonly name = "wallet";
-  readonly slots = limits.walletDeliveriesMax;
+  readonly slots = walletLimits.walletDeliveriesMax;
   private readonly turns = new Turns();
-  /** Pass → the version that its devices were told of; the least recent one first. */
+  /** Pass → the version last pushed to its devices, least recent first. */
   private readonly pushed = new Map<string, number>();
 
   constructor(private readonly options: WalletChannelOptions) {}
@@ -67,7 +68,7 @@ export class WalletChannel implements Channel {
     if (payload?.action !== "update") await this.options.passes.undoCreate(job.tenantId, job.jobId);
   }
 
-  /** Ends what goes on behind the deliveries. Safe to repeat. */
+  /** Ends the background work of the deliveries. Safe to repeat. */
   close(): void {
     this.options.pusher.stop();
   }
@@ -76,7 +77,7 @@ export class WalletChannel implements Channel {
     const { passes, google } = this.options;
     const pass = await passes.find(tenant.tenantId, payload.passId);
     if (pass === null || pass.state === "failed") return { kind: "failed", error: "the pass does not exist any more" };
-    // The version was stored before the job was accepted; a registry that lost it may have it again later.
+    // The version was stored before the job was accepted; a registry that lost it may regain it.
     if (pass.version < payload.version) return { kind: "retry", why: "the registry is behind", isUncounted: true };
     const isApple = pass.content.type === "apple";
     const outcome = isApple
@@ -103,15 +104,15 @@ export class WalletChannel implements Channel {
     try {
       await pusher.push(pass.passId, await bundles.signerOf(pass, tenant), signal);
     } catch (error) {
-      // The job is tried again, and by then finds the bundle and pushes it.
+      // The retry finds the bundle and pushes it.
       if (isOutage(error)) throw error;
       telemetry.log("warn", "devices were not told of an update", { pass: pass.passId, error: String(error) });
     }
-    remember(this.pushed, { key: pass.passId, value: version, max: limits.pushedVersionsRememberedMax });
+    remember(this.pushed, { key: pass.passId, value: version, max: walletLimits.pushedVersionsRememberedMax });
   }
 }
 
-/** What intake wrote, or null where it was not intake that wrote it. */
+/** The payload as the request handler wrote it, or null if it has another form. */
 function parsePayload(text: string): WalletPayload | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;

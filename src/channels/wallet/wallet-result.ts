@@ -9,8 +9,8 @@ interface PassResultPorts {
 }
 
 /**
- * A job as its tenant sees it. The result of a wallet job is stored as `{pass_id}` alone, which keeps files out of the
- * queue and the event store: the pass's current file or its link is added when somebody asks.
+ * A job as its tenant sees it. A wallet job's stored result is only `{pass_id}`, which keeps files out of the queue and
+ * the event store: the pass's current file or link is added on reading.
  */
 export async function withPass(
   { passes, bundles, saveLinks }: PassResultPorts,
@@ -26,7 +26,7 @@ export async function withPass(
   if (pass.content.type === "google") {
     return { ...job, result: { ...result, save_link: saveLinks.linkOf(pass, tenant) } };
   }
-  // What is kept needs no credentials; a later version is signed by its own job.
+  // A stored bundle needs no credentials; a later version is signed by its own job.
   const { bytes } = (await passes.bundle(passId)) ?? (await bundles.bundleOf(pass, tenant));
   return { ...job, result: { ...result, pkpass_base64: Buffer.from(bytes).toString("base64") } };
 }

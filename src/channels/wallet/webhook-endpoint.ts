@@ -17,7 +17,9 @@ const WalletWebhook = Type.Object(
   { $id: "WalletWebhook" },
 );
 
-/** `PUT /dash/api/tenants/{id}/wallet-webhook`: where a tenant hears of devices that take its passes. */
+/**
+ * `PUT /dash/api/tenants/{id}/wallet-webhook`: the address that is told when devices add or remove a tenant's passes.
+ */
 export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts): Endpoint {
   return operatorEndpoint({
     method: "PUT",

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
+import { chatLimits } from "./limits.ts";
 
 const PLAIN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 const STRICT = { additionalProperties: false } as const;
@@ -36,7 +37,7 @@ const header = Type.Object(
   {
     ...STRICT,
     description: "an object with the media's type and its link or id",
-    // For the document: the endpoint says in words of its own what is wrong.
+    // For the API document: the endpoint itself reports violations in its own words.
     allOf: [
       { oneOf: [{ required: ["link"] }, { required: ["id"] }] },
       { anyOf: [{ properties: { type: { const: "document" } } }, { not: { required: ["filename"] } }] },
@@ -49,9 +50,9 @@ export const aliasBody = Type.Object(
   {
     meta_name: Type.String({
       minLength: 1,
-      maxLength: limits.chatTemplateNameCharsMax,
+      maxLength: chatLimits.chatTemplateNameCharsMax,
       pattern: PLAIN,
-      description: `the provider's name of the template, 1 to ${limits.chatTemplateNameCharsMax} characters`,
+      description: `the provider's name of the template, 1 to ${chatLimits.chatTemplateNameCharsMax} characters`,
     }),
     language_code: Type.Optional(
       Type.Union([Type.String({ pattern: LANGUAGE_CODE.source }), Type.Null()], {
@@ -60,8 +61,8 @@ export const aliasBody = Type.Object(
     ),
     params: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN, description: "1 to 200 characters" }), {
-        maxItems: limits.chatParamsMax,
-        description: `what each position holds: at most ${limits.chatParamsMax} texts`,
+        maxItems: chatLimits.chatParamsMax,
+        description: `what each position holds: at most ${chatLimits.chatParamsMax} texts`,
       }),
     ),
     header: Type.Optional(

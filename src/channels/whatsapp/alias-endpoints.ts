@@ -110,13 +110,13 @@ function deleteAlias(registry: Aliases): Endpoint {
   });
 }
 
-/** Throws 400 for a text that cannot become an alias. */
+/** Throws 400 if the text is not a valid alias. */
 const newAlias: PathParameter<string> = aliasParameter(
   400,
   "an alias is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore, no sign first",
 );
 
-/** Throws 404 for a text that cannot be an alias. */
+/** Throws 404 if the text is not a valid alias. */
 const knownAlias: PathParameter<string> = aliasParameter(404, "the tenant has no such alias");
 
 function aliasParameter(status: 400 | 404, error: string): PathParameter<string> {

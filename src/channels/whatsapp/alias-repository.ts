@@ -1,7 +1,6 @@
 import { and, asc, count, eq, ne } from "drizzle-orm";
 import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import type { WhatsappAliasRecord } from "../../domain/registry.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS, type WhatsappAlias } from "../../domain/whatsapp.ts";
 import { checkText } from "../../storage/check-text.ts";
@@ -9,6 +8,7 @@ import type { Database } from "../../storage/database.ts";
 import type { RegistryChanges } from "../../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../../storage/require-tenant.ts";
 import { aliases } from "../../storage/tables.ts";
+import { chatLimits } from "./limits.ts";
 
 /** Tenants' own names for the chat provider's templates. */
 export class AliasRepository {
@@ -23,7 +23,7 @@ export class AliasRepository {
     if (!TEMPLATE_ALIAS.test(alias)) {
       throw new ApiError(400, "An alias must be 1-100 letters, digits, dots, hyphens or underscores.");
     }
-    checkText(meta_name, { field: "meta_name", charsMax: limits.chatTemplateNameCharsMax });
+    checkText(meta_name, { field: "meta_name", charsMax: chatLimits.chatTemplateNameCharsMax });
     for (const text of params) checkText(text, { field: "params", charsMax: PARAM_CHARS_MAX });
     const content = {
       metaName: meta_name,
@@ -37,8 +37,8 @@ export class AliasRepository {
         .select({ number: count() })
         .from(aliases)
         .where(and(eq(aliases.tenantId, tenantId), ne(aliases.alias, alias)));
-      if ((others?.number ?? 0) >= limits.aliasesMax) {
-        throw new ApiError(409, `A tenant has at most ${limits.aliasesMax} aliases: delete one that is not used.`);
+      if ((others?.number ?? 0) >= chatLimits.aliasesMax) {
+        throw new ApiError(409, `A tenant has at most ${chatLimits.aliasesMax} aliases: delete one that is not used.`);
       }
       await transaction
         .insert(aliases)

@@ -2,9 +2,9 @@ import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { CallbackReader, CallbackSigner, SentMessage } from "../../domain/callback-data.ts";
 
 const KEY_BYTES = 32;
-/** 128 bits of HMAC-SHA-256, as in links. */
+/** 128 bits of HMAC-SHA-256, as in the links. */
 const TAG_BYTES = 16;
-/** Far below the 512 that the provider repeats. */
+/** Well below the 512 that the provider returns. */
 const TEXT_CHARS_MAX = 200;
 
 /**
@@ -17,7 +17,7 @@ const TEXT_CHARS_MAX = 200;
 export class CallbackData implements CallbackSigner, CallbackReader {
   private readonly keys: readonly Uint8Array[];
 
-  /** @param masterKeys The first one signs, any of them verifies. */
+  /** @param masterKeys The first one signs; all of them verify. */
   constructor(masterKeys: readonly Uint8Array[]) {
     this.keys = masterKeys.map(
       (master) => new Uint8Array(hkdfSync("sha256", master, "", "waybill chat callback v1", KEY_BYTES)),
@@ -40,7 +40,7 @@ export class CallbackData implements CallbackSigner, CallbackReader {
       return tag.length === expected.length && timingSafeEqual(tag, expected);
     });
     if (!isSigned) return null;
-    // The tag shows that `sign` wrote it.
+    // The tag proves that `sign` wrote it.
     const [tenantId = "", jobId = "", phoneNumberId = ""] = content.split("/");
     return { tenantId, jobId, phoneNumberId };
   }

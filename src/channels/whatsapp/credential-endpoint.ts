@@ -21,7 +21,7 @@ const credentialsBody = Type.Object(
   { additionalProperties: false, examples: [{ phone_number_id: "106540352242922", access_token: "EAAJBexample" }] },
 );
 
-/** `PUT /dash/api/tenants/{id}/credentials/whatsapp`: a tenant's own phone number. Never returned. */
+/** `PUT /dash/api/tenants/{id}/credentials/whatsapp`: stores a tenant's own phone number. The API never returns it. */
 export function credentialEndpoint(registry: CredentialStore): Endpoint {
   return operatorEndpoint({
     method: "PUT",

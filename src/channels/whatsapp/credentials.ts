@@ -4,12 +4,12 @@ import type { WhatsappCredentials } from "../../domain/registry.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID, type WhatsappSender } from "../../domain/whatsapp.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
-/** Where a tenant's chat credentials are kept. */
+/** Where the registry stores a tenant's chat credentials. */
 export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "whatsapp", field: "credentials" };
 }
 
-/** The stored form of the credentials. Throws an `ApiError` 400 if one of them cannot be used. */
+/** The stored form of the credentials. Throws an `ApiError` 400 if any of them is unusable. */
 export function whatsappSecret(tenantId: string, { phone_number_id, access_token }: WhatsappCredentials): Secret {
   if (!PHONE_NUMBER_ID.test(phone_number_id)) {
     throw new ApiError(400, 'The field "phone_number_id" must be 1 to 32 digits.');
@@ -20,7 +20,7 @@ export function whatsappSecret(tenantId: string, { phone_number_id, access_token
   return { place: whatsappCredentialsPlace(tenantId), text: JSON.stringify({ phone_number_id, access_token }) };
 }
 
-/** The sender of the credentials that `whatsappSecret` wrote. */
+/** Reads back what `whatsappSecret` wrote. */
 export function parseWhatsappCredentials(text: string): WhatsappSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};

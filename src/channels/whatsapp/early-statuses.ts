@@ -3,13 +3,14 @@ import { isOutage } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
 import type { JobAddress, ProviderReferences } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { chatLimits } from "./limits.ts";
 import type { WhatsappStatus } from "./webhook.ts";
 
 export interface EarlyStatusesPorts {
   readonly references: ProviderReferences;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Takes a status whose job is known by now. Rejects while a store is unavailable; the status is then offered again. */
+  /** Takes a status whose job is now known. Rejects while a store is unavailable; the status is then offered again. */
   onKnown(status: WhatsappStatus, job: JobAddress): Promise<void>;
 }
 
@@ -23,12 +24,12 @@ interface Held {
 }
 
 /**
- * Holds statuses of messages that are not known yet. The provider may report on a message before it answers our own call, and
- * so before we know the message's id; it may also report on messages that others sent from the same number.
+ * Holds statuses of messages that are not known yet. The provider may report on a message before it replies to our own
+ * call, and so before we know the message's id; it may also report on messages that others sent from the same number.
  *
  * E1. At most `earlyStatusesMax` are held, each once.
- * E2. A message is looked up repeatedly, at growing intervals, until it is known or `earlyStatusMs` have passed since its first
- *     status; then all its statuses are counted and dropped.
+ * E2. A message is looked up repeatedly, at growing intervals, until it is known or `earlyStatusMs` have passed since
+ *     its first status; then all its statuses are counted and dropped.
  * E3. Statuses whose message became known are kept until they are taken, even while a store is unavailable.
  * E4. Statuses of one message are taken in order of arrival.
  */
@@ -41,16 +42,15 @@ export class EarlyStatuses {
 
   constructor(private readonly ports: EarlyStatusesPorts) {}
 
-  /** How many statuses are held. */
   get size(): number {
     return this.count;
   }
 
-  /** False: there is no room, and the status is not held. Returns at once. */
+  /** Returns at once: false if there is no room, and the status is not held. */
   hold(status: WhatsappStatus): boolean {
     const known = this.held.get(status.messageId);
     if (known?.statuses.some(({ type }) => type === status.type)) return true;
-    if (this.count >= limits.earlyStatusesMax || this.stopping.signal.aborted) return false;
+    if (this.count >= chatLimits.earlyStatusesMax || this.stopping.signal.aborted) return false;
     this.count += 1;
     if (known === undefined) this.held.set(status.messageId, this.newlyHeld(status));
     else known.statuses = [...known.statuses, status];
@@ -58,7 +58,7 @@ export class EarlyStatuses {
     return true;
   }
 
-  /** The message is known now. Resolves once its held statuses are taken; rejects if a store is unavailable. */
+  /** The message is now known. Resolves once its held statuses are taken; rejects if a store is unavailable. */
   async release(messageId: string, job: JobAddress): Promise<void> {
     const held = this.held.get(messageId);
     if (held !== undefined) await this.pass(messageId, held, job);
@@ -70,16 +70,16 @@ export class EarlyStatuses {
     await this.running;
   }
 
-  /** Ends when no status is held any more, or on `stop`. */
+  /** Ends when no statuses are held, or on `stop`. */
   private async run(): Promise<void> {
     const { clock, telemetry } = this.ports;
     while (this.held.size > 0) {
-      await sleep(clock, limits.earlyStatusRetryMs, this.stopping.signal);
+      await sleep(clock, chatLimits.earlyStatusRetryMs, this.stopping.signal);
       const isLast = this.stopping.signal.aborted;
       const nowMs = clock.monotonicMs();
       const due = [...this.held].filter(([, { nextMs }]) => isLast || nextMs <= nowMs);
-      for (let at = 0; at < due.length; at += limits.webhookStatusesMax) {
-        await this.look(due.slice(at, at + limits.webhookStatusesMax));
+      for (let at = 0; at < due.length; at += chatLimits.webhookStatusesMax) {
+        await this.look(due.slice(at, at + chatLimits.webhookStatusesMax));
       }
       telemetry.gauge("early_statuses", this.count);
       if (isLast) break;
@@ -97,7 +97,7 @@ export class EarlyStatuses {
     const nowMs = this.ports.clock.monotonicMs();
     for (const [, held] of due) {
       held.nextMs = nowMs + held.waitMs;
-      held.waitMs = Math.min(2 * held.waitMs, limits.earlyStatusRetryMsMax);
+      held.waitMs = Math.min(2 * held.waitMs, chatLimits.earlyStatusRetryMsMax);
     }
   }
 
@@ -117,7 +117,7 @@ export class EarlyStatuses {
     }
   }
 
-  /** Safe to repeat, even while it runs: the queue takes a report once. */
+  /** Safe to repeat, even while it runs: the queue accepts a report once. */
   private async pass(messageId: string, held: Held, job: JobAddress): Promise<void> {
     const { statuses } = held;
     const outcomes = await Promise.allSettled(statuses.map((status) => this.ports.onKnown(status, job)));
@@ -125,7 +125,7 @@ export class EarlyStatuses {
     this.forget(messageId, held, statuses);
   }
 
-  /** Statuses that arrived meanwhile stay. */
+  /** Keeps statuses that arrived in the meantime. */
   private forget(messageId: string, held: Held, over: readonly WhatsappStatus[]): void {
     const rest = held.statuses.filter((status) => !over.includes(status));
     this.count -= held.statuses.length - rest.length;
@@ -135,7 +135,7 @@ export class EarlyStatuses {
 
   private newlyHeld(status: WhatsappStatus): Held {
     const nowMs = this.ports.clock.monotonicMs();
-    const waitMs = limits.earlyStatusRetryMs;
+    const waitMs = chatLimits.earlyStatusRetryMs;
     return { statuses: [status], untilMs: nowMs + limits.earlyStatusMs, waitMs, nextMs: nowMs + waitMs };
   }
 

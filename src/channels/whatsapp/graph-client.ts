@@ -1,16 +1,16 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { GraphError } from "./graph-errors.ts";
+import { chatLimits } from "./limits.ts";
 
-/** The result of one call. `waitMs`: how long the provider asked the number to rest; 0 if it did not. */
+/** The result of one call. `waitMs`: how long the provider asked the number to rest; 0 if it did not ask. */
 export type GraphReply =
   | { readonly kind: "accepted"; readonly messageId: string; readonly waitMs: number }
   | { readonly kind: "refused"; readonly error: GraphError; readonly waitMs: number }
   /** The request may have reached the provider; its outcome is unknown. */
   | { readonly kind: "unanswered" }
-  /** The request was not sent: no connection could be made. */
+  /** The request was not sent: the connection failed. */
   | { readonly kind: "unreachable" }
   /** Cancelled before it was sent. */
   | { readonly kind: "called_off" };
@@ -21,13 +21,13 @@ export interface GraphClientOptions {
   /** `v25.0` */
   readonly version: string;
   readonly clock: Clock;
-  /** From sending the request to the end of the answer. */
+  /** Measured from sending the request to the end of the reply. */
   readonly timeoutMs: number;
 }
 
 /**
- * Calls the messages endpoint of the Graph API over the runtime's keep-alive connection pool. A request is sent once: the
- * runtime does not repeat one whose connection was lost.
+ * Calls the messages endpoint of the Graph API over the runtime's keep-alive connection pool. Each request is sent
+ * once: the runtime does not repeat a request whose connection was lost.
  */
 export class GraphClient {
   private readonly root: string;
@@ -37,7 +37,7 @@ export class GraphClient {
     this.root = VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
   }
 
-  /** Never rejects. Aborting `signal` acts like a timeout. */
+  /** Never rejects. Aborting `signal` acts like a time-out. */
   async send(sender: WhatsappSender, message: JsonObject, signal: AbortSignal): Promise<GraphReply> {
     const { timeoutMs } = this.options;
     if (signal.aborted) return { kind: "called_off" };
@@ -47,14 +47,14 @@ export class GraphClient {
         method: "POST",
         headers: { authorization: `Bearer ${sender.accessToken}`, "content-type": "application/json" },
         body: JSON.stringify(message),
-        // No other host may get the token.
+        // No other host may receive the token.
         redirect: "manual",
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       });
     } catch (error) {
       return { kind: hasNotLeft(error) ? "unreachable" : "unanswered" };
     }
-    const answer = parseObject(await readAtMost(response, limits.chatAnswerBytesMax));
+    const answer = parseObject(await readAtMost(response, chatLimits.chatAnswerBytesMax));
     return this.replyOf(response, answer);
   }
 
@@ -71,7 +71,7 @@ export class GraphClient {
 
 const VERSIONED = /\/v\d{1,3}\.\d$/;
 
-/** Error codes of the system, the resolver and TLS for a connection that could not be made. */
+/** Error codes of the system, the resolver and TLS for a failed connection. */
 const BEFORE_THE_REQUEST = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -80,7 +80,7 @@ const BEFORE_THE_REQUEST = new Set([
   "ENETUNREACH",
   "EADDRNOTAVAIL",
   "EMFILE",
-  // A TLS handshake that failed.
+  // A failed TLS handshake.
   "EPROTO",
   "CERT_HAS_EXPIRED",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -95,7 +95,7 @@ function hasNotLeft(error: unknown): boolean {
   return typeof code === "string" && BEFORE_THE_REQUEST.has(code);
 }
 
-/** The body as text, or null if it is too long or cut off. It is read or dropped, which frees the connection. */
+/** The body as text, or null if it is too long or cut off. Reading or dropping it frees the connection. */
 async function readAtMost({ body }: Response, bytesMax: number): Promise<string | null> {
   if (body === null) return null;
   const chunks: Uint8Array[] = [];
@@ -123,12 +123,12 @@ function parseObject(text: string | null): JsonObject | null {
   }
 }
 
-/** The first message's id, if it is fit to store. */
+/** The first message's id, if it can be stored. */
 function messageIdIn(answer: JsonObject | null): string | null {
   const messages = answer?.["messages"];
   const first: unknown = Array.isArray(messages) ? messages[0] : null;
   const id = isJsonObject(first) ? first["id"] : null;
-  return typeof id === "string" && id !== "" && id.length <= limits.chatMessageIdCharsMax ? id : null;
+  return typeof id === "string" && id !== "" && id.length <= chatLimits.chatMessageIdCharsMax ? id : null;
 }
 
 function errorOf(status: number, error: JsonObject): GraphError {
@@ -150,7 +150,9 @@ function retryAfterMs(value: string | null, nowMs: number): number {
   return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - nowMs);
 }
 
-/** `{"<business id>": [{"estimated_time_to_regain_access": <minutes>, …}]}`, 0 while there is access. */
+/**
+ * `{"<business id>": [{"estimated_time_to_regain_access": <minutes>, …}]}`; the estimate is 0 while there is access.
+ */
 function regainMs(headers: Headers): number {
   const usage = parseObject(headers.get("x-business-use-case-usage"));
   let minutesMax = 0;

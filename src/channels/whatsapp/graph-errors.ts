@@ -1,31 +1,31 @@
-import { limits } from "../../domain/limits.ts";
+import { chatLimits } from "./limits.ts";
 
-/** An error answer of the Graph API. */
+/** An error reply of the Graph API. */
 export interface GraphError {
   /** HTTP status. */
   readonly status: number;
-  /** Null: the answer did not come from the API, but for example from a gateway. */
+  /** Null: the reply did not come from the API but, for example, from a gateway. */
   readonly code: number | null;
-  /** In the provider's words; empty if there are none. */
+  /** In the provider's words; empty if it gave none. */
   readonly message: string;
   /** Further details, often the only useful ones. */
   readonly details: string | null;
 }
 
 /**
- * What follows from an error:
+ * What each kind of error does to the job and its number:
  *
  * | | the job | its number |
  * |---|---|---|
- * | `retry` | is tried again | |
- * | `slow_number` | is tried again, at no cost | sends slower |
- * | `space_recipient` | is tried again, at no cost | lets this recipient wait, and nobody else |
- * | `pause_number` | is tried again after the pause | pauses |
+ * | `retry` | is retried | |
+ * | `slow_number` | is retried at no cost | sends slower |
+ * | `space_recipient` | is retried at no cost | delays messages to this recipient only |
+ * | `pause_number` | is retried after the pause | pauses |
  * | `fail` | fails | |
  * | `lock_account` | fails | pauses: the account is locked |
- * | `refuse_sender` | fails | pauses until its credentials change, for a while at most |
- * | `unknown_fate` | waits for callbacks, then is tried again | |
- * | `away` | waits until the API as a whole is back, at no cost | |
+ * | `refuse_sender` | fails | pauses until its credentials change, for a bounded time |
+ * | `unknown_fate` | waits for callbacks, then is retried | |
+ * | `away` | waits until the whole API is back, at no cost | |
  */
 export type Consequence =
   | "retry"
@@ -41,9 +41,9 @@ export type Consequence =
 export interface ErrorRule {
   readonly codes: readonly number[];
   readonly follows: Consequence;
-  /** How long the number sends nothing, unless the provider named a longer time. */
+  /** How long the number pauses, unless the provider named a longer time. */
   readonly pauseMs?: number;
-  /** After this many attempts the job fails. Default: as in any other channel. */
+  /** The job fails after this many attempts. Default: as in any other channel. */
   readonly attemptsMax?: number;
 }
 
@@ -51,46 +51,46 @@ export interface ErrorRule {
 export const ERROR_RULES: readonly ErrorRule[] = [
   // The number's throughput.
   { codes: [130429], follows: "slow_number" },
-  // Calls of the app (4) or the business account (80007), counted over an hour: retrying a moment later is useless.
+  // Calls by the app (4) or the business account (80007), counted over an hour: an immediate retry is useless.
   { codes: [4, 80007], follows: "slow_number", pauseMs: 60_000 },
-  // One number, one recipient.
+  // One number to one recipient.
   { codes: [131056], follows: "space_recipient" },
-  // "Unknown" hides both a passing fault and a request that never works.
+  // "Unknown" covers both a passing fault and a request that never works.
   { codes: [1], follows: "retry", attemptsMax: 4 },
-  // Something went wrong with this message, the account is being upgraded.
+  // Something went wrong with this message, or the account is being upgraded.
   { codes: [131000, 131057], follows: "retry" },
-  // The service is down, unavailable or overloaded, whatever the message.
+  // The service is down, unavailable or overloaded for all messages.
   { codes: [2, 131016, 133004], follows: "away" },
-  // Media of the header could not be fetched: the address may be wrong, or its server was slow once.
+  // The provider could not fetch the header's media: the address may be wrong, or its server was briefly slow.
   { codes: [131053], follows: "retry", attemptsMax: 2 },
   // Too many recipients reported or blocked the number.
-  { codes: [131048], follows: "pause_number", pauseMs: limits.chatSpamPauseMs },
+  { codes: [131048], follows: "pause_number", pauseMs: chatLimits.chatSpamPauseMs },
   // Not delivered for the recipient's sake, opted out, part of an experiment, not on WhatsApp, is the sender, beyond
   // the 24 hours of a conversation, not on the list of a test number.
   { codes: [131049, 131050, 130472, 131026, 131021, 131047, 131030], follows: "fail" },
-  // Parameters: their count, format, length, content.
+  // Parameters: count, format, length, content.
   { codes: [132000, 132012, 132018, 132005, 132007], follows: "fail" },
-  // The template does not exist in this language, is paused, disabled, or its flow is blocked or throttled.
+  // The template does not exist in this language, or is paused or disabled, or its flow is blocked or throttled.
   { codes: [132001, 132015, 132016, 132068, 132069], follows: "fail" },
-  // The request itself. 100 also says that the number does not exist, or not for this token.
+  // The request itself. 100 also means that the number does not exist, or not for this token.
   { codes: [100, 33, 131008, 131009, 131051, 135000, 131052], follows: "fail" },
-  // We do not register numbers.
+  // Registration errors; this service does not register numbers.
   { codes: [133016], follows: "fail" },
-  // The recipient's country; people elsewhere are still reached.
+  // The recipient's country; recipients elsewhere are still reached.
   { codes: [130497], follows: "fail" },
   // Policy violations, a locked account.
-  { codes: [368, 131031], follows: "lock_account", pauseMs: limits.chatLockedPauseMs },
+  { codes: [368, 131031], follows: "lock_account", pauseMs: chatLimits.chatLockedPauseMs },
   // Token expired or withdrawn, permissions missing.
   {
     codes: [0, 190, 3, 10, ...range(200, 299), 131005],
     follows: "refuse_sender",
-    pauseMs: limits.chatCredentialsPauseMs,
+    pauseMs: chatLimits.chatCredentialsPauseMs,
   },
   // Display name, payment, ineligible account, registration and verification of the number, terms not accepted.
   {
     codes: [131037, 131042, 131045, 133000, ...range(133005, 133010), 133015, 134011],
     follows: "refuse_sender",
-    pauseMs: limits.chatCredentialsPauseMs,
+    pauseMs: chatLimits.chatCredentialsPauseMs,
   },
 ];
 
@@ -98,19 +98,19 @@ const BY_CODE: ReadonlyMap<number, ErrorRule> = new Map(
   ERROR_RULES.flatMap((rule) => rule.codes.map((code) => [code, rule] as const)),
 );
 
-/** For answers with an unknown code or none. The first match decides. */
+/** For replies with an unknown code or none. The first match decides. */
 const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly rule: ErrorRule }[] = [
-  { from: 401, to: 401, rule: ruleOf({ follows: "refuse_sender", pauseMs: limits.chatCredentialsPauseMs }) },
+  { from: 401, to: 401, rule: ruleOf({ follows: "refuse_sender", pauseMs: chatLimits.chatCredentialsPauseMs }) },
   { from: 408, to: 408, rule: ruleOf({ follows: "retry" }) },
   { from: 429, to: 429, rule: ruleOf({ follows: "slow_number" }) },
   { from: 400, to: 499, rule: ruleOf({ follows: "fail" }) },
   { from: 500, to: 599, rule: ruleOf({ follows: "away" }) },
 ];
 const OTHERWISE = ruleOf({ follows: "retry" });
-/** A gateway that timed out knows no more than we would after a timeout. */
+/** A gateway that timed out knows no more than we do after a time-out. */
 const GATEWAY_TIMEOUT = ruleOf({ follows: "unknown_fate" });
 
-/** Decided by the code; for unknown codes, by the class of the HTTP status. */
+/** The code decides; for unknown codes, the class of the HTTP status. */
 export function ruleFor({ code, status }: GraphError): ErrorRule {
   const known = code === null ? undefined : BY_CODE.get(code);
   if (known !== undefined) return known;
@@ -118,7 +118,7 @@ export function ruleFor({ code, status }: GraphError): ErrorRule {
   return BY_STATUS.find(({ from, to }) => status >= from && status <= to)?.rule ?? OTHERWISE;
 }
 
-/** Whether the code is in the table; metrics name only such codes. */
+/** Whether the table has the code; metrics name only such codes. */
 export function isKnownCode(code: number): boolean {
   return BY_CODE.has(code);
 }

@@ -32,7 +32,7 @@ const EXAMPLE = {
   content: { from: "5491122334455", id: "wamid.HBgN", timestamp: "1795247400", type: "text", text: { body: "Hi" } },
 } as const;
 
-/** `GET /dash/api/whatsapp/messages`: what people wrote to the numbers that are sent from, newest first. */
+/** `GET /dash/api/whatsapp/messages`: messages that people wrote to the sending numbers, newest first. */
 export function incomingMessageEndpoint(messages: Pick<IncomingMessages, "page">): Endpoint {
   return operatorEndpoint({
     method: "GET",

@@ -1,37 +1,37 @@
 import type { Clock } from "../../domain/clock.ts";
-import { limits } from "../../domain/limits.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
+import { chatLimits } from "./limits.ts";
 import { NumberRate } from "./number-rate.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
 /**
  * The pace of every phone number that this process sends from.
  *
- * P1. A number sends no faster than its rate (80 per second, less after throttling), except for a burst of `paceBurstMs` worth
- *     after a rest.
- * P2. Tenants that share a number take turns, one message each, and learn when their turn comes: no tenant is woken in vain for
- *     the others' messages.
+ * P1. A number sends no faster than its rate (80 per second, less after throttling), except for a burst worth
+ *     `paceBurstMs` after a rest.
+ * P2. Tenants that share a number take turns, one message each, and learn when their turn comes: no tenant wakes up in
+ *     vain because of another's messages.
  * P3. A paused number sends nothing; a pause for refused credentials ends when the credentials change.
  * P4. A number is remembered only as long as its state differs from the default.
  *
- * Processes do not know each other's pace. One process at a time delivers for a tenant with its own number; if several share
- * the platform's number, the provider's throttling divides it between them. A new process starts at full rate and without
- * pauses: the provider will throttle it again if needed.
+ * Processes do not know each other's pace. One process at a time delivers for a tenant with its own number; if several
+ * share the platform's number, the provider's throttling divides it between them. A new process starts at full rate and
+ * without pauses: the provider throttles it again if needed.
  */
 export class NumberPace {
   private readonly numbers = new Map<string, NumberState>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Milliseconds until the tenant may send from the number; 0: now. Keeps the tenant's turn. */
+  /** Milliseconds until the tenant may send from the number; 0: now. Reserves the tenant's turn. */
   waitMs({ phoneNumberId, accessToken }: WhatsappSender, tenantId: string): number {
     const state = this.stateOf(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
     const waitMs = pausedMs(state, accessToken, nowMs) || state.turns.waitMs(tenantId, nowMs, state.rate.at(nowMs));
-    return Math.min(waitMs, limits.chatAskAgainMs);
+    return Math.min(waitMs, chatLimits.chatAskAgainMs);
   }
 
-  /** The tenant sends a message. Returns its time, which `slow` takes to identify it. */
+  /** The tenant sends a message. Returns the time of sending, by which `slow` identifies it. */
   take({ phoneNumberId }: WhatsappSender, tenantId: string): number {
     const state = this.stateOf(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
@@ -39,38 +39,38 @@ export class NumberPace {
     return nowMs;
   }
 
-  /** The provider took a message. */
+  /** The provider accepted a message. */
   succeeded({ phoneNumberId }: WhatsappSender): void {
     const state = this.stateOf(phoneNumberId);
     state.rate.succeeded();
     state.refusedToken = null;
   }
 
-  /** The provider says that the number sends too fast, about a message sent at `sentAtMs`. */
+  /** The provider throttled a message sent at `sentAtMs`: the number sends too fast. */
   slow({ phoneNumberId }: WhatsappSender, sentAtMs: number): void {
     this.stateOf(phoneNumberId).rate.throttled(this.clock.monotonicMs(), sentAtMs);
   }
 
-  /** The number sends nothing for this long. */
+  /** Pauses the number for this long. */
   pause({ phoneNumberId }: WhatsappSender, forMs: number): void {
     const state = this.stateOf(phoneNumberId);
-    const untilMs = this.clock.monotonicMs() + Math.min(forMs, limits.chatPauseMsMax);
+    const untilMs = this.clock.monotonicMs() + Math.min(forMs, chatLimits.chatPauseMsMax);
     state.pausedUntilMs = Math.max(state.pausedUntilMs, untilMs);
   }
 
-  /** With this token, the number sends nothing for this long. Returns whether the token was good before. */
+  /** Pauses the number for this long while it uses this token. Returns whether the token was good before. */
   refuse({ phoneNumberId, accessToken }: WhatsappSender, forMs: number): boolean {
     const state = this.stateOf(phoneNumberId);
     const isNews = state.refusedToken !== accessToken;
     state.refusedToken = accessToken;
-    state.refusedUntilMs = this.clock.monotonicMs() + Math.min(forMs, limits.chatPauseMsMax);
+    state.refusedUntilMs = this.clock.monotonicMs() + Math.min(forMs, chatLimits.chatPauseMsMax);
     return isNews;
   }
 
   private stateOf(phoneNumberId: string): NumberState {
     const known = this.numbers.get(phoneNumberId);
     if (known !== undefined) return known;
-    if (this.numbers.size >= limits.chatNumbersMax) this.forgetUneventful();
+    if (this.numbers.size >= chatLimits.chatNumbersMax) this.forgetUneventful();
     const state = newState();
     this.numbers.set(phoneNumberId, state);
     return state;

@@ -1,4 +1,4 @@
-import { limits } from "../../domain/limits.ts";
+import { chatLimits } from "./limits.ts";
 
 /**
  * How many messages per second a number sends. When throttled, the rate halves (messages already sent then no longer count) and
@@ -7,18 +7,18 @@ import { limits } from "../../domain/limits.ts";
  */
 export class NumberRate {
   /** The rate right after the latest throttling, and when that was (monotonic ms). */
-  private base: number = limits.chatMessagesPerSecond;
+  private base: number = chatLimits.chatMessagesPerSecond;
   private throttledAtMs = Number.NEGATIVE_INFINITY;
   /** The rate that held until throttling shows what is too much; a rate at which nothing passes shows nothing. */
-  private learned: number = limits.chatMessagesPerSecond;
+  private learned: number = chatLimits.chatMessagesPerSecond;
   private hasPassed = true;
 
   /** Messages per second. */
   at(nowMs: number): number {
     const sinceMs = nowMs - this.throttledAtMs;
-    if (sinceMs === Number.POSITIVE_INFINITY) return limits.chatMessagesPerSecond;
-    const learned = Math.min(this.learned, this.base + grown(Math.min(sinceMs, limits.chatLearnedMs)));
-    return Math.min(limits.chatMessagesPerSecond, learned + grown(Math.max(0, sinceMs - limits.chatLearnedMs)));
+    if (sinceMs === Number.POSITIVE_INFINITY) return chatLimits.chatMessagesPerSecond;
+    const learned = Math.min(this.learned, this.base + grown(Math.min(sinceMs, chatLimits.chatLearnedMs)));
+    return Math.min(chatLimits.chatMessagesPerSecond, learned + grown(Math.max(0, sinceMs - chatLimits.chatLearnedMs)));
   }
 
   /** A message passed. */
@@ -26,22 +26,22 @@ export class NumberRate {
     this.hasPassed = true;
   }
 
-  /** The message sent at `sentAtMs` was one too many. */
+  /** The provider throttled the message sent at `sentAtMs`. */
   throttled(nowMs: number, sentAtMs: number): void {
     if (sentAtMs < this.throttledAtMs) return;
     const rate = this.at(nowMs);
-    if (this.hasPassed) this.learned = Math.max(limits.chatMessagesPerSecondMin, rate * 0.9);
-    this.base = Math.max(limits.chatMessagesPerSecondMin, rate / 2);
+    if (this.hasPassed) this.learned = Math.max(chatLimits.chatMessagesPerSecondMin, rate * 0.9);
+    this.base = Math.max(chatLimits.chatMessagesPerSecondMin, rate / 2);
     this.throttledAtMs = nowMs;
     this.hasPassed = false;
   }
 
-  /** Whether the number is back at its usual rate, as if never throttled. */
+  /** Whether the number is back at its usual rate, as if it had never been throttled. */
   isUsual(nowMs: number): boolean {
-    return this.at(nowMs) >= limits.chatMessagesPerSecond;
+    return this.at(nowMs) >= chatLimits.chatMessagesPerSecond;
   }
 }
 
 function grown(forMs: number): number {
-  return (forMs / 1000) * limits.chatRecoveryPerSecond;
+  return (forMs / 1000) * chatLimits.chatRecoveryPerSecond;
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { WhatsappStatuses } from "./statuses.ts";
 
-/** What takes the chat provider's callbacks. */
+/** What the endpoint of the chat provider's callbacks needs. */
 export interface WhatsappPorts {
-  /** Verify tokens and HMAC keys: any of them will do. */
+  /** Verify tokens and HMAC keys; any of them is accepted. */
   readonly webhookSecrets: readonly string[];
   readonly statuses: Pick<WhatsappStatuses, "take">;
   readonly messages: IncomingMessages;

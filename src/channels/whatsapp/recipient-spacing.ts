@@ -1,18 +1,18 @@
 import type { Clock } from "../../domain/clock.ts";
-import { limits } from "../../domain/limits.ts";
+import { chatLimits } from "./limits.ts";
 
 interface Pair {
-  /** When the recipient's next message may go (monotonic ms). */
+  /** When the recipient's next message may be sent (monotonic ms). */
   nextMs: number;
-  /** Until when waiting messages have been told to come back, one after the other. */
+  /** The latest time at which a waiting message was told to come back (monotonic ms). */
   promisedMs: number;
   spacingMs: number;
   readonly refusedAtMs: number;
 }
 
 /**
- * Recipients that a number wrote to too often, each with its own wait: six seconds at first, doubled with every further
- * refusal. Other recipients are not delayed. Bounded: the longest known is forgotten first, which costs one refusal.
+ * Recipients to whom a number wrote too often, each with its own wait: six seconds at first, doubled with every further
+ * refusal. Other recipients are not delayed. Bounded: the oldest entry is forgotten first, which costs one refusal.
  */
 export class RecipientSpacing {
   /** By number and recipient, ordered by first refusal. */
@@ -20,7 +20,7 @@ export class RecipientSpacing {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Milliseconds after which a message to the recipient may be tried again; 0: it is sent now. */
+  /** Milliseconds until a message to the recipient may be retried; 0: send it now. */
   enter(phoneNumberId: string, recipient: string): number {
     const key = `${phoneNumberId}/${recipient}`;
     const pair = this.pairs.get(key);
@@ -32,7 +32,7 @@ export class RecipientSpacing {
   }
 
   /**
-   * The provider refused a message sent at `sentAtMs` (monotonic); returns after how many milliseconds it may be tried again.
+   * The provider refused a message sent at `sentAtMs` (monotonic). Returns the milliseconds until it may be retried.
    * Messages in flight together count as one refusal.
    */
   refused(phoneNumberId: string, recipient: string, sentAtMs: number): number {
@@ -41,30 +41,30 @@ export class RecipientSpacing {
     const known = this.pairs.get(key);
     if (known !== undefined && sentAtMs < known.refusedAtMs) return this.promise(known, nowMs);
     const spacingMs = Math.min(
-      Math.max(limits.chatPairSpacingMs, 2 * (known?.spacingMs ?? 0)),
-      limits.chatPairSpacingMsMax,
+      Math.max(chatLimits.chatPairSpacingMs, 2 * (known?.spacingMs ?? 0)),
+      chatLimits.chatPairSpacingMsMax,
     );
     const pair = { nextMs: nowMs + spacingMs, promisedMs: nowMs, spacingMs, refusedAtMs: nowMs };
     this.pairs.set(key, pair);
-    if (this.pairs.size > limits.chatPairsMax) this.makeRoom();
+    if (this.pairs.size > chatLimits.chatPairsMax) this.makeRoom();
     return this.promise(pair, nowMs);
   }
 
-  /** The provider took a message: the least spacing now suffices, and after one more the recipient is forgotten. */
+  /** The provider accepted a message: the minimum spacing now suffices, and one more acceptance ends the spacing. */
   succeeded(phoneNumberId: string, recipient: string): void {
     const key = `${phoneNumberId}/${recipient}`;
     const pair = this.pairs.get(key);
     if (pair === undefined) return;
-    if (pair.spacingMs === limits.chatPairSpacingMs && pair.promisedMs <= this.clock.monotonicMs())
+    if (pair.spacingMs === chatLimits.chatPairSpacingMs && pair.promisedMs <= this.clock.monotonicMs())
       this.pairs.delete(key);
-    else pair.spacingMs = limits.chatPairSpacingMs;
+    else pair.spacingMs = chatLimits.chatPairSpacingMs;
   }
 
-  /** Waiting messages come back one by one: of several at once, all but one would be refused again. */
+  /** Waiting messages come back one at a time: of several at once, the provider would refuse all but one. */
   private promise(pair: Pair, nowMs: number): number {
     pair.promisedMs = Math.max(
       pair.nextMs,
-      Math.min(pair.promisedMs + pair.spacingMs, nowMs + limits.chatPairSpacingMsMax),
+      Math.min(pair.promisedMs + pair.spacingMs, nowMs + chatLimits.chatPairSpacingMsMax),
     );
     return pair.promisedMs - nowMs;
   }

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
 import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -8,6 +7,7 @@ import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../../dom
 import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import { optional } from "../../http/schemas.ts";
 import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { chatLimits } from "./limits.ts";
 
 /** The body of `POST /v1/send/whatsapp`. */
 export const ChatSend = Type.Object(
@@ -18,7 +18,7 @@ export const ChatSend = Type.Object(
     }),
     template_id: Type.String({
       minLength: 1,
-      maxLength: limits.chatTemplateNameCharsMax,
+      maxLength: chatLimits.chatTemplateNameCharsMax,
       description: "An alias of the tenant's, or else the provider's exact name of the template.",
     }),
     language_code: optional(
@@ -28,20 +28,24 @@ export const ChatSend = Type.Object(
       }),
     ),
     params: optional(
-      Type.Array(Type.Union([Type.String({ maxLength: limits.chatParamCharsMax }), Type.Number(), Type.Boolean()]), {
-        maxItems: limits.chatParamsMax,
-        description:
-          "Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other " +
-          "control characters, and at most four blanks in a row: the provider takes no others.",
-      }),
+      Type.Array(
+        Type.Union([Type.String({ maxLength: chatLimits.chatParamCharsMax }), Type.Number(), Type.Boolean()]),
+        {
+          maxItems: chatLimits.chatParamsMax,
+          description:
+            "Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other " +
+            "control characters, and at most four blanks in a row: the provider takes no others.",
+        },
+      ),
     ),
   },
   { $id: "ChatSend", additionalProperties: false },
 );
 
 /**
- * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input (400),
- * then missing configuration (500). The template is not looked up, because only the provider knows which exist.
+ * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input
+ * (400), then missing configuration (500). The template is not looked up, because only the provider knows which
+ * templates exist.
  */
 export function acceptWhatsapp(tenant: Tenant, given: unknown, platform: PlatformCredentials): Acceptance {
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
@@ -57,7 +61,7 @@ export function acceptWhatsapp(tenant: Tenant, given: unknown, platform: Platfor
 }
 
 const MEMBERS = ["phone_number", "template_id", "language_code", "params"];
-/** ITU-T E.164: a number has at most 15 digits with its country's code. */
+/** ITU-T E.164: a number has at most 15 digits, including the country code. */
 const PHONE_NUMBER = /^[0-9]{7,15}$/;
 /** C0, DEL and C1. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -76,8 +80,8 @@ function badTemplate(value: Json | undefined): Refusal | null {
   if (value === undefined) return malformed("template_id is required");
   if (typeof value !== "string") return malformed("template_id must be a string");
   if (value.trim() === "") return malformed("template_id is required");
-  if (value.length > limits.chatTemplateNameCharsMax) {
-    return malformed(`template_id must not be longer than ${limits.chatTemplateNameCharsMax} characters`);
+  if (value.length > chatLimits.chatTemplateNameCharsMax) {
+    return malformed(`template_id must not be longer than ${chatLimits.chatTemplateNameCharsMax} characters`);
   }
   return isPlainLine(value) ? null : malformed("template_id must not contain control characters");
 }
@@ -91,8 +95,8 @@ function badLanguage(value: Json | undefined): Refusal | null {
 function badParams(params: Json | undefined): Refusal | null {
   if (params === undefined) return null;
   if (!Array.isArray(params)) return malformed("params must be an array of strings, numbers and booleans");
-  if (params.length > limits.chatParamsMax) {
-    return malformed(`params must not hold more than ${limits.chatParamsMax} values`);
+  if (params.length > chatLimits.chatParamsMax) {
+    return malformed(`params must not hold more than ${chatLimits.chatParamsMax} values`);
   }
   for (const [index, value] of params.entries()) {
     const complaint = complaintAbout(value);
@@ -101,23 +105,23 @@ function badParams(params: Json | undefined): Refusal | null {
   return null;
 }
 
-/** What is wrong with one value: the provider allows rather little in a text parameter. */
+/** Describes what is wrong with one value: the provider allows little in a text parameter. */
 function complaintAbout(value: unknown): string | null {
   if (typeof value === "boolean") return null;
   if (typeof value === "number") {
-    // JSON.parse rounds such a number, and makes 1e999 infinite; the message would differ from the request.
+    // JSON.parse rounds such a number, and makes 1e999 infinite: the message would differ from the request.
     const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
     return isExact ? null : "is too large for a number: send it as a string";
   }
   if (typeof value !== "string") return "must be a string, a number or a boolean";
-  if (isTooLong(value)) return `must not be longer than ${limits.chatParamCharsMax} characters`;
+  if (isTooLong(value)) return `must not be longer than ${chatLimits.chatParamCharsMax} characters`;
   if (!isPlainLine(value)) return "must not contain line breaks, tabs or other control characters";
   return BLANKS_IN_A_ROW.test(value) ? "must not contain more than four blanks in a row" : null;
 }
 
-/** Characters are Unicode's: a smiley is one. */
+/** Counts Unicode characters: an emoji is one. */
 function isTooLong(text: string): boolean {
-  const max = limits.chatParamCharsMax;
+  const max = chatLimits.chatParamCharsMax;
   return text.length > 2 * max || (text.length > max && Array.from(text).length > max);
 }
 
@@ -134,7 +138,7 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
   return { status: 500, message };
 }
 
-/** Every rule has passed: the types of the fields are known. */
+/** Runs after every rule has passed, so the types of the fields are known. */
 function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "payload" | "template"> {
   const to = String(body["phone_number"]);
   const name = String(body["template_id"]);
@@ -147,7 +151,7 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
     params: Array.isArray(params) ? params.map(String) : [],
     ...(alias?.header ? { header: alias.header } : null),
   };
-  // The event store records the tenant's own name for the template, whichever provider template is behind it.
+  // The event store records the tenant's own name for the template, not the provider's template behind it.
   return { recipient: to, payload: JSON.stringify(payload), template: name };
 }
 

@@ -1,11 +1,11 @@
 import type { CallbackReader } from "../../domain/callback-data.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { limits } from "../../domain/limits.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { JobAddress, ProviderReferences } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { EarlyStatuses } from "./early-statuses.ts";
+import { chatLimits } from "./limits.ts";
 import type { WhatsappStatus } from "./webhook.ts";
 
 export interface WhatsappStatusesPorts extends ObserveReportPorts {
@@ -17,20 +17,21 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
 }
 
 /**
- * Adds the chat provider's statuses to the history of their jobs. A message identifies its job by callback data that our
- * channel signed; otherwise its id does, once the queue has the answer to the call that sent it. The provider's signature only
- * says that some number sent something: the same account serves many.
+ * Adds the chat provider's statuses to the delivery history of their jobs. A message identifies its job by callback
+ * data that our channel signed; otherwise by its id, once the queue has the reply to the call that sent it. The
+ * provider's signature proves only that some number sent something: the same account serves many.
  *
- * W1. `take` resolves once every status of a known job is in the queue: answering the provider after that loses none.
- * W2. A status whose message is unknown is held in memory for a moment (`EarlyStatuses`), and stored nowhere.
+ * W1. `take` resolves once every status of a known job is in the queue: replying to the provider after that loses none.
+ * W2. A status of an unknown message is held in memory briefly (`EarlyStatuses`), and never stored.
  * W3. Statuses of one job reach the queue in order of arrival, held ones first.
  * W4. Only chat jobs are changed: nothing else is signed, and nothing else has a reference.
- * W5. A job is changed only by statuses of the number that sent its message, if the call names a number: the signed one, or
- *     else the tenant's own or the platform's.
+ * W5. If the call names a number, a status changes a job only when that number sent the job's message: the signed
+ *     number, or else the tenant's own or the platform's.
  *
- * Unsigned callback data, as sent by releases that did not sign yet, is not trusted: anybody can write it. Such messages are
- * tracked by their ids for as long as those are kept. If the answer to one was lost during the upgrade, nothing identifies its
- * job, and it is sent again as if no status had arrived. Conversely, such a release tracks signed messages by their ids.
+ * Unsigned callback data, as sent by releases that did not sign yet, is not trusted: anybody can write it. Such
+ * messages are tracked by their ids for as long as those are kept. If the reply to one was lost during the upgrade,
+ * nothing identifies its job, and it is sent again as if no status had arrived. Conversely, such a release tracks
+ * signed messages by their ids.
  */
 export class WhatsappStatuses {
   private readonly early: EarlyStatuses;
@@ -46,10 +47,12 @@ export class WhatsappStatuses {
     return this.early.size;
   }
 
-  /** Rejects if a store is unavailable; statuses recorded by then are not recorded again when the call is repeated. */
+  /**
+   * Rejects if a store is unavailable; a repeated call does not record again the statuses that were already recorded.
+   */
   async take(statuses: readonly WhatsappStatus[]): Promise<void> {
-    for (let at = 0; at < statuses.length; at += limits.webhookStatusesMax) {
-      await this.takeSome(statuses.slice(at, at + limits.webhookStatusesMax));
+    for (let at = 0; at < statuses.length; at += chatLimits.webhookStatusesMax) {
+      await this.takeSome(statuses.slice(at, at + chatLimits.webhookStatusesMax));
     }
   }
 
@@ -78,13 +81,13 @@ export class WhatsappStatuses {
     );
   }
 
-  /** The job of this message according to our signature; null if it carries none, or another number reports it. */
+  /** The job that our signature names; null if the message has no valid one, or another number reports it. */
   private signedJobOf({ callbackData, phoneNumberId }: WhatsappStatus): JobAddress | null {
     const message = callbackData === null ? null : this.ports.callbacks.read(callbackData);
     return message !== null && (phoneNumberId ?? message.phoneNumberId) === message.phoneNumberId ? message : null;
   }
 
-  /** The jobs of messages that do not name their job themselves. */
+  /** The jobs of messages without signed callback data. */
   private async jobsById(statuses: readonly WhatsappStatus[]): Promise<ReadonlyMap<string, JobAddress>> {
     const ids = [...new Set(statuses.map(({ messageId }) => messageId))];
     if (ids.length === 0) return new Map();
@@ -102,7 +105,7 @@ export class WhatsappStatuses {
     this.count(status, await observeReport(this.ports, report));
   }
 
-  /** Whether the status comes from a number that the tenant does not send from. */
+  /** Whether the status comes from a number that the tenant does not use. */
   private async isForeign({ phoneNumberId }: WhatsappStatus, tenantId: string): Promise<boolean> {
     const { directory, platform } = this.ports;
     if (phoneNumberId === null) return false;
@@ -116,7 +119,7 @@ export class WhatsappStatuses {
   }
 }
 
-/** Waits for all of them: none may be in flight when the provider is told to repeat them. */
+/** Waits for all of them: none may be in flight when the provider is asked to repeat them. */
 async function allEnded(works: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(works)) if (outcome.status === "rejected") throw outcome.reason;
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../domain/json.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../domain/whatsapp.ts";
 
-/** The payload as intake wrote it, or null if intake did not write it. */
+/** The payload as the request handler wrote it, or null if it has another form. */
 export function parsePayload(text: string): WhatsappPayload | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;
@@ -13,12 +13,12 @@ export function parsePayload(text: string): WhatsappPayload | null {
 }
 
 /**
- * The request body of a template message. `callbackData` is returned with every callback and identifies the job, even if the
- * answer to this request never arrived.
+ * The request body of a template message. Every callback returns `callbackData`, which identifies the job even if the
+ * reply to this request never arrived.
  */
 export function templateMessage(payload: WhatsappPayload, callbackData: string): JsonObject {
   const { to, template, language, params, header } = payload;
-  // A body component without parameters is refused for a template without variables (132000).
+  // The provider refuses a body component without parameters for a template without variables (132000).
   const components: JsonObject[] = [
     ...(header === undefined ? [] : [{ type: "header", parameters: [mediaOf(header)] }]),
     ...(params.length === 0 ? [] : [{ type: "body", parameters: params.map((text) => ({ type: "text", text })) }]),

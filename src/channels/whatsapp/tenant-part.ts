@@ -13,7 +13,7 @@ const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
   parse: (row) => [row.alias, aliasOf(row)],
 };
 
-/** A tenant's chat members kept in memory. */
+/** The tenant's chat settings that are kept in memory. */
 export const whatsappPart: TenantPart<Pick<ChannelMembers, "whatsapp">> = {
   templates: {},
   tables: [ALIASES],

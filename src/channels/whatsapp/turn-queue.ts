@@ -1,24 +1,25 @@
 import { limits } from "../../domain/limits.ts";
+import { chatLimits } from "./limits.ts";
 
 interface Turn {
-  /** Grows along the queue. */
+  /** Increases along the queue. */
   readonly number: number;
-  /** When its tenant has to ask again to keep it (monotonic ms). */
+  /** The turn is lost unless its tenant asks again by this time (monotonic ms). */
   keptUntilMs: number;
 }
 
 /**
- * Tenants that wait for their turn at one sender, each with one turn at a time, in the order in which they came.
+ * Tenants waiting for their turn at one sender, in order of arrival, with one turn per tenant.
  *
- * Q1. Messages are spaced evenly by the rate, with a burst of `limits.paceBurstMs` worth after a rest (GCRA, ITU-T I.371).
- * Q2. Who asks is told when its turn comes by the present rate, and keeps its place by asking again then. So a tenant
- *     asks about twice a message, however many wait.
- * Q3. Who does not come leaves a gap of one message at most, and no place.
+ * Q1. Messages are spaced evenly at the rate, with a burst worth `limits.paceBurstMs` after a rest (GCRA, ITU-T I.371).
+ * Q2. A tenant that asks learns when its turn comes at the present rate, and keeps its place by asking again then. A
+ *     tenant therefore asks about twice per message, however many tenants wait.
+ * Q3. A tenant that does not come back loses its place and leaves a gap of at most one message.
  */
 export class TurnQueue {
   private readonly turns = new Map<string, Turn>();
   private issued = 0;
-  /** When the next message is due by the even spacing (monotonic ms). */
+  /** When the next message is due under even spacing (monotonic ms). */
   private nextMs = Number.NEGATIVE_INFINITY;
 
   /** Milliseconds until the tenant may send a message; 0: now. */
@@ -28,7 +29,7 @@ export class TurnQueue {
     const intervalMs = 1000 / perSecond;
     const dueMs = this.nextMs + this.aheadOf(turn) * intervalMs - burstMs(intervalMs);
     const waitMs = Math.max(0, dueMs - nowMs);
-    const keptUntilMs = nowMs + Math.min(waitMs, limits.chatAskAgainMs) + limits.chatTurnLateMsMax;
+    const keptUntilMs = nowMs + Math.min(waitMs, chatLimits.chatAskAgainMs) + chatLimits.chatTurnLateMsMax;
     if (turn !== undefined) turn.keptUntilMs = keptUntilMs;
     else if (waitMs > 0) this.turns.set(tenantId, { number: this.issued++, keptUntilMs });
     return waitMs;
@@ -40,20 +41,20 @@ export class TurnQueue {
     this.nextMs = Math.max(nowMs, this.nextMs) + 1000 / perSecond;
   }
 
-  /** Whether nobody waits, and past messages matter no more. */
+  /** Whether no tenant waits and past messages no longer affect the pace. */
   isQuiet(nowMs: number): boolean {
     this.dropAbsent(nowMs);
     return this.turns.size === 0 && this.nextMs <= nowMs;
   }
 
-  /** How many have their turn before this one. Places that were left in between are not counted. */
+  /** How many turns come before this one, not counting abandoned places in between. */
   private aheadOf(turn: Turn | undefined): number {
     if (turn === undefined) return this.turns.size;
     const first = this.turns.values().next().value ?? turn;
     return Math.min(turn.number - first.number, this.turns.size - 1);
   }
 
-  /** Looks at the head only: whoever stands behind an absent one is looked at when it is the head. */
+  /** Checks the head only: a turn behind an absent tenant is checked once it becomes the head. */
   private dropAbsent(nowMs: number): void {
     for (const [tenantId, { keptUntilMs }] of this.turns) {
       if (keptUntilMs >= nowMs) return;
@@ -62,7 +63,7 @@ export class TurnQueue {
   }
 }
 
-/** What remains of the burst once the first message has taken its own place. */
+/** The rest of the burst after the first message has taken its share. */
 function burstMs(intervalMs: number): number {
   return Math.max(0, limits.paceBurstMs - intervalMs);
 }

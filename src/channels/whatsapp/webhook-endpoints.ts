@@ -1,7 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
@@ -9,6 +8,7 @@ import { failure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { queryText } from "../../http/parameters.ts";
 import { parseJson } from "../../http/request-body.ts";
+import { chatLimits } from "./limits.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { readWhatsappWebhook } from "./webhook.ts";
 import { WebhookGate } from "./webhook-gate.ts";
@@ -20,12 +20,14 @@ interface WebhookPorts extends WhatsappPorts {
 const PATH = "/webhook/whatsapp";
 
 /**
- * `/webhook/whatsapp`, which the chat provider calls: GET when the address is registered with it, POST with what became of
- * messages and with messages that came in. The secrets alone decide; no key is asked for and no rate window counts.
+ * `/webhook/whatsapp`, called by the chat provider: GET when the address is registered with it, POST with message
+ * statuses and incoming messages. Only the secrets authenticate a call: it needs no API key and counts against no rate
+ * limit.
  *
- * A POST is answered 200 once everything in it is on disk. The provider repeats for days what is answered otherwise, so
- * only these are: what it did not sign (401), what it never sends (no JSON object: 400; longer than it sends: 413), what
- * there is no room for (503), and what could not be written down (500). Parts of another form are accepted and counted.
+ * A POST is answered 200 once everything in it is on disk. The provider repeats calls with any other answer for days,
+ * so other answers are reserved for calls that it did not sign (401), bodies that it never sends (not a JSON object:
+ * 400; longer than it sends: 413), lack of room (503), and failed writes (500). Parts of an unknown form are accepted
+ * and counted.
  */
 export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
   const gate = new WebhookGate(ports.webhookSecrets);
@@ -72,7 +74,7 @@ export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
   ];
 }
 
-/** An object of the provider's: what is read of it, all of which may be missing, and more. */
+/** An object of the provider's: lists the members that are read, all optional, and allows others. */
 function given<P extends TProperties>(members: P) {
   return Type.Partial(Type.Object(members), { additionalProperties: true });
 }
@@ -130,7 +132,7 @@ const WEBHOOK_FORBIDDEN = failure("WebhookForbidden", "The verify token is wrong
 const WEBHOOK_TOO_LARGE = failure(
   "WebhookTooLarge",
   "The body is larger than 3 MiB.",
-  `the body is larger than ${limits.webhookBodyBytesMax} bytes`,
+  `the body is larger than ${chatLimits.webhookBodyBytesMax} bytes`,
 );
 const WEBHOOK_CROWDED = failure(
   "WebhookCrowded",
@@ -144,7 +146,7 @@ function answerChallenge(gate: WebhookGate, exchange: Exchange): Response {
   if (!isAdmitted) throw new ApiError(403, FORBIDDEN);
   const challenge = query.get("hub.challenge");
   if (challenge === null) throw new ApiError(400, "hub.challenge is required");
-  // Whatever it says, nobody takes it for a page.
+  // Plain text, so that no browser renders the challenge as a page.
   return exchange.body(200, challenge, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" });
 }
 
@@ -156,11 +158,11 @@ async function receiveWebhook(door: FrontDoor, exchange: Exchange, receiving: Re
   const { gate, telemetry } = receiving;
   exchange.challenge = 'Signature realm="waybill webhook", header="X-Hub-Signature-256"';
   const signature = exchange.request.headers.get("x-hub-signature-256");
-  // A stranger's body is not even read.
+  // Rejects unsigned calls before reading the body.
   if (!gate.isSignature(signature)) throw unsigned();
-  const bytes = await door.bytes(exchange, limits.webhookBodyBytesMax);
+  const bytes = await door.bytes(exchange, chatLimits.webhookBodyBytesMax);
   if (!gate.signed(bytes, signature)) throw unsigned();
-  // Signed by the provider, which packs as many statuses into a call as it likes.
+  // No bound: the provider signed it, and packs as many statuses into a call as it likes.
   const body = parseJson(bytes, Number.POSITIVE_INFINITY);
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
 

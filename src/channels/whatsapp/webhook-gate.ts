@@ -1,12 +1,12 @@
 import { timingSafeEqual } from "node:crypto";
 import { secretDigest } from "../../http/secret-digest.ts";
 
-/** As the provider writes it: one message has one signature, in one spelling. */
+/** The provider's spelling only: a message has exactly one valid signature header. */
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/;
 
 /**
- * Knows what the chat provider says by the secrets that were agreed with it, in a time that tells nothing about them. While
- * a secret is rotated there are several, and any of them will do.
+ * Authenticates calls from the chat provider with the secrets agreed with it, in constant time. While a secret is being
+ * rotated there are several, and any of them is accepted.
  */
 export class WebhookGate {
   private readonly digests: readonly Buffer[];
@@ -19,7 +19,7 @@ export class WebhookGate {
   knows(text: string | null): boolean {
     if (text === null) return false;
     const given = secretDigest(text);
-    // Every one is compared, whichever fits.
+    // Compares every secret, even after a match.
     return this.digests.filter((known) => timingSafeEqual(given, known)).length > 0;
   }
 
@@ -28,7 +28,7 @@ export class WebhookGate {
     return header !== null && SIGNATURE.test(header);
   }
 
-  /** Whether the header is the HMAC-SHA256 (RFC 2104) of these very bytes under one of the secrets. */
+  /** Whether the header is the HMAC-SHA256 (RFC 2104) of exactly these bytes under one of the secrets. */
   signed(body: Uint8Array, header: string): boolean {
     const given = Buffer.from(SIGNATURE.exec(header)?.[1] ?? "", "hex");
     const fitting = this.secrets.filter((secret) => {

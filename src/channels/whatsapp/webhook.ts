@@ -1,33 +1,33 @@
 import { chatErrorText } from "../../domain/chat-error-text.ts";
 import type { IncomingMessage } from "../../domain/incoming-messages.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
+import { chatLimits } from "./limits.ts";
 
-/** What the provider says of one message that was handed over. */
+/** The provider's report on one message that we sent through it. */
 export interface WhatsappStatus {
   /** The provider's id of the message. */
   readonly messageId: string;
-  /** The provider's id of the number that sent it; null where the call names none. */
+  /** The provider's id of the sending number; null if the call names none. */
   readonly phoneNumberId: string | null;
   readonly type: "sent" | "delivered" | "read" | "failed";
   readonly result: JsonObject;
-  /** What was sent along to be repeated, by whoever sent it; null where nothing was. */
+  /** The callback data that the sender attached; null if there was none. */
   readonly callbackData: string | null;
 }
 
 export interface WhatsappWebhook {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly statuses: readonly WhatsappStatus[];
   readonly messages: readonly IncomingMessage[];
-  /** Statuses that are nothing to us (`played`, `deleted`, `warning`, …). */
+  /** Statuses that we do not use (`played`, `deleted`, `warning`, …). */
   readonly ignored: number;
-  /** Parts that do not have the form that they have in the provider's description. */
+  /** Parts that do not match the provider's documentation. */
   readonly misshapen: number;
 }
 
 /**
- * Understands the body of a call of the provider: every status and message of every change of every entry, whatever the
- * change's `field` is called (WhatsApp Cloud API, "Webhooks"). Whatever else is there is counted and left alone.
+ * Reads the body of a webhook call: every status and message of every change of every entry, whatever the change's
+ * `field` (WhatsApp Cloud API, "Webhooks"). All other parts are counted and ignored.
  */
 export function readWhatsappWebhook(body: JsonObject): WhatsappWebhook {
   const found: Found = { statuses: [], messages: [], ignored: 0, misshapen: 0 };
@@ -50,7 +50,7 @@ interface Found {
 
 function readValue(value: JsonObject, found: Found): void {
   const { statuses, messages } = value;
-  // Changes of other fields (an account's review, a template's) have neither.
+  // Changes of other fields, such as an account's review or a template, have neither.
   if (statuses === undefined && messages === undefined) found.ignored += 1;
   const phoneNumberId = phoneNumberIdOf(value["metadata"]);
   if (statuses !== undefined) for (const one of members(statuses, found)) readStatus(one, { found, phoneNumberId });
@@ -89,7 +89,7 @@ function readMessage(message: JsonObject, { found, names, phoneNumberId }: Conte
     found.misshapen += 1;
     return;
   }
-  const isKept = JSON.stringify(message).length <= limits.incomingMessageCharsMax;
+  const isKept = JSON.stringify(message).length <= chatLimits.incomingMessageCharsMax;
   found.messages.push({
     id,
     phoneNumberId,
@@ -100,7 +100,7 @@ function readMessage(message: JsonObject, { found, names, phoneNumberId }: Conte
   });
 }
 
-/** What writers call themselves, by their numbers. */
+/** Senders' profile names, by number. */
 function namesOf(contacts: Json | undefined): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const contact of Array.isArray(contacts) ? contacts : []) {
@@ -116,7 +116,7 @@ function phoneNumberIdOf(metadata: Json | undefined): string | null {
   return isName(id) ? id : null;
 }
 
-/** What went wrong, for the tenant. Statuses have the codes of the answers to calls. */
+/** The error as shown to the tenant. Statuses use the same codes as replies to calls. */
 function failureOf(errors: Json | undefined): string {
   const [error] = Array.isArray(errors) ? errors : [];
   if (!isJsonObject(error)) return NO_REASON;
@@ -135,7 +135,7 @@ function isText(value: Json | undefined): value is string {
 const NO_REASON = "the provider could not deliver the message";
 const NAME_CHARS_MAX = 256;
 
-/** The objects in a list. What is no list, or is in it and no object, is counted. */
+/** The objects in a list. A value that is not a list, and items that are not objects, are counted. */
 function members(list: Json | undefined, found: Found): readonly JsonObject[] {
   if (!Array.isArray(list)) {
     found.misshapen += 1;
@@ -147,5 +147,5 @@ function members(list: Json | undefined, found: Found): readonly JsonObject[] {
 }
 
 function isName(value: Json | undefined): value is string {
-  return typeof value === "string" && value !== "" && value.length <= limits.chatMessageIdCharsMax;
+  return typeof value === "string" && value !== "" && value.length <= chatLimits.chatMessageIdCharsMax;
 }

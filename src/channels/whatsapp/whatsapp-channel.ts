@@ -11,35 +11,37 @@ import type { Tenant } from "../../domain/tenant.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
+import { chatLimits } from "./limits.ts";
 import { NumberPace } from "./number-pace.ts";
 import { RecipientSpacing } from "./recipient-spacing.ts";
 import { parsePayload, templateMessage } from "./template-message.ts";
 
 export interface WhatsappChannelOptions {
-  /** Where the Graph API is, without a slash at its end. */
+  /** Address of the Graph API, without a trailing slash. */
   readonly apiUrl: string;
-  /** Of the API: `v25.0`. */
+  /** The API version, such as `v25.0`. */
   readonly apiVersion: string;
   readonly platform: PlatformCredentials;
-  /** Signs what statuses name their job by. */
+  /** Signs the callback data that names a status's job. */
   readonly callbacks: CallbackSigner;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Of one call; default `limits.chatTimeoutMs`. */
+  /** Time-out for one call; default `limits.chatTimeoutMs`. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Three quarters of the 256 requests that the runtime has under way at one time, whoever makes them: more would wait
- * inside it, where nobody shares fairly, and the wallets' calls behind them. With answers after 300 ms it is 640 a second.
+ * Three quarters of the 256 requests that the runtime allows in flight for the whole process. Any more would wait
+ * inside the runtime, where nothing shares fairly, and hold up the wallet calls behind them. At 300 ms per reply, this
+ * allows 640 messages a second.
  */
 const SLOTS = 192;
 
-/** What follows from a delivery's answer needs to know of the delivery. */
+/** The parts of a delivery that handling its reply needs. */
 interface Delivery {
   readonly job: QueuedJob;
   readonly sender: WhatsappSender;
-  /** Whether the sender is the tenant's own: then it is the tenant who can mend it. */
+  /** Whether the sender belongs to the tenant, who can then fix it. */
   readonly own: boolean;
   readonly to: string;
   /** Monotonic. */
@@ -47,9 +49,9 @@ interface Delivery {
 }
 
 /**
- * Sends template messages by WhatsApp's Cloud API: one job, one request. The API knows no idempotency key, so a request
- * whose answer did not come is not repeated before `limits.ambiguousWaitMs` have passed: a callback that names the job
- * ends it before that.
+ * Sends template messages through WhatsApp's Cloud API: one job, one request. The API has no idempotency key, so a
+ * request without a reply is not repeated until `limits.ambiguousWaitMs` have passed: a callback that names the job
+ * settles it before then.
  */
 export class WhatsappChannel implements Channel {
   readonly name = "whatsapp";
@@ -60,7 +62,7 @@ export class WhatsappChannel implements Channel {
   private readonly spacing: RecipientSpacing;
   private readonly relay: Relay;
 
-  /** Connects to nothing yet. */
+  /** Opens no connection yet. */
   constructor(private readonly options: WhatsappChannelOptions) {
     const { apiUrl, apiVersion, clock } = options;
     const timeoutMs = options.timeoutMs ?? limits.chatTimeoutMs;
@@ -70,7 +72,7 @@ export class WhatsappChannel implements Channel {
     this.relay = { key: apiUrl, name: URL.parse(apiUrl)?.host ?? apiUrl, isOwn: false };
   }
 
-  /** The API: whatever the number, it is one service. */
+  /** The API itself: one service for all numbers. */
   relayOf(): Relay {
     return this.relay;
   }
@@ -120,7 +122,7 @@ export class WhatsappChannel implements Channel {
     const code = error.code !== null && isKnownCode(error.code) ? String(error.code) : "other";
     this.options.telemetry.count("chat_provider_errors", { code, follows: rule.follows });
     const said = sayingOf(error, sender);
-    const pauseMs = Math.min(Math.max(rule.pauseMs ?? 0, askedMs), limits.chatPauseMsMax);
+    const pauseMs = Math.min(Math.max(rule.pauseMs ?? 0, askedMs), chatLimits.chatPauseMsMax);
     const later = pauseMs === 0 ? {} : { afterMs: pauseMs };
     switch (rule.follows) {
       case "retry":
@@ -159,7 +161,7 @@ export class WhatsappChannel implements Channel {
     telemetry.log("warn", "the chat provider stopped a phone number", fields);
   }
 
-  /** Logged once: other jobs in flight at the time, and the probes after a pause, add nothing. */
+  /** Logs once: other jobs in flight at the time, and the probes after a pause, add no lines. */
   private refuseSender(said: string, pauseMs: number, { sender, own, job }: Delivery): Outcome {
     const { telemetry } = this.options;
     if (this.pace.refuse(sender, pauseMs)) {
@@ -174,7 +176,7 @@ export class WhatsappChannel implements Channel {
   private ofUnknownFate(): Outcome {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
-    const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = limits;
+    const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = chatLimits;
     return { kind: "retry", why, afterMs, attemptsMax, isSilence: true };
   }
 }
@@ -187,7 +189,7 @@ function spacedOut(afterMs: number): Outcome {
   return { kind: "retry", why: "this recipient was written to too often", afterMs, isUncounted: true };
 }
 
-/** The provider's words as a tenant may read them, without the token that they may repeat. */
+/** The provider's error text as shown to a tenant, without the access token that it may repeat. */
 function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
   const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
   return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import { limits } from "../../domain/limits.ts";
+import { engineLimits } from "../limits.ts";
 
 /** Bytes of payloads that this process holds for one tenant and channel. */
 const TENANT_BYTES_MAX = 8 * 1024 * 1024;
@@ -50,7 +50,7 @@ export class Backlog {
 
   /** Bytes that a holder of `own` bytes may request now; 0 or less: none. */
   roomFor(own: number): number {
-    return Math.min(TENANT_BYTES_MAX, (limits.backlogBytesMax - this.held) / 4) - own;
+    return Math.min(TENANT_BYTES_MAX, (engineLimits.backlogBytesMax - this.held) / 4) - own;
   }
 
   /**

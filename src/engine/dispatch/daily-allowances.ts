@@ -1,8 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
 import { FENCED, type Lease, type OwnerQueue, type TenantQueue } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 
 export interface DailyAllowancesOptions {
   readonly queue: OwnerQueue;
@@ -96,7 +96,7 @@ export class DailyAllowances {
       telemetry.log(expected ? "warn" : "error", "reserving units of the daily allowance failed and is repeated", {
         error: String(error),
       });
-      clock.setTimer(limits.queueRetryMs, end);
+      clock.setTimer(engineLimits.queueRetryMs, end);
       return;
     }
     end();
@@ -113,5 +113,5 @@ interface Page {
 }
 
 function pieceOf(perDay: number): number {
-  return Math.min(limits.allowancePieceMax, Math.ceil(perDay / 50));
+  return Math.min(engineLimits.allowancePieceMax, Math.ceil(perDay / 50));
 }

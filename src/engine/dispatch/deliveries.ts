@@ -8,6 +8,7 @@ import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
+import { engineLimits } from "../limits.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
 import type { AllowanceUnit } from "./daily-allowances.ts";
 import { deliver, screen } from "./deliver.ts";
@@ -115,7 +116,7 @@ export class Deliveries {
     if (refused === null) await this.deliverAndSettle(starter, started, aborter);
     else {
       started.unit?.giveBack();
-      if (refused.kind === "away") this.submit(retryNow(job, "pending", limits.retryBaseMs));
+      if (refused.kind === "away") this.submit(retryNow(job, "pending", engineLimits.retryBaseMs));
       else await this.settle(job, refused, false);
     }
     this.leave(job);
@@ -199,7 +200,7 @@ export class Deliveries {
   /** The relay is away: that says nothing about the message. */
   private async putAside(starter: Starter, { job, tenant, slot }: Started, { why }: Away): Promise<void> {
     const { slots, random, clock } = this.ports;
-    if (this.isLent) return this.submit(retryNow(job, "running", limits.retryBaseMs));
+    if (this.isLent) return this.submit(retryNow(job, "running", engineLimits.retryBaseMs));
     const lane = slot?.lane ?? null;
     if (lane !== null) lane.awayWhy = why;
     const place = lane === null ? "wait" : slots.get(job.channel)?.placeOfAway(lane, job);

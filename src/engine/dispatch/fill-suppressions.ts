@@ -1,9 +1,9 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Lease } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { LeaseTerm } from "../leases/shard-keeper.ts";
+import { engineLimits } from "../limits.ts";
 
 /** Tells the queue whom a shard's tenants must not send to. */
 export interface SuppressionFiller {
@@ -20,7 +20,7 @@ export async function fillSuppressions(
   { lease, closing }: LeaseTerm,
   { clock, telemetry }: { readonly clock: Clock; readonly telemetry: Telemetry },
 ): Promise<boolean> {
-  for (let waitMs = 50; !closing.aborted; waitMs = Math.min(2 * waitMs, limits.queueRetryMs)) {
+  for (let waitMs = 50; !closing.aborted; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
     try {
       return await filler.fill(lease, closing);
     } catch (error) {

@@ -2,8 +2,8 @@ import type { Channel } from "../../domain/channel.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { ChannelName, QueuedJob } from "../../domain/job.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 
 export interface GiveBackPorts {
   readonly channels: ReadonlyMap<ChannelName, Channel>;
@@ -26,7 +26,7 @@ export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, jo
   const channel = channels.get(job.channel);
   if (channel?.giveBack === undefined) return true;
   const ended = whenAborted(term.ended);
-  for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, limits.giveBackRetryMsMax)) {
+  for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, engineLimits.giveBackRetryMsMax)) {
     try {
       if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
     } catch (error) {

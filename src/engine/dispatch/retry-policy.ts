@@ -4,6 +4,7 @@ import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Random } from "../../domain/random.ts";
+import { engineLimits } from "../limits.ts";
 
 type Retry = Extract<Outcome, { kind: "retry" }>;
 
@@ -25,12 +26,15 @@ export type RetryDecision =
 export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random: Random): RetryDecision {
   const isCounted = outcome.isUncounted === undefined;
   const attempts = job.attempts + (isCounted ? 1 : 0);
-  const ceilingMs = Math.min(limits.retryDelayMsMax, limits.retryBaseMs * limits.retryFactor ** stepOf(job, outcome));
+  const ceilingMs = Math.min(
+    engineLimits.retryDelayMsMax,
+    engineLimits.retryBaseMs * engineLimits.retryFactor ** stepOf(job, outcome),
+  );
   const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
   const ageThenMs = clock.nowMs() + delayMs - jobTimeMs(job.jobId);
   const waitedMs = Math.min(ageThenMs, delayMs * (isCounted ? attempts : (job.waits ?? 0) + 1));
   const isSpent = isCounted && attempts >= (outcome.attemptsMax ?? limits.attemptsMax);
-  if (isSpent || waitedMs > limits.retryWaitedMsMax) {
+  if (isSpent || waitedMs > engineLimits.retryWaitedMsMax) {
     return {
       kind: "give_up",
       error: `gave up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${outcome.why}`,

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
 import { FENCED, type Fenced, type Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 
 export interface SettlerOptions {
   /** Writes settlements of one shard to the queue. */
@@ -54,7 +54,7 @@ export class Settler {
 
   private async sendAll(): Promise<void> {
     while (this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, limits.settleBatchMax);
+      const batch = this.waiting.splice(0, engineLimits.settleBatchMax);
       const answer = await this.sendUntilLanded(batch);
       if (answer === "settled") this.options.onLanded(batch);
       else if (!this.isAbandoned) {
@@ -67,7 +67,7 @@ export class Settler {
 
   private async sendUntilLanded(batch: readonly Settlement[]): Promise<"settled" | Fenced> {
     const { send, clock, telemetry } = this.options;
-    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, limits.queueRetryMs)) {
+    for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
       try {
         return await send(batch);
       } catch (error) {

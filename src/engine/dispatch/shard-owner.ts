@@ -1,8 +1,8 @@
 import { sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
 import { FENCED, type PullResult, type TenantQueue, type TenantQueuePull } from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
+import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import { DailyAllowances } from "./daily-allowances.ts";
 import { Deliveries, type DeliveriesPorts } from "./deliveries.ts";
@@ -127,16 +127,16 @@ export class ShardOwner {
         this.reportFailedPull(error);
         surveyDueMs = begunMs;
         await sleep(clock, retryMs, this.term.closing);
-        retryMs = Math.min(2 * retryMs, limits.queueRetryMs);
+        retryMs = Math.min(2 * retryMs, engineLimits.queueRetryMs);
         continue;
       }
       if (result === null || this.isOver) return;
       if (result === FENCED) return this.lose();
-      if (survey) surveyDueMs = begunMs + limits.surveyMs;
+      if (survey) surveyDueMs = begunMs + engineLimits.surveyMs;
       retryMs = 50;
       this.apply(result);
       if (!result.more && this.wantingJobs.size === 0) {
-        await this.wakeup.sleep(Math.min(result.nextDueMs ?? limits.idlePollMs, limits.idlePollMs));
+        await this.wakeup.sleep(Math.min(result.nextDueMs ?? engineLimits.idlePollMs, engineLimits.idlePollMs));
       }
     }
   }
@@ -174,7 +174,7 @@ export class ShardOwner {
   private beginPulls(): TenantQueuePull[] {
     const pulls: TenantQueuePull[] = [];
     for (const actor of this.wantingJobs) {
-      if (pulls.length === limits.pullBoxesMax) break;
+      if (pulls.length === engineLimits.pullBoxesMax) break;
       this.wantingJobs.delete(actor);
       const pull = actor.beginPull();
       if (pull !== null) pulls.push(pull);

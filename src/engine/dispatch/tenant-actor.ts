@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/warm-up.ts";
+import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
 import type { DailyAllowances, DayAllowance } from "./daily-allowances.ts";
@@ -213,7 +213,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   nextCost(): number | null {
     const job = this.waiting[0];
-    if (job === undefined || this.delivering >= limits.tenantWindowMax || !this.options.mayDeliver()) return null;
+    if (job === undefined || this.delivering >= engineLimits.tenantWindowMax || !this.options.mayDeliver()) return null;
     const tenant = this.lookUp();
     if (tenant === undefined) return null;
     // Its relay may have become prompt, or lost that status, or the tenant may have another relay now.
@@ -259,7 +259,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   tenantAway(): void {
     // The registry is away: jobs wait in their tenant queue, and no attempt is counted.
     this.isLoading = false;
-    this.contendIn(Math.min(limits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
+    this.contendIn(Math.min(engineLimits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
     this.failedLoads = Math.min(this.failedLoads + 1, 10);
   }
 
@@ -314,12 +314,12 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   /** How many entries it may read now. */
   private room(): number {
-    if (!this.boxMayHaveMore || this.isPulling || this.waiting.length >= limits.refillEntries) return 0;
-    const openRoom = limits.boxOpenMax - this.open;
+    if (!this.boxMayHaveMore || this.isPulling || this.waiting.length >= engineLimits.refillEntries) return 0;
+    const openRoom = engineLimits.boxOpenMax - this.open;
     const tenant = openRoom > 0 ? this.lookUp() : undefined;
     if (tenant === undefined) return 0;
     const startRoom = this.mayStart(this.allowanceOf(tenant)) - this.waiting.length;
-    return Math.min(limits.pullEntriesPerBoxMax, openRoom, startRoom);
+    return Math.min(engineLimits.pullEntriesPerBoxMax, openRoom, startRoom);
   }
 
   private allowanceOf(tenant: Tenant | null): DayAllowance | null {
@@ -336,7 +336,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (allowance === null) return Number.POSITIVE_INFINITY;
     const left = this.options.allowances.left(allowance, () => this.lookAgain());
     const untilTomorrowMs = untilNextUtcDayMs(this.options.clock.nowMs());
-    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, limits.allowanceLookMs));
+    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, engineLimits.allowanceLookMs));
     return left;
   }
 

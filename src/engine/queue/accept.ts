@@ -4,6 +4,7 @@ import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, NewJob, QueueQuota, RateState } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
+import { engineLimits } from "../limits.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
 import { type ChannelLetters, encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
@@ -13,7 +14,7 @@ import { Script, type ScriptArgument } from "./script.ts";
 import { ShardCommits } from "./shard-commits.ts";
 
 const script = new Script(acceptLua, "refuse");
-const RATE_SLICES = limits.rateWindowMs / limits.rateSliceMs;
+const RATE_SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 /** Stands for "no bound". */
 const NONE = -1;
 
@@ -45,8 +46,8 @@ export class Acceptor {
   ) {
     this.commits = new ShardCommits(shardsPerCall, {
       clock,
-      itemsMax: limits.acceptBatchJobsMax,
-      bytesMax: limits.acceptBatchBytesMax,
+      itemsMax: engineLimits.acceptBatchJobsMax,
+      bytesMax: engineLimits.acceptBatchBytesMax,
       bytesOf: (entrant) => entrant.job?.payload.length ?? 0,
       send: (entrants) => this.send(entrants),
     });
@@ -138,8 +139,8 @@ function isFull(error: UnavailableError): boolean {
 
 /** The arguments of a first try; a repeat differs in the first of them. */
 function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[]): ScriptArgument[] {
-  const args: ScriptArgument[] = [0, firstJobOf(shards), limits.jobKeptMs];
-  args.push(RATE_SLICES, limits.rateSliceMs, limits.idempotencyKeptMs);
+  const args: ScriptArgument[] = [0, firstJobOf(shards), engineLimits.jobKeptMs];
+  args.push(RATE_SLICES, engineLimits.rateSliceMs, engineLimits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
     for (const { tenantId, requestsPerMinute, quota, entrants } of tenants) {
@@ -179,7 +180,7 @@ function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admi
   const rate =
     requestsPerMinute === null
       ? UNCOUNTED
-      : { limit: requestsPerMinute, remaining, resetSeconds: limits.rateWindowMs / 1000 };
+      : { limit: requestsPerMinute, remaining, resetSeconds: engineLimits.rateWindowMs / 1000 };
   switch (answer.charAt(0)) {
     case "a":
       return { kind: "accepted", jobId: job?.jobId ?? "", rate };

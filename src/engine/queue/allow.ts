@@ -1,5 +1,5 @@
-import { limits } from "../../domain/limits.ts";
 import { type AllowanceCall, FENCED, type Fenced, type Lease } from "../../domain/queue.ts";
+import { engineLimits } from "../limits.ts";
 import allowLua from "./allow.lua" with { type: "text" };
 import { type ChannelLetters, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
@@ -16,7 +16,7 @@ export async function allow(
   lease: Lease,
   { box, day, allowance, known, wanted }: AllowanceCall,
 ): Promise<number | Fenced> {
-  const args = [lease.token, encodeBox(letters, box), day, allowance, known, wanted, limits.allowanceKeptMs];
+  const args = [lease.token, encodeBox(letters, box), day, allowance, known, wanted, engineLimits.allowanceKeptMs];
   // The script answers a number, or null when it is fenced.
   const reply = (await script.run(connection, [shardPrefix(lease.shard)], args)) as number | null;
   return reply ?? FENCED;

@@ -1,7 +1,7 @@
 import { Cluster, type Redis } from "ioredis";
 import { ConfigurationError } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { META_KEY } from "./keys.ts";
 import migrateLua from "./migrate.lua" with { type: "text" };
@@ -80,7 +80,7 @@ export class Meta {
   /** In pieces, each safe to repeat: an interrupted migration starts over. The marker comes last. */
   private async migrate(from: number): Promise<void> {
     this.telemetry.log("info", "migrating the queue to this release's format", { from, to: QUEUE_FORMAT });
-    const args = [from, limits.leaveTogetherMax];
+    const args = [from, engineLimits.leaveTogetherMax];
     const prefixes = new Set<string>();
     for await (const keys of this.keys()) {
       for (const key of keys) {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
+import { engineLimits } from "../limits.ts";
 
 export interface GroupCommitOptions<Item, Answer> {
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export class GroupCommit<Item, Answer> {
   constructor(private readonly options: GroupCommitOptions<Item, Answer>) {}
 
   submit(item: Item): Promise<Answer> {
-    if (this.queue.length >= limits.commitQueueMax) {
+    if (this.queue.length >= engineLimits.commitQueueMax) {
       return Promise.reject(new UnavailableError("too many requests wait for the queue"));
     }
     return new Promise((resolve, reject) => {
@@ -71,7 +71,7 @@ export class GroupCommit<Item, Answer> {
   }
 
   private refuseOverdue(): void {
-    const oldestMs = this.options.clock.monotonicMs() - limits.commitWaitMs;
+    const oldestMs = this.options.clock.monotonicMs() - engineLimits.commitWaitMs;
     const overdue = this.queue.findIndex((waiting) => waiting.sinceMs >= oldestMs);
     if (overdue === 0) return;
     const refused = this.queue.splice(0, overdue === -1 ? this.queue.length : overdue);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
-import { limits } from "../../domain/limits.ts";
 import type { Observation, ObserveResult } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
+import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
@@ -29,8 +29,8 @@ export class Observer {
   ) {
     this.commits = new ShardCommits(shardsPerCall, {
       clock,
-      itemsMax: limits.acceptBatchJobsMax,
-      bytesMax: limits.acceptBatchBytesMax,
+      itemsMax: engineLimits.acceptBatchJobsMax,
+      bytesMax: engineLimits.acceptBatchBytesMax,
       bytesOf: () => 0,
       send: (sightings) => this.send(sightings),
     });

@@ -1,6 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
-import { limits } from "../../domain/limits.ts";
 import {
   FENCED,
   type Fenced,
@@ -9,6 +8,7 @@ import {
   type PullResult,
   type TenantQueue,
 } from "../../domain/queue.ts";
+import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeBoxes, decodeEntry, encodeBox } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
@@ -46,9 +46,9 @@ export class Puller {
     this.calls = new ShardCalls({
       clock,
       shardsPerCall: options.shardsPerCall,
-      callsMax: limits.pullShardsMax,
+      callsMax: engineLimits.pullShardsMax,
       // The script enforces the byte limit of the call, however many shards share it.
-      sizeMax: limits.pullShardsMax,
+      sizeMax: engineLimits.pullShardsMax,
       sizeOf: () => 1,
       send: (calls, isRepeat) => this.send(calls, isRepeat),
     });
@@ -82,7 +82,12 @@ export class Puller {
     const inTurn = calls.map((call, at) => ({ call, at })).toSorted((a, b) => servedIn(a.call) - servedIn(b.call));
     const keys = inTurn.map(({ call }) => shardPrefix(call.lease.shard));
     const bytesMax = Math.max(...calls.map(({ request }) => request.bytesMax));
-    const args: ScriptArgument[] = [limits.shardTimeSlackMs, limits.pullDueMax, limits.pullReadyMax, bytesMax];
+    const args: ScriptArgument[] = [
+      engineLimits.shardTimeSlackMs,
+      engineLimits.pullDueMax,
+      engineLimits.pullReadyMax,
+      bytesMax,
+    ];
     for (const { call } of inTurn) encodeRequest(this.options.letters, call, isRepeat, args);
     // The script answers in this form.
     const replies = (await script.run(this.connection, keys, args)) as (PullReply | null)[];

@@ -1,6 +1,6 @@
 import type { StoredEventRow } from "../../domain/event-store.ts";
-import { limits } from "../../domain/limits.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../domain/queue.ts";
+import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeRow } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardOfPrefix, shardPrefix } from "./keys.ts";
@@ -86,12 +86,12 @@ function decodeRows(letters: ChannelLetters, texts: readonly string[], token: st
 
 function encodeCall(turns: readonly RecordTurn[]): ScriptArgument[] {
   return [
-    limits.recordRowsMax,
-    limits.recordEntriesMax,
-    limits.recordBytesMax,
-    limits.jobKeptMs,
-    limits.leaveJobsMin,
-    limits.recordPiecesMax,
+    engineLimits.recordRowsMax,
+    engineLimits.recordEntriesMax,
+    engineLimits.recordBytesMax,
+    engineLimits.jobKeptMs,
+    engineLimits.leaveJobsMin,
+    engineLimits.recordPiecesMax,
     ...turns.flatMap(encodeTurn),
   ];
 }
@@ -109,8 +109,8 @@ function encodeTurn({ lease, takes, refused, done }: RecordTurn): ScriptArgument
 function endedTogether(rows: readonly StoredEventRow[]): string[] {
   const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
   const texts = [];
-  for (let at = 0; at < ended.length; at += limits.leaveTogetherMax) {
-    texts.push(ended.slice(at, at + limits.leaveTogetherMax).join(" "));
+  for (let at = 0; at < ended.length; at += engineLimits.leaveTogetherMax) {
+    texts.push(ended.slice(at, at + engineLimits.leaveTogetherMax).join(" "));
   }
   return texts;
 }

@@ -29,7 +29,7 @@ export class RedisIncomingMessages implements IncomingMessages {
   }
 
   async page(cursor: string | null, limit: number): Promise<Page<ReceivedMessage>> {
-    if (cursor !== null && !ENTRY_ID.test(cursor)) throw new ApiError(400, "invalid cursor");
+    if (cursor !== null && !ENTRY_ID.test(cursor)) throw new ApiError(400, "this cursor was not given out");
     const newest = cursor === null ? "+" : `(${cursor}`;
     const entries = await this.connection
       .xrevrange(STREAM, newest, "-", "COUNT", limit + 1)

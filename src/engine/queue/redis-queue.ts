@@ -5,7 +5,6 @@ import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import { type JobRecord, type SuppressionReason } from "../../domain/job.ts";
-import { limits } from "../../domain/limits.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -34,6 +33,7 @@ import type { ReadinessProbe } from "../../domain/report.ts";
 import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
+import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeBox, type QueuedChannel } from "./codec.ts";
@@ -124,7 +124,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   /** Resolves when Redis answers and the subscriptions are active. Rejects with `UnavailableError`. */
   async start(): Promise<void> {
     const { clock } = this.options;
-    const giveUpAtMs = clock.monotonicMs() + limits.queueStartMs;
+    const giveUpAtMs = clock.monotonicMs() + engineLimits.queueStartMs;
     for (const connection of this.connections()) {
       while (connection.status !== "ready") {
         if (clock.monotonicMs() > giveUpAtMs)

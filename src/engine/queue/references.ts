@@ -4,6 +4,7 @@ import { isOutage } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
 import type { JobAddress, Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
@@ -176,13 +177,13 @@ function keyOf({ tag, bucket }: Place, hour: number): string {
 }
 
 function hourOf(nowMs: number): number {
-  return Math.floor(nowMs / limits.providerRefHourMs);
+  return Math.floor(nowMs / engineLimits.providerRefHourMs);
 }
 
 /** The newest first, including the next hour: the writer's clock may be ahead of this one. */
 function hoursKept(nowMs: number): readonly number[] {
   const newest = hourOf(nowMs) + 1;
-  const count = 2 + Math.ceil(limits.providerRefKeptMs / limits.providerRefHourMs);
+  const count = 2 + Math.ceil(limits.providerRefKeptMs / engineLimits.providerRefHourMs);
   return Array.from({ length: count }, (_, age) => newest - age);
 }
 

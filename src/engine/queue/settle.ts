@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import { limits } from "../../domain/limits.ts";
 import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
+import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
@@ -36,8 +36,8 @@ export class SettleCalls {
     this.calls = new ShardCalls({
       clock,
       shardsPerCall: options.shardsPerCall,
-      callsMax: limits.settleBatchMax,
-      sizeMax: limits.settleCallMax,
+      callsMax: engineLimits.settleBatchMax,
+      sizeMax: engineLimits.settleCallMax,
       sizeOf: ({ settlements }) => settlements.length,
       send: (calls) => this.send(calls),
     });

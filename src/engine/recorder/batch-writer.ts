@@ -8,10 +8,10 @@ import {
   type WriteAttempt,
   type WriteOutcome,
 } from "../../domain/event-store.ts";
-import { limits } from "../../domain/limits.ts";
 import type { RecordBatch, RecordPiece } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 import type { ShardProgress } from "./shard-progress.ts";
 
 /** A piece of a batch, and the shard that it belongs to. */
@@ -34,7 +34,9 @@ const REFUSALS_MAX = 3;
 
 /** The wait before the next try. Half of it is random, which spreads the retries of processes that failed together. */
 export function backOffMs(failures: number, random: Random): number {
-  return Math.min(limits.recordRetryMs * 2 ** failures, limits.recordRetryMsMax) * (0.5 + random.next() / 2);
+  return (
+    Math.min(engineLimits.recordRetryMs * 2 ** failures, engineLimits.recordRetryMsMax) * (0.5 + random.next() / 2)
+  );
 }
 
 /** Writes batches until the event store has them, for as long as one of a batch's shards is held. */

@@ -1,10 +1,10 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { limits } from "../../domain/limits.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
 import type { ObserveResult } from "../../domain/queue.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 
 export interface DeliveryReportsPorts extends ObserveReportPorts {
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export class DeliveryReports {
 
   private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
     const { clock, telemetry } = this.ports;
-    for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, limits.queueRetryMs)) {
+    for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
       try {
         return await observeReport(this.ports, report);
       } catch (error) {

@@ -1,6 +1,6 @@
-import { limits } from "../../domain/limits.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { engineLimits } from "../limits.ts";
 
 /** A reader's action: opening a message, or clicking a link in it. */
 export interface Engagement {
@@ -33,7 +33,8 @@ export class Engagements {
     const { reports, telemetry } = this.ports;
     const name = `${type} ${tenantId} ${jobId} ${url ?? ""}`;
     if (this.pending.has(name)) return;
-    if (this.pending.size >= limits.engagementsPendingMax) return telemetry.count("engagements_dropped", { type });
+    if (this.pending.size >= engineLimits.engagementsPendingMax)
+      return telemetry.count("engagements_dropped", { type });
     this.pending.add(name);
     const result = url === null ? {} : { url };
     // Never rejects.

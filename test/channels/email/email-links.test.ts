@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
+import { emailLimits } from "../../../src/channels/email/limits.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
 import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
@@ -73,11 +74,11 @@ test("a repeated delivery sends the very same links", async () => {
 
 test("an address that is too long for a link, and links beyond the bound, stay as they are", async () => {
   const long = `https://x.test/${"a".repeat(limits.linkUrlBytesMax)}`;
-  const many = Array.from({ length: limits.trackedLinksMax + 3 }, (_, i) => `<a href="https://x.test/${i}">x</a>`);
+  const many = Array.from({ length: emailLimits.trackedLinksMax + 3 }, (_, i) => `<a href="https://x.test/${i}">x</a>`);
   const { source } = await arrived({ subject: "s", html: `<a href="${long}">long</a>${many.join("\n")}` });
   const sent = partsOf(source)["text/html"] ?? "";
   expect(sent).toContain(long);
-  expect(sent.match(/send\.test\/t\/c\//g)).toHaveLength(limits.trackedLinksMax);
+  expect(sent.match(/send\.test\/t\/c\//g)).toHaveLength(emailLimits.trackedLinksMax);
   expect(sent.match(/href="https:\/\/x\.test\/\d+"/g)).toHaveLength(3);
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { checkHtml, type HtmlRule } from "../../../src/channels/email/html-rules.ts";
-import { limits } from "../../../src/domain/limits.ts";
+import { emailLimits } from "../../../src/channels/email/limits.ts";
 
 const rulesOf = (html: string, bytes?: number): HtmlRule[] => checkHtml(html, bytes).map(({ rule }) => rule);
 
@@ -112,7 +112,7 @@ describe("no script is seen", () => {
 });
 
 describe("the size", () => {
-  const bytes = limits.inlineHtmlBytesMax;
+  const bytes = emailLimits.inlineHtmlBytesMax;
 
   test("may be 524,288 bytes and not one more, counted in UTF-8", () => {
     expect(rulesOf("a".repeat(bytes))).toEqual([]);

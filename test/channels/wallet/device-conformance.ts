@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
-import { limits } from "../../../src/domain/limits.ts";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { passDevices, passes, passRegistrations } from "../../../src/storage/tables.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
@@ -146,7 +146,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
 
     test("more changes than one answer holds are in the following ones, none skipped", async () => {
       const device = aDevice();
-      const total = limits.updatedSerialsMax + 5;
+      const total = walletLimits.updatedSerialsMax + 5;
       const ids = Array.from({ length: total }, (_, at) => `many-${at}`);
       const rows = ids.map((id, at) => ({
         id,
@@ -166,7 +166,10 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
         .insert(passRegistrations)
         .values(ids.map((passId) => ({ deviceId: device, passId, createdAt: new Date(0) })));
       const head = await first.devices.updatedSince(device, "pass.test.many", 0);
-      expect([head?.serials.length, head?.tag]).toEqual([limits.updatedSerialsMax, limits.updatedSerialsMax]);
+      expect([head?.serials.length, head?.tag]).toEqual([
+        walletLimits.updatedSerialsMax,
+        walletLimits.updatedSerialsMax,
+      ]);
       const tail = await first.devices.updatedSince(device, "pass.test.many", head?.tag ?? 0);
       expect([tail?.serials.length, tail?.tag]).toEqual([5, total]);
     }, 30_000);
@@ -203,7 +206,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
 
     test("a pass is on no more devices than the bound allows, and those that have it keep it", async () => {
       const pass = await aPass();
-      const rows = Array.from({ length: limits.devicesPerPassMax }, (_, at) => ({
+      const rows = Array.from({ length: walletLimits.devicesPerPassMax }, (_, at) => ({
         deviceId: `crowd-${at}`,
         passId: pass,
         createdAt: new Date(0),
@@ -214,7 +217,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       const refused = await register("one-too-many", pass).catch((error: unknown) => error);
       expect(refused).toMatchObject({ name: "ApiError", status: 403 });
       expect(await register("crowd-7", pass)).toBe("known");
-      expect(await first.devices.count(pass)).toBe(limits.devicesPerPassMax);
+      expect(await first.devices.count(pass)).toBe(walletLimits.devicesPerPassMax);
     }, 30_000);
   });
 }

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { IssuerPace, type Urgency } from "../../../src/channels/wallet/google/issuer-pace.ts";
-import { limits } from "../../../src/domain/limits.ts";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
-const CALLS_A_SECOND = limits.googleCallsPerSecond;
+const CALLS_A_SECOND = walletLimits.googleCallsPerSecond;
 const NEVER = new AbortController().signal;
 
 interface Start {
@@ -39,7 +39,7 @@ test("no second sees more calls than Google takes, however many are asked for", 
 test("jobs and callers of the API take turns", async () => {
   const clock = new VirtualClock();
   const pace = new IssuerPace(clock);
-  const jobs = ask(pace, clock, "job", limits.googleJobsWaitingMax);
+  const jobs = ask(pace, clock, "job", walletLimits.googleJobsWaitingMax);
   const requests = ask(pace, clock, "request", 5);
   await clock.advance(600);
   expect(requests.length).toBe(5);
@@ -49,9 +49,9 @@ test("jobs and callers of the API take turns", async () => {
 test("who would wait too long is told to come back, and when", async () => {
   const clock = new VirtualClock();
   const pace = new IssuerPace(clock);
-  ask(pace, clock, "job", limits.googleJobsWaitingMax + 1);
+  ask(pace, clock, "job", walletLimits.googleJobsWaitingMax + 1);
   expect(await pace.take("job", NEVER)).toBe(false);
-  expect(pace.waitMs).toBeGreaterThanOrEqual(limits.googleJobsWaitingMax * (1_000 / CALLS_A_SECOND));
+  expect(pace.waitMs).toBeGreaterThanOrEqual(walletLimits.googleJobsWaitingMax * (1_000 / CALLS_A_SECOND));
   await clock.advance(60_000);
   expect(await pace.take("job", NEVER)).toBe(true);
 });

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { PassSweep } from "../../../src/channels/wallet/pass-sweep.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
-import { limits } from "../../../src/domain/limits.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -73,7 +73,7 @@ test("only passes whose job is unknown or failed are undone, and their tokens an
   for (const name of names) await store(name);
   const before = await balance();
   const { swept } = sweep(
-    limits.passUnfinishedMs + 60_000,
+    walletLimits.passUnfinishedMs + 60_000,
     [aJob("job-pending", "pending"), aJob("job-running", "running"), aJob("job-done", "success")],
     [aJob("job-failed", "failed"), aJob("job-recorded", "success")],
   );
@@ -87,7 +87,7 @@ test("only passes whose job is unknown or failed are undone, and their tokens an
 
 test("a young pass is left alone: its job may be on its way", async () => {
   await store("young");
-  await sweep(limits.passUnfinishedMs - 60_000, []).swept.sweep();
+  await sweep(walletLimits.passUnfinishedMs - 60_000, []).swept.sweep();
   expect(await stateOf("young")).toBe("creating");
 });
 
@@ -96,7 +96,7 @@ test.each(["queue", "eventStore"] as const)(
   async (away) => {
     const name = `patient-${away}`;
     await store(name);
-    const { swept, clock, ...stores } = sweep(limits.passUnfinishedMs + 60_000, [
+    const { swept, clock, ...stores } = sweep(walletLimits.passUnfinishedMs + 60_000, [
       aJob("job-pending", "pending"),
       aJob("job-running", "running"),
     ]);
@@ -106,7 +106,7 @@ test.each(["queue", "eventStore"] as const)(
     stores[away].isAway = false;
     swept.start();
     await eventually("it is undone", async () => {
-      await clock.advance(limits.passSweepMs);
+      await clock.advance(walletLimits.passSweepMs);
       return (await stateOf(name)) === "failed";
     });
     await swept.stop();

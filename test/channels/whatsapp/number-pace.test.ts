@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { NumberPace } from "../../../src/channels/whatsapp/number-pace.ts";
-import { limits } from "../../../src/domain/limits.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const SENDER = { phoneNumberId: "1", accessToken: "token" };
@@ -63,7 +63,7 @@ test("what was learned is forgotten in time, and the usual rate is never exceede
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   pace.slow(SENDER, pace.take(SENDER, "acme"));
-  await clock.advance(limits.chatLearnedMs - 1_000);
+  await clock.advance(chatLimits.chatLearnedMs - 1_000);
   expect(await drive(pace, clock, 1_000)).toBeLessThan(82);
   await clock.advance(10_000);
   await drive(pace, clock, 1_000);
@@ -83,7 +83,7 @@ test("a paused number sends nothing until the pause is over, and is asked about 
   const pace = new NumberPace(clock);
   pace.pause(SENDER, 60_000);
   pace.pause(SENDER, 10_000);
-  expect(pace.waitMs(SENDER, "acme")).toBe(limits.chatAskAgainMs);
+  expect(pace.waitMs(SENDER, "acme")).toBe(chatLimits.chatAskAgainMs);
   await clock.advance(59_999);
   expect(pace.waitMs(SENDER, "acme")).toBe(1);
   await clock.advance(1);
@@ -94,7 +94,7 @@ test("no answer stops a number for longer than a job lives", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   pace.pause(SENDER, Number.MAX_SAFE_INTEGER);
-  await clock.advance(limits.chatPauseMsMax);
+  await clock.advance(chatLimits.chatPauseMsMax);
   expect(pace.waitMs(SENDER, "acme")).toBe(0);
 });
 
@@ -145,7 +145,7 @@ test("a tenant who went away without sending costs the others no more than a mom
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
   for (let i = 0; i < 1_000; i += 1) pace.waitMs(SENDER, `gone-${i}`);
   // They were told to come within the next seconds, and none does.
-  await clock.advance(limits.chatTurnLateMsMax + 1_000 * 12.5 + 100);
+  await clock.advance(chatLimits.chatTurnLateMsMax + 1_000 * 12.5 + 100);
   expect(pace.waitMs(SENDER, "new")).toBe(0);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
   expect(pace.waitMs(SENDER, "new")).toBeLessThan(3 * 12.5);

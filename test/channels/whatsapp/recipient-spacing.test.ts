@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { RecipientSpacing } from "../../../src/channels/whatsapp/recipient-spacing.ts";
-import { limits } from "../../../src/domain/limits.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 function world() {
@@ -25,7 +25,7 @@ test("each further refusal doubles the wait, up to a bound; those that were unde
     await clock.advance(waitMs);
   }
   expect(waits.slice(0, 4)).toEqual([6_000, 12_000, 24_000, 48_000]);
-  expect(waits.at(-1)).toBe(limits.chatPairSpacingMsMax);
+  expect(waits.at(-1)).toBe(chatLimits.chatPairSpacingMsMax);
 
   const { clock: time, spacing: together } = world();
   await time.advance(1_000);
@@ -56,7 +56,7 @@ test("once its messages pass again, a recipient is as any other", async () => {
 
 test("no more recipients are remembered than there is room for", () => {
   const { spacing } = world();
-  for (let i = 0; i <= limits.chatPairsMax; i += 1) spacing.refused("1", `recipient-${i}`, 0);
+  for (let i = 0; i <= chatLimits.chatPairsMax; i += 1) spacing.refused("1", `recipient-${i}`, 0);
   expect(spacing.enter("1", "recipient-0")).toBe(0);
   expect(spacing.enter("1", "recipient-1")).toBeGreaterThan(0);
 });

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
+import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import type { WhatsappPayload } from "../../../src/domain/whatsapp.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -161,8 +162,8 @@ test("one connection carries message after message, also after errors and long b
 // What became of the message is unknown: it may have been sent.
 const UNKNOWN = {
   kind: "retry",
-  afterMs: limits.ambiguousWaitMs,
-  attemptsMax: limits.ambiguousAttemptsMax,
+  afterMs: chatLimits.ambiguousWaitMs,
+  attemptsMax: chatLimits.ambiguousAttemptsMax,
   isSilence: true,
 };
 
@@ -336,7 +337,7 @@ test.each([
   [{ "x-business-use-case-usage": '{"1":[null,{"estimated_time_to_regain_access":"9"}],"2":7}' }, 0],
   [{ "x-business-use-case-usage": "[nonsense" }, 0],
   [{ "retry-after": "60", "x-business-use-case-usage": '{"1":[{"estimated_time_to_regain_access":2}]}' }, 120_000],
-  [{ "retry-after": "999999999" }, limits.chatPauseMsMax],
+  [{ "retry-after": "999999999" }, chatLimits.chatPauseMsMax],
 ] as const)(
   "the wait that the provider asks for is kept, by the message and by its number: %j",
   async (headers, waitMs) => {
@@ -381,15 +382,15 @@ test("one recipient who was written to too often waits, and all others are sent 
 
 test("a number that was reported too often pauses for hours, and its message waits with it", async () => {
   const { outcome, channel, telemetry } = await after({ code: 131048 });
-  expect(outcome).toMatchObject({ kind: "retry", isUncounted: true, afterMs: limits.chatSpamPauseMs });
-  expect(channel.paceMs(chatTenant())).toBe(limits.chatAskAgainMs);
+  expect(outcome).toMatchObject({ kind: "retry", isUncounted: true, afterMs: chatLimits.chatSpamPauseMs });
+  expect(channel.paceMs(chatTenant())).toBe(chatLimits.chatAskAgainMs);
   expect(telemetry.counted).toContain('chat_numbers_paused{"why":"pause_number"}');
 });
 
 test("a locked account fails the message and rests, but not other numbers", async () => {
   const { outcome, channel, clock } = await after({ code: 368 });
   expect(outcome).toMatchObject({ kind: "failed" });
-  await clock.advance(limits.chatLockedPauseMs - 1);
+  await clock.advance(chatLimits.chatLockedPauseMs - 1);
   expect(channel.paceMs(chatTenant())).toBe(1);
   expect(channel.paceMs(chatTenant({}, { phoneNumberId: "777", accessToken: "own" }))).toBe(0);
 });
@@ -400,7 +401,7 @@ test("refused credentials fail the message, are told of once, and stop the numbe
     kind: "failed",
     error: "WhatsApp refused the platform's WhatsApp credentials or account: error 190: Some title",
   });
-  expect(channel.paceMs(chatTenant())).toBe(limits.chatCredentialsPauseMs);
+  expect(channel.paceMs(chatTenant())).toBe(chatLimits.chatCredentialsPauseMs);
   await channel.deliver(chatJob(), chatTenant(), LIVE);
   expect(telemetry.lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
   expect(telemetry.lines.join()).not.toContain(TOKEN);

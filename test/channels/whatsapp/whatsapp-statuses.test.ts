@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { CallbackData } from "../../../src/channels/whatsapp/callback-keys.ts";
+import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { WhatsappStatuses } from "../../../src/channels/whatsapp/statuses.ts";
 import { readWhatsappWebhook } from "../../../src/channels/whatsapp/webhook.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
@@ -314,17 +315,17 @@ describe("statuses of messages that nobody knows", () => {
     const held = statusesFor({ clock, references });
     const before = await stored();
     for (let call = 0; call < 13; call += 1) await held.take(flood(1_000, 1_000 * call));
-    expect(held.held).toBe(limits.earlyStatusesMax);
+    expect(held.held).toBe(chatLimits.earlyStatusesMax);
     // The same ones again take no more room.
     await held.take(flood(1_000));
-    expect(held.held).toBe(limits.earlyStatusesMax);
+    expect(held.held).toBe(chatLimits.earlyStatusesMax);
     looks = 0;
     await clock.advance(limits.earlyStatusMs - 10_000);
-    expect(held.held).toBe(limits.earlyStatusesMax);
+    expect(held.held).toBe(chatLimits.earlyStatusesMax);
     await clock.advance(20_000);
     expect(held.held).toBe(0);
     // Ever more seldom: a flood does not become one of questions.
-    expect(looks).toBeLessThan(20 * limits.earlyStatusesMax);
+    expect(looks).toBeLessThan(20 * chatLimits.earlyStatusesMax);
     expect(await stored()).toEqual(before);
     await held.stop();
   }, 30_000);
@@ -347,7 +348,7 @@ describe("statuses of messages that nobody knows", () => {
     await clock.advance(2 * limits.earlyStatusMs);
     expect(away.held).toBe(1);
     isAway = false;
-    await clock.advance(limits.earlyStatusRetryMsMax + limits.earlyStatusRetryMs);
+    await clock.advance(chatLimits.earlyStatusRetryMsMax + chatLimits.earlyStatusRetryMs);
     await eventually("it is taken", () => away.held === 0);
     await handOver([sent]);
     await expectEnded(sent, ["delivered"]);
@@ -364,7 +365,7 @@ describe("statuses of messages that nobody knows", () => {
     await report([[sent, "delivered"]], patient);
     expect(patient.held).toBe(0);
     expect((await jobOf(sent)).events.map(({ type }) => type)).toEqual(["sent", "read", "failed", "delivered"]);
-    await clock.advance(limits.earlyStatusRetryMs);
+    await clock.advance(chatLimits.earlyStatusRetryMs);
     await patient.stop();
   });
 

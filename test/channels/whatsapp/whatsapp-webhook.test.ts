@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
-import { limits } from "../../../src/domain/limits.ts";
 import { SHARE_BYTES } from "../../../src/http/body-room.ts";
 import { type Answer, Front, WEBHOOK_SECRETS } from "../../http/support/front.ts";
 import { RawConnection } from "../../http/support/raw-connection.ts";
@@ -242,12 +242,12 @@ describe("bodies of another form", () => {
   test("of three megabytes are read whole, larger ones are 413, and the connection goes on", async () => {
     const empty = JSON.stringify(webhookBody({ statuses: [] }));
     const one = `${JSON.stringify(status("wamid.large", "sent"))},`;
-    const count = Math.floor((limits.webhookBodyBytesMax - empty.length) / one.length);
+    const count = Math.floor((chatLimits.webhookBodyBytesMax - empty.length) / one.length);
     const full = empty.replace('"statuses":[', `"statuses":[${one.repeat(count).slice(0, -1)}`);
     expect(full.length).toBeGreaterThan(3_000_000);
     expect((await post(full)).status).toBe(200);
     expect(front.statuses).toHaveLength(count);
-    expect((await post(" ".repeat(limits.webhookBodyBytesMax + 1))).status).toBe(413);
+    expect((await post(" ".repeat(chatLimits.webhookBodyBytesMax + 1))).status).toBe(413);
     expect((await postJson({})).status).toBe(200);
   });
 
@@ -256,12 +256,12 @@ describe("bodies of another form", () => {
       `POST ${PATH} HTTP/1.1`,
       "Host: waybill.test",
       `X-Hub-Signature-256: sha256=${"0".repeat(64)}`,
-      `Content-Length: ${limits.webhookBodyBytesMax}`,
+      `Content-Length: ${chatLimits.webhookBodyBytesMax}`,
     ].join("\r\n");
     const slow: RawConnection[] = [];
     const refused: number[] = [];
-    const fitting = Math.floor(SHARE_BYTES / limits.webhookBodyBytesMax);
-    const rest = SHARE_BYTES - fitting * limits.webhookBodyBytesMax;
+    const fitting = Math.floor(SHARE_BYTES / chatLimits.webhookBodyBytesMax);
+    const rest = SHARE_BYTES - fitting * chatLimits.webhookBodyBytesMax;
     try {
       for (let i = 0; i < fitting + 5; i += 1) {
         const connection = await RawConnection.open(front.port);

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { sleep } from "../../../src/domain/clock.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
-import { limits } from "../../../src/domain/limits.ts";
 import type { Lease, PullRequest } from "../../../src/domain/queue.ts";
 import { Backlog, PULL_BYTES_MAX } from "../../../src/engine/dispatch/backlog.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
@@ -18,7 +18,7 @@ test("a tenant holds no more than its share, and what it leaves is never nothing
     expect(room).toBeLessThanOrEqual(8 * 1024 * 1024);
     backlog.add(room);
   }
-  expect(backlog.bytes).toBeLessThan(limits.backlogBytesMax);
+  expect(backlog.bytes).toBeLessThan(engineLimits.backlogBytesMax);
 });
 
 test("few pulls are in flight at one time, and who waits for its turn gets it or hears of its end", async () => {

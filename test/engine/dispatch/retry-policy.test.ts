@@ -3,6 +3,7 @@ import { JobIds } from "../../../src/domain/ids.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { decideRetry } from "../../../src/engine/dispatch/retry-policy.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
@@ -64,7 +65,7 @@ test("gives up earlier where an outcome allows fewer attempts", () => {
 });
 
 test("gives up when the next attempt would come after a day of waiting", () => {
-  const outcome = { kind: "retry", why: "busy", afterMs: limits.retryWaitedMsMax + 1 } as const;
+  const outcome = { kind: "retry", why: "busy", afterMs: engineLimits.retryWaitedMsMax + 1 } as const;
   expect(decideRetry(job(0), outcome, clock, random)).toEqual({
     kind: "give_up",
     error: "gave up after 1 attempt: busy",
@@ -114,7 +115,7 @@ describe("waits that cost no attempt", () => {
       );
     expect(longest(0)).toBeLessThanOrEqual(1_000);
     expect(longest(6)).toBeGreaterThan(32_000);
-    expect(longest(500)).toBeLessThanOrEqual(limits.retryDelayMsMax);
+    expect(longest(500)).toBeLessThanOrEqual(engineLimits.retryDelayMsMax);
   });
 
   test("neither use up a job's attempts nor make those that follow wait longer", () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { ConfigurationError } from "../../../src/domain/errors.ts";
-import { limits } from "../../../src/domain/limits.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { Meta, QUEUE_FORMAT } from "../../../src/engine/queue/format.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { PULL } from "./queue-pulls.ts";
@@ -117,12 +117,12 @@ describe("the queue's format", () => {
     expect(await redis.client.exists(`${P}:failed:${FAILED}`, `${P}:repeated:${QUEUED}`, `${P}:closing`)).toBe(0);
     expect(await redis.client.pttl(`${P}:jobs:${BUCKET}`)).toBe(-1);
     const recorder = await acquire(0, "recorder");
-    await redis.client.set(`${P}:skew`, limits.jobKeptMs + 1_000);
+    await redis.client.set(`${P}:skew`, engineLimits.jobKeptMs + 1_000);
     const batch = await record(recorder, null);
     for (const id of [FAILED, RECORDED]) expect(await queue.job(TENANT, id)).toBeNull();
     for (const id of [QUEUED, PARKED, UNRECORDED]) expect(await queue.job(TENANT, id)).not.toBeNull();
     await record(recorder, batch);
-    await redis.client.set(`${P}:skew`, 3 * limits.jobKeptMs);
+    await redis.client.set(`${P}:skew`, 3 * engineLimits.jobKeptMs);
     await record(recorder, null);
     expect(await queue.job(TENANT, UNRECORDED)).toBeNull();
     for (const id of [QUEUED, PARKED]) expect(await queue.job(TENANT, id)).not.toBeNull();
@@ -136,7 +136,7 @@ describe("the queue's format", () => {
     expect(await meta.read()).toEqual({ format: String(QUEUE_FORMAT) });
     const recorder = await acquire(0, "recorder");
     await record(recorder, await record(recorder, null));
-    await redis.client.set(`${P}:skew`, limits.jobKeptMs + 1_000);
+    await redis.client.set(`${P}:skew`, engineLimits.jobKeptMs + 1_000);
     await record(recorder, null);
     expect(await redis.client.hkeys(`${P}:jobs:${BUCKET}`)).toHaveLength(2);
   });

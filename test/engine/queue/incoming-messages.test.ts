@@ -57,7 +57,10 @@ test("all are on exactly one page, newest first", async () => {
 
 test("a cursor that was not given out is refused", async () => {
   for (const cursor of ["", "-", "x", "1", "1-2-3", "(1-1"]) {
-    await expect(queue.incomingMessages.page(cursor, 10)).rejects.toMatchObject({ status: 400 });
+    await expect(queue.incomingMessages.page(cursor, 10)).rejects.toMatchObject({
+      status: 400,
+      message: "this cursor was not given out",
+    });
   }
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
-import { limits } from "../../../src/domain/limits.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import {
@@ -34,7 +34,7 @@ test("a finished job leaves some time after its last event is recorded, an unfin
   const unfinished = await accept(tenant);
   await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await recordAll(recorder);
-  await passShardTime(prefix, limits.jobKeptMs - 60_000);
+  await passShardTime(prefix, engineLimits.jobKeptMs - 60_000);
   await record(recorder, null);
   expect((await queue.job(tenant, jobId))?.status).toBe("success");
   await queue.observe(tenant, { jobId, type: "delivered", result: {}, suppress: null, known: null });
@@ -43,7 +43,7 @@ test("a finished job leaves some time after its last event is recorded, an unfin
   await record(recorder, null);
   expect((await queue.job(tenant, jobId))?.status).toBe("success");
   await recordAll(recorder);
-  await passShardTime(prefix, limits.jobKeptMs);
+  await passShardTime(prefix, engineLimits.jobKeptMs);
   await record(recorder, null);
   expect(await queue.job(tenant, jobId)).toBeNull();
   expect((await queue.job(tenant, unfinished))?.status).toBe("running");
@@ -55,7 +55,7 @@ test("a job id that was made in a year to come keeps nobody else from leaving, n
   const ids = [await accept(tenant, { jobId: idMadeAt(Date.now() + 365 * DAY_MS) }), await accept(tenant)];
   await queue.settle(lease, (await pullOne(lease, "acme")).map(sent));
   await recordAll(recorder);
-  await passShardTime(prefix, limits.jobKeptMs);
+  await passShardTime(prefix, engineLimits.jobKeptMs);
   await record(recorder, null);
   for (const id of ids) expect(await queue.job(tenant, id)).toBeNull();
   expect(await redis.client.keys(`${prefix}:jobs:*`)).toEqual([]);
@@ -74,7 +74,7 @@ test("what was noted while the clock was a year ahead leaves when it is right ag
 
 test("finished jobs leave as fast as they come, and what has piled up goes with calls that record nothing", async () => {
   const { tenant, lease, recorder, prefix } = await world();
-  const count = 4 * limits.leaveJobsMin;
+  const count = 4 * engineLimits.leaveJobsMin;
   const ids = Array.from({ length: count }, () => jobIds.next());
   await Promise.all(ids.map((jobId) => accept(tenant, { jobId })));
   for (let settled = 0; settled < count; ) {
@@ -83,7 +83,7 @@ test("finished jobs leave as fast as they come, and what has piled up goes with 
     settled += jobs.length;
   }
   await recordAll(recorder);
-  await passShardTime(prefix, limits.jobKeptMs);
+  await passShardTime(prefix, engineLimits.jobKeptMs);
   let calls = 0;
   while ((await redis.client.exists(`${prefix}:leaving`)) === 1 && calls < 10) {
     await record(recorder, null);
@@ -98,7 +98,7 @@ test("a step of Redis' clock lets nobody leave early", async () => {
   const jobId = await accept(tenant);
   await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
   await recordAll(recorder);
-  await stepClock(prefix, 2 * limits.jobKeptMs);
+  await stepClock(prefix, 2 * engineLimits.jobKeptMs);
   await record(recorder, null);
   expect((await queue.job(tenant, jobId))?.status).toBe("success");
 });
@@ -111,11 +111,11 @@ test("a job that comes back from the event store leaves again", async () => {
   const known: JobRecord = { ...of, events };
   const opened = { jobId, type: "opened", result: {}, suppress: null, known } as const;
   expect(await queue.observe(tenant, opened)).toBe("recorded");
-  await passShardTime(prefix, limits.jobKeptMs);
+  await passShardTime(prefix, engineLimits.jobKeptMs);
   await record(recorder, null);
   expect(await queue.job(tenant, jobId)).not.toBeNull();
   await recordAll(recorder);
-  await passShardTime(prefix, limits.jobKeptMs);
+  await passShardTime(prefix, engineLimits.jobKeptMs);
   await record(recorder, null);
   expect(await queue.job(tenant, jobId)).toBeNull();
 });

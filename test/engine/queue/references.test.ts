@@ -3,6 +3,7 @@ import { CHANNELS } from "../../../src/app/channels.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { FENCED, type Settlement } from "../../../src/domain/queue.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
@@ -74,8 +75,8 @@ test("each of thousands is found, in one look, and none leads to another's job",
   const { lease } = await world();
   const jobs = manyJobs(5_000);
   const references = jobs.map((_, i) => `wamid.many.${i}`);
-  for (let at = 0; at < jobs.length; at += limits.settleBatchMax) {
-    const batch = jobs.slice(at, at + limits.settleBatchMax);
+  for (let at = 0; at < jobs.length; at += engineLimits.settleBatchMax) {
+    const batch = jobs.slice(at, at + engineLimits.settleBatchMax);
     await queue.settle(
       lease,
       batch.map((job, i) => named(job, references[at + i] ?? "")),
@@ -91,7 +92,7 @@ test("a reference is known for as long as is promised, to processes whose clocks
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   await queue.settle(lease, [named(first(await pullOne(lease, "acme")), "wamid.kept")]);
-  for (const aheadMs of [-limits.providerRefHourMs, 0, limits.providerRefKeptMs]) {
+  for (const aheadMs of [-engineLimits.providerRefHourMs, 0, limits.providerRefKeptMs]) {
     const ahead = await queueAhead(aheadMs);
     expect(await ahead.jobsOf(["wamid.kept"])).toEqual([{ tenantId: "acme", jobId }]);
     await ahead.stop();
@@ -120,10 +121,10 @@ test("a full Redis keeps no hand-over from being written down", async () => {
 
 test("a reference costs little", async () => {
   const { lease } = await world();
-  const jobs = manyJobs(limits.settleBatchMax * 80);
+  const jobs = manyJobs(engineLimits.settleBatchMax * 80);
   const before = await usedBytes();
-  for (let at = 0; at < jobs.length; at += limits.settleBatchMax) {
-    const batch = jobs.slice(at, at + limits.settleBatchMax);
+  for (let at = 0; at < jobs.length; at += engineLimits.settleBatchMax) {
+    const batch = jobs.slice(at, at + engineLimits.settleBatchMax);
     await queue.settle(
       lease,
       batch.map((job, i) => named(job, `wamid.bytes.${at + i}`)),

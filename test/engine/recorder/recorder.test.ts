@@ -3,6 +3,7 @@ import { firstEventIdAt, nextEventId } from "../../../src/domain/event.ts";
 import { type EventWriter, RowsRefusedError, type StoredEventRow } from "../../../src/domain/event-store.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import type { RecorderQueue } from "../../../src/domain/queue.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
@@ -125,7 +126,7 @@ describe("a recorder", () => {
     expect(scene.telemetry.gauges.get("ledger_up")).toBe(0);
     expect(scene.queue.waiting()).toBe(6);
     weather.failing = 0;
-    await scene.clock.advance(limits.recordRetryMsMax + 2_000);
+    await scene.clock.advance(engineLimits.recordRetryMsMax + 2_000);
     scene.expectAllRecorded();
     expect(scene.telemetry.gauges.get("ledger_up")).toBe(1);
     expect(scene.telemetry.gauges.get("recorder_lag_seconds")).toBe(0);
@@ -400,7 +401,7 @@ describe("the shards of a recorder", () => {
     await scene.clock.advance(5_000);
     expect(held()).toHaveLength(2);
     weather.failing = 0;
-    await scene.clock.advance(limits.recordRetryMsMax + 30_000);
+    await scene.clock.advance(engineLimits.recordRetryMsMax + 30_000);
     scene.expectAllRecorded();
     for (const recorder of [first, second]) await stopped(scene, recorder);
   });

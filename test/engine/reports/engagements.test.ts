@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { limits } from "../../../src/domain/limits.ts";
 import type { DeliveryReport } from "../../../src/domain/report.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { Engagements } from "../../../src/engine/reports/engagements.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
@@ -50,13 +50,13 @@ test("a queue that is away costs bounded memory: what comes beyond the bound is 
   const reports = new Reports();
   const telemetry = new CountingTelemetry();
   const engagements = new Engagements({ reports, telemetry });
-  for (let i = 0; i < limits.engagementsPendingMax + 5; i += 1) engagements.note({ ...click, jobId: String(i) });
-  expect(reports.taken).toHaveLength(limits.engagementsPendingMax);
+  for (let i = 0; i < engineLimits.engagementsPendingMax + 5; i += 1) engagements.note({ ...click, jobId: String(i) });
+  expect(reports.taken).toHaveLength(engineLimits.engagementsPendingMax);
   expect(telemetry.dropped).toHaveLength(5);
   expect(telemetry.dropped[0]).toEqual(["engagements_dropped", { type: "clicked" }]);
   reports.recordAll();
   await eventually("there is room again", () => {
     engagements.note(click);
-    return reports.taken.length > limits.engagementsPendingMax;
+    return reports.taken.length > engineLimits.engagementsPendingMax;
   });
 });

@@ -4,8 +4,8 @@ import { dkimProblem, dmarcProblem, hasDmarc, spfProblem } from "./record-rules.
 import { relayRecords, spfHost } from "./relay-records.ts";
 
 /**
- * Looks at a domain's records as a receiving mail server would. One finding a record. Takes as long as the slowest
- * look-up; the search for a parent's DMARC record ends at the first that is not answered.
+ * Checks a domain's records as a receiving mail server would: one finding per record. Takes as long as the slowest
+ * look-up; the search for a parent's DMARC record stops at the first look-up that gets no answer.
  */
 export async function checkRelay(
   domain: RegisteredDomain,
@@ -42,8 +42,8 @@ async function checkTxt(
 }
 
 /**
- * A record at the domain, or else at the nearest parent that has one (RFC 7489, 6.6.3, found by walking up instead of
- * by a list of public suffixes). The parents end before the top-level domain.
+ * Finds a record at the domain, or else at the nearest parent that has one (RFC 7489, 6.6.3, but walking up instead of
+ * using a list of public suffixes). Stops before the top-level domain.
  */
 async function checkDmarc(dns: DnsResolver, domain: string, { name, value }: DnsRecord): Promise<Finding> {
   const labels = domain.split(".");
@@ -58,7 +58,7 @@ async function checkDmarc(dns: DnsResolver, domain: string, { name, value }: Dns
   return failed("dmarc", `${name} has no DMARC record, and no parent domain has: publish ${value}`);
 }
 
-/** No domain in use is deeper; one that is would only cost look-ups. */
+/** No domain in use is deeper; a deeper name would only cost look-ups. */
 const PARENTS_MAX = 8;
 
 function notFound(

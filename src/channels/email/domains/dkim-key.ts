@@ -1,16 +1,19 @@
 import { generateKeyPair } from "node:crypto";
 
 export interface DkimKey {
-  /** SubjectPublicKeyInfo, DER in base64: the `p=` of its record. */
+  /** SubjectPublicKeyInfo, DER in base64: the `p=` of the DKIM record. */
   readonly publicKey: string;
   /** PKCS #8, PEM. */
   readonly privateKeyPem: string;
 }
 
-/** Signers should use 2048 bits (RFC 8301, 3.2), and verifiers need not take more. */
+/** Signers should use 2048 bits (RFC 8301, 3.2); verifiers need not support longer keys. */
 const RSA_BITS = 2048;
 
-/** Makes an RSA key pair in the runtime's thread pool: it takes a good part of a second, and the event loop goes on. */
+/**
+ * Generates an RSA key pair in the runtime's thread pool: it takes a large part of a second and does not block the
+ * event loop.
+ */
 export function makeDkimKey(): Promise<DkimKey> {
   return new Promise((resolve, reject) => {
     const encodings = {

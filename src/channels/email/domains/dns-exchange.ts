@@ -11,17 +11,17 @@ export interface NameServer {
 
 export interface Exchange {
   readonly server: NameServer;
-  /** The question as it is sent; its first two bytes are its number. */
+  /** The question as sent; its first two bytes are its id. */
   readonly question: Buffer;
-  /** The reply must be to this. */
+  /** What the reply must match. */
   readonly asked: { readonly id: number; readonly name: string; readonly type: number };
   readonly timeoutMs: number;
   readonly clock: Clock;
 }
 
 /**
- * Puts one question to one server: in a datagram and, where the answer does not fit into one, over TCP (RFC 7766).
- * Rejects with a plain error that says why there is no answer, within twice `timeoutMs`.
+ * Sends one question to one server over UDP, and again over TCP if the answer is truncated (RFC 7766). Rejects within
+ * twice `timeoutMs` with an error that says why there is no answer.
  */
 export async function exchange(of: Exchange): Promise<DnsReply> {
   const reply = await withDeadline(of, overUdp);
@@ -35,7 +35,7 @@ async function withDeadline(of: Exchange, attempt: Attempt): Promise<DnsReply> {
   const late = sleep(of.clock, of.timeoutMs, over.signal).then(() => {
     throw new Error("there was no answer in time");
   });
-  // Once the attempt is over, this rejection is nobody's.
+  // After the attempt has ended, nobody handles this rejection.
   late.catch(() => {});
   try {
     return await Promise.race([attempt(of, over.signal), late]);
@@ -44,7 +44,7 @@ async function withDeadline(of: Exchange, attempt: Attempt): Promise<DnsReply> {
   }
 }
 
-/** A socket of its own for each question, so that a forger has to guess its port as well as its number (RFC 5452, 9). */
+/** Opens a new socket per question, so a forger has to guess the port as well as the id (RFC 5452, 9). */
 function overUdp({ server, question, asked }: Exchange, signal: AbortSignal): Promise<DnsReply> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");
@@ -52,7 +52,7 @@ function overUdp({ server, question, asked }: Exchange, signal: AbortSignal): Pr
     socket.on("error", reject);
     socket.on("message", (bytes, { port }) => {
       const reply = port === server.port ? readReply(bytes) : null;
-      // What is no answer to this question may be a forger's; the true one can still come.
+      // A reply to another question may be forged; the real one can still arrive.
       if (reply !== null && answers(reply, asked)) resolve(reply);
     });
     socket.connect(server.port, server.host, () => socket.send(question));

@@ -1,23 +1,23 @@
 /*
- * DNS messages as far as looking up TXT, MX and CNAME records takes them (RFC 1035, 4). What is read comes from the
- * network: every length is checked, and what does not fit is a `DnsFormatError`.
+ * The parts of DNS messages needed to look up TXT, MX and CNAME records (RFC 1035, 4). Input comes from the network:
+ * every length is checked, and invalid input throws `DnsFormatError`.
  */
 
 /** RFC 1035, 3.2.2. */
 export const RECORD_TYPES = { CNAME: 5, MX: 15, TXT: 16 } as const;
 export type RecordType = keyof typeof RECORD_TYPES;
 
-/** A record of an answer; names in lower case without the dot at their end. Other types are left out. */
+/** A record in an answer; names are in lower case without the trailing dot. Records of other types are dropped. */
 export type AnswerRecord = { readonly name: string } & (
   | { readonly type: "CNAME"; readonly target: string }
   | { readonly type: "MX"; readonly exchange: string; readonly priority: number }
-  /** The record's strings joined, one character a byte. */
+  /** The record's strings joined, one character per byte. */
   | { readonly type: "TXT"; readonly text: string }
 );
 
 export interface DnsReply {
   readonly id: number;
-  /** More than a datagram holds: to be asked again over TCP. */
+  /** The answer did not fit into a datagram: ask again over TCP. */
   readonly isTruncated: boolean;
   /** RFC 1035, 4.1.1: 0 no error, 2 server failure, 3 no such name, 5 refused. */
   readonly rcode: number;
@@ -41,9 +41,9 @@ const HEADER_BYTES = 12;
 const NAME_BYTES_MAX = 255;
 
 /**
- * A question, with recursion asked for and room for 1232 bytes of answer (RFC 6891).
+ * Encodes a question that requests recursion and allows 1232 bytes of answer (RFC 6891).
  *
- * @throws DnsFormatError when the name has a part that is empty or longer than 63 bytes, or is longer than 255 in all.
+ * @throws DnsFormatError if a label is empty or longer than 63 bytes, or the name is longer than 255 bytes.
  */
 export function encodeQuestion(id: number, name: string, type: RecordType): Buffer {
   const labels = name.split(".").map((label) => Buffer.from(label, "latin1"));
@@ -65,7 +65,7 @@ export function encodeQuestion(id: number, name: string, type: RecordType): Buff
   return Buffer.concat([header, encodedName, question, opt]);
 }
 
-/** @throws DnsFormatError when the bytes are not a reply to one question. */
+/** @throws DnsFormatError if the bytes are not a reply to exactly one question. */
 export function decodeReply(bytes: Buffer): DnsReply {
   const reader = new Reader(bytes);
   const [id, flags, questions, answers] = [reader.uint16(), reader.uint16(), reader.uint16(), reader.uint16()];
@@ -78,7 +78,7 @@ export function decodeReply(bytes: Buffer): DnsReply {
     isTruncated: (flags & TRUNCATED) !== 0,
     rcode: flags & 0x0f,
     question,
-    // What is truncated is asked for again, and need not be whole.
+    // A truncated reply is requested again over TCP and may be incomplete.
     answers: (flags & TRUNCATED) === 0 ? readAnswers(reader, answers) : [],
   };
 }
@@ -102,7 +102,7 @@ function readAnswers(reader: Reader, count: number): AnswerRecord[] {
   return records;
 }
 
-/** A part of a name as zone files write it (RFC 1035, 5.1): it may hold any byte, and names are shown and stored. */
+/** Escapes a label as zone files do (RFC 1035, 5.1): it may contain any byte, and names are shown and stored. */
 function printable(label: string): string {
   return label.replace(/[^\x21-\x7e]|[.\\]/g, (byte) => `\\${String(byte.charCodeAt(0)).padStart(3, "0")}`);
 }
@@ -132,7 +132,7 @@ class Reader {
     this.position = position;
   }
 
-  /** The strings up to `end` (RFC 1035, 3.3.14), joined. */
+  /** Joins the strings up to `end` (RFC 1035, 3.3.14). */
   strings(end: number): string {
     let text = "";
     while (this.position < end) {
@@ -144,7 +144,10 @@ class Reader {
     return text;
   }
 
-  /** A name, its pointers followed (RFC 1035, 4.1.4). Each must point further back than the one before: no loop. */
+  /**
+   * Reads a name and follows its compression pointers (RFC 1035, 4.1.4). Each must point further back than the last,
+   * which rules out loops.
+   */
   name(): string {
     const labels: string[] = [];
     let after: number | null = null;

@@ -14,7 +14,7 @@ import { requireTenant, requireTenantId } from "../../../storage/require-tenant.
 import { domains } from "../../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../../storage/vault.ts";
 
-/** A tenant's snapshot holds them all. */
+/** A tenant's snapshot holds all of its domains. */
 const DOMAINS_PER_TENANT_MAX = 100;
 
 export interface DomainRepositoryOptions {
@@ -34,7 +34,7 @@ export class DomainRepository implements DomainStore {
     const privateKey = vault.seal(keyPlace(tenantId, domain.domain), privateKeyPem);
     const createdAt = new Date(clock.nowMs());
     return changes.ofTenant(tenantId, async (transaction) => {
-      // The change has locked the tenant's row, so nobody else adds one meanwhile.
+      // The change has locked the tenant's row, so no other change adds a domain in the meantime.
       await requireRoom(transaction, tenantId);
       const [row] = await transaction
         .insert(domains)
@@ -75,7 +75,7 @@ export class DomainRepository implements DomainStore {
       const [row] = await transaction
         .update(domains)
         .set({ relayStatus, smtpStatus, findings: found, checkedAt: new Date(checkedAtMs) })
-        // Registered anew meanwhile, it has another key, of which nothing has been found out.
+        // If the domain was registered again in the meantime, it has another key, and these results do not apply to it.
         .where(and(ofTenant(tenantId, domain), eq(domains.selector, selector)))
         .returning();
       if (row === undefined) throw noSuchDomain();
@@ -95,7 +95,7 @@ export class DomainRepository implements DomainStore {
   }
 }
 
-/** The domain with the key that signs its mail, where it may be sent from; else null. */
+/** The domain with the key that signs its mail, if mail may be sent from it; otherwise null. */
 export function verifiedDomainOf(row: typeof domains.$inferSelect, vault: Vault): VerifiedDomain | null {
   const { tenantId, domain, selector, returnPathHost } = row;
   const relay = row.relayEnabled && row.relayStatus === "verified";

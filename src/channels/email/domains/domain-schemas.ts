@@ -3,7 +3,7 @@ import { DOMAIN_CHECKS, type DomainStatus } from "../../../domain/domain.ts";
 import { pathText } from "../../../http/parameters.ts";
 import { enumOf, listOf, Timestamp } from "../../../http/schemas.ts";
 
-/** What is no domain name is answered 404, as a domain is that does not exist. */
+/** An invalid domain name gets 404, like a domain that does not exist. */
 export const domainParameter = pathText("The domain's name.", "mail.acme.example");
 
 /** Body of `POST /dash/api/tenants/{id}/domains`. */
@@ -58,7 +58,7 @@ const Check = Type.Object({
   why: Type.Union([Type.String(), Type.Null()], { description: "One sentence; null where it passed." }),
 });
 
-/** A domain as operators see it: with what its last verification found. */
+/** A domain as operators see it, with the findings of its last verification. */
 export const OperatorDomain = Type.Intersect(
   [
     Domain,
@@ -93,7 +93,7 @@ export const DOMAIN_EXAMPLE = {
   },
 } satisfies Static<typeof Domain>;
 
-/** Its SPF record is missing, and nobody answers for its DMARC record. */
+/** The SPF record is missing, and the look-up of the DMARC record got no answer. */
 export const FAILED_EXAMPLE = {
   ...DOMAIN_EXAMPLE,
   RelayStatus: "failed",

@@ -23,7 +23,7 @@ export interface DomainServiceOptions {
   readonly dns: DnsResolver;
   readonly relayProbe: RelayProbe;
   readonly directory: TenantDirectory;
-  /** The host that takes the platform's bounces: tenants' return paths point to it. */
+  /** The host that receives the platform's bounces; tenants' return paths point to it. */
   readonly mailHost: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -33,12 +33,12 @@ export interface DomainServiceOptions {
  * Registers tenants' sending domains and verifies them.
  *
  * Invariants:
- * D1. A status changes by a verification alone. A look-up that is not answered changes none.
- * D2. One verification of a domain is under way at a time in this process; who asks meanwhile gets its answer. So the
- *     questions that are sent are bounded by the number of domains, not of requests.
+ * D1. Only a verification changes a status. A look-up without an answer does not.
+ * D2. At most one verification per domain is in flight in this process; concurrent requests share its result. So the
+ *     number of DNS questions is bounded by the number of domains, not of requests.
  */
 export class DomainService implements Domains {
-  /** By the selector of the domain's key, which names one registration (D2). */
+  /** Keyed by the selector of the domain's key, which identifies one registration (D2). */
   private readonly underWay = new Map<string, Promise<RegisteredDomain>>();
 
   constructor(private readonly options: DomainServiceOptions) {}
@@ -124,19 +124,19 @@ export class DomainService implements Domains {
     };
   }
 
-  /** Never one that the domain had before: what verifiers remember of the former key must not meet the new one. */
+  /** Never reuses a selector: verifiers that have cached the former key must not apply it to the new one. */
   private newSelector(): string {
     return `wb${Buffer.from(this.options.random.fill(new Uint8Array(4))).toString("hex")}`;
   }
 }
 
-/** D1. Without any finding, nothing was looked at. */
+/** D1. Without findings, nothing was checked. */
 function statusAfter(status: DomainStatus, findings: readonly Finding[]): DomainStatus {
   if (findings.some(({ result }) => result === "failed")) return "failed";
   return findings.length > 0 && findings.every(({ result }) => result === "passed") ? "verified" : status;
 }
 
-/** The name as it is kept. Throws 404 for what cannot be one. */
+/** The name as stored. Throws 404 if it is not a valid domain name. */
 function known(text: string): string {
   const domain = parseDomainName(text);
   if (domain === null) throw new ApiError(404, "there is no such domain");

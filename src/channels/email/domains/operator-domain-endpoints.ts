@@ -10,7 +10,7 @@ export interface OperatorDomainEndpointPorts {
 
 const ofTenant = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
 
-/** `/dash/api/tenants/{id}/domains`: registration, and what each check of the last verification found. */
+/** `/dash/api/tenants/{id}/domains`: registers domains and shows what each check of the last verification found. */
 export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts): readonly Endpoint[] {
   return [
     operatorEndpoint({
@@ -72,7 +72,7 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
   ];
 }
 
-/** The domain as tenants see it, and what is for operators. */
+/** The domain as tenants see it, plus the members for operators. */
 function toOperatorDomain({ record, details }: DomainView) {
   return { ...record, ...details };
 }

@@ -1,13 +1,13 @@
 import { parseTagList } from "./tag-list.ts";
 
 /*
- * What published records say to the mail servers that read them. Each rule takes all TXT records at a name and answers
- * what is wrong with them, as the end of a sentence that begins with the name, or null.
+ * Judges published records as receiving mail servers would. Each rule takes all TXT records at a name and returns the
+ * problem as the end of a sentence that begins with the name, or null.
  */
 
 /**
- * SPF at the return path (RFC 7208): exactly one record, with an `include` of the platform's that passes, before
- * anything that ends the evaluation. Other mechanisms are the tenant's own business.
+ * SPF at the return path (RFC 7208): exactly one record, in which the platform's `include` passes before any mechanism
+ * that ends the evaluation. Other mechanisms are up to the tenant.
  */
 export function spfProblem(texts: readonly string[], include: string): string | null {
   const records = texts.filter((text) => /^v=spf1( |$)/i.test(text));
@@ -26,8 +26,8 @@ export function spfProblem(texts: readonly string[], include: string): string | 
 }
 
 /**
- * A DKIM key record (RFC 6376, 3.6.1): the public key, in use, for e-mail and SHA-256. `publicKey` is base64 without
- * blanks. TXT records that are no key records at the same name are not minded.
+ * A DKIM key record (RFC 6376, 3.6.1): holds the public key, is not revoked, and allows e-mail and SHA-256. `publicKey`
+ * is base64 without white space. Other TXT records at the same name are ignored.
  */
 export function dkimProblem(texts: readonly string[], publicKey: string): string | null {
   const keys = texts.map(parseTagList).filter((tags) => tags?.has("p") === true);
@@ -49,8 +49,8 @@ export function dkimProblem(texts: readonly string[], publicKey: string): string
 }
 
 /**
- * A DMARC record (RFC 7489, 6.3 and 6.6.3), of whatever policy. There is one at least: where `hasDmarc` finds none, the
- * parent domain's counts.
+ * A DMARC record (RFC 7489, 6.3 and 6.6.3), with any policy. Expects at least one: if `hasDmarc` finds none, the parent
+ * domain's record applies.
  */
 export function dmarcProblem(texts: readonly string[]): string | null {
   const records = texts.filter(isDmarc);
@@ -61,7 +61,7 @@ export function dmarcProblem(texts: readonly string[]): string | null {
   return `has a DMARC record without a policy "p=none", "p=quarantine" or "p=reject"${found([record])}`;
 }
 
-/** Whether any of the records at a name speaks of DMARC. */
+/** Whether any of the records at a name is a DMARC record. */
 export function hasDmarc(texts: readonly string[]): boolean {
   return texts.some(isDmarc);
 }
@@ -73,7 +73,7 @@ function isDmarc(text: string): boolean {
 const DMARC_POLICIES: readonly string[] = ["none", "quarantine", "reject"];
 const QUOTED_CHARS_MAX = 120;
 
-/** An optional list, separated by colons: without it, everything is allowed. */
+/** An optional list, separated by colons; if absent, it allows everything. */
 function isListed(list: string | undefined, allowed: readonly string[]): boolean {
   return list === undefined || list.split(":").some((item) => allowed.includes(item.trim().toLowerCase()));
 }
@@ -82,7 +82,7 @@ function sameName(one: string, other: string): boolean {
   return one.toLowerCase().replace(/\.$/, "") === other.toLowerCase();
 }
 
-/** What is there instead, as it can be shown: bounded, in printable characters. */
+/** Describes the records that were found instead, shortened and in printable characters. */
 function found(texts: readonly string[]): string {
   const [text] = texts;
   if (text === undefined) return "";

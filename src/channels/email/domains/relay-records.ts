@@ -1,9 +1,11 @@
 import type { DnsRecord, RegisteredDomain } from "../../../domain/domain.ts";
 
 export interface RelayRecords {
-  /** Bounces come back to the platform. */
+  /** Routes bounces to the platform. */
   readonly returnPath: DnsRecord;
-  /** The platform may send with envelope senders at the return path (RFC 7208: SPF looks at the envelope sender). */
+  /**
+   * Allows the platform to send with envelope senders at the return path (RFC 7208: SPF checks the envelope sender).
+   */
   readonly spf: DnsRecord;
   readonly dkim: DnsRecord;
   readonly dmarc: DnsRecord;
@@ -14,10 +16,10 @@ type Keys = Pick<RegisteredDomain, "domain" | "selector" | "publicKey" | "return
 const MX_PRIORITY = 10;
 
 /**
- * The records that a tenant publishes before the platform's relay sends its mail. `mailHost` takes bounces for the
- * platform; the addresses that the platform sends from are listed in the SPF record at `spf.<mailHost>`.
+ * The records that a tenant publishes before the platform's relay sends its mail. `mailHost` receives bounces for the
+ * platform; the SPF record at `spf.<mailHost>` lists the addresses that the platform sends from.
  *
- * A value is one text, also where it is longer than the 255 bytes of a string in a zone file.
+ * A value is a single text, even if it is longer than the 255 bytes of a string in a zone file.
  */
 export function relayRecords({ domain, selector, publicKey, returnPathHost }: Keys, mailHost: string): RelayRecords {
   return {
@@ -28,12 +30,15 @@ export function relayRecords({ domain, selector, publicKey, returnPathHost }: Ke
   };
 }
 
-/** Where the platform's own SPF record is, which the tenants' include. */
+/** The name of the platform's own SPF record, which tenants' records include. */
 export function spfHost(mailHost: string): string {
   return `spf.${mailHost}`;
 }
 
-/** Where bounces of a domain's mail go: a name of its own, so that the domain's own MX and SPF records stay as they are. */
+/**
+ * The host that receives bounces of a domain's mail. It is a separate name, so the domain's own MX and SPF records stay
+ * as they are.
+ */
 export function returnPathHostOf(domain: string): string {
   return `bounce.${domain}`;
 }

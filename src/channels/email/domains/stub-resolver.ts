@@ -5,28 +5,28 @@ import { exchange, type NameServer } from "./dns-exchange.ts";
 import { type AnswerRecord, type DnsReply, encodeQuestion, RECORD_TYPES } from "./dns-message.ts";
 
 export interface StubResolverOptions {
-  /** `ip:port` or `[ip]:port`; they are tried in this order, the first three of them. */
+  /** `ip:port` or `[ip]:port`. The first three are tried, in this order. */
   readonly servers: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
-  /** How long one server may take for one answer. Default 1500. */
+  /** Time limit for one server to answer. Default 1500. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS_DEFAULT = 1_500;
 const SERVERS_MAX = 3;
 const ROUNDS = 2;
-/** No further server is tried after this. */
+/** After this time, no further server is tried. */
 const LOOKUP_MS_MAX = 6_000;
-/** A chain of aliases that is longer is a loop, or might as well be. */
+/** A longer chain of aliases is taken for a loop. */
 const ALIASES_MAX = 8;
 const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
 
 /**
- * Asks recursive name servers, and remembers nothing: who has just corrected a record wants it looked at, not what it
- * was. The runtime's own resolver is of no use here: Bun 1.4 gives the strings of one TXT record as several records
- * (oven-sh/bun, issue 21370), so that a DKIM key looks like two, and it remembers answers.
+ * Asks recursive name servers and caches nothing, because a user who has just corrected a record wants to see the new
+ * one. The runtime's own resolver does not work here: Bun 1.4 returns the strings of one TXT record as several records
+ * (oven-sh/bun, issue 21370), so one DKIM key looks like two, and it caches answers.
  */
 export class StubResolver implements DnsResolver {
   private readonly servers: readonly NameServer[];
@@ -47,7 +47,9 @@ export class StubResolver implements DnsResolver {
     );
   }
 
-  /** Recursive servers follow aliases themselves; one that leaves off on the way is asked for the rest. */
+  /**
+   * Recursive servers follow aliases themselves; if one stops before the end of the chain, this asks it for the rest.
+   */
   private async lookUp(name: string, type: "TXT" | "MX"): Promise<DnsAnswer<AnswerRecord>> {
     let wanted = name.toLowerCase();
     for (let aliases = 0; aliases <= ALIASES_MAX; aliases += 1) {
@@ -62,7 +64,7 @@ export class StubResolver implements DnsResolver {
     return { kind: "unanswered", why: `${name} is an alias of an alias of an alias, without an end` };
   }
 
-  /** A server's word, or why there is none. */
+  /** A server's reply, or why there is none. */
   private async ask(name: string, type: "TXT" | "MX"): Promise<DnsReply | string> {
     const { clock, timeoutMs = TIMEOUT_MS_DEFAULT } = this.options;
     const startedMs = clock.monotonicMs();

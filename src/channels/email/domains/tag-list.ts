@@ -1,6 +1,6 @@
 /**
- * A tag list as DKIM and DMARC records are (RFC 6376, 3.2): `name=value` separated by semicolons, blanks around either
- * of no meaning, names told apart by case. Null where the text is no tag list, or has a tag twice.
+ * Parses a tag list as in DKIM and DMARC records (RFC 6376, 3.2): `name=value` pairs separated by semicolons,
+ * insignificant white space, case-sensitive names. Null if the text is not a tag list or repeats a tag.
  */
 export function parseTagList(text: string): ReadonlyMap<string, string> | null {
   const tags = new Map<string, string>();

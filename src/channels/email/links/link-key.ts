@@ -3,19 +3,19 @@ import { type Cipheriv, createCipheriv, hash } from "node:crypto";
 const HASH_BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
 const CIPHER_BLOCK_BYTES = 16;
-/** More than the content of any link has that is signed. */
+/** More than the content of any link that is signed. */
 const CONTENT_BYTES_MAX = 8_192;
 
 /**
- * A pair of keys, made ready once: HMAC-SHA-256 and AES-256 in counter mode. node:crypto's own objects for the two are made
- * anew for each token, and have to be collected, which costs more than what they compute.
+ * A pair of keys, prepared once: HMAC-SHA-256 and AES-256 in counter mode. node:crypto would allocate new objects for
+ * each token, which costs more to create and collect than the computation itself.
  */
 export class LinkKey {
-  /** What the two hashes of an HMAC begin with (RFC 2104, 2), and room for what follows. */
+  /** Prefixes of the two hashes of an HMAC (RFC 2104, 2), with room for the rest of the input. */
   private readonly inner: Buffer;
   private readonly outer: Buffer;
   private readonly counters = Buffer.alloc(CONTENT_BYTES_MAX);
-  /** AES of single blocks, which keeps nothing from one to the next. */
+  /** AES on single blocks, which carries no state from one block to the next. */
   private readonly blocks: Cipheriv;
 
   constructor(signing: Uint8Array, hiding: Uint8Array) {
@@ -24,7 +24,7 @@ export class LinkKey {
     this.blocks = createCipheriv("aes-256-ecb", hiding, null).setAutoPadding(false);
   }
 
-  /** HMAC-SHA-256 of the content. Throws `RangeError` where it is longer than any link's. */
+  /** HMAC-SHA-256 of the content. Throws `RangeError` if the content is longer than any link's. */
   hmac(content: Uint8Array): Buffer {
     this.inner.set(content, HASH_BLOCK_BYTES);
     const within = hash("sha256", this.inner.subarray(0, HASH_BLOCK_BYTES + content.length), "buffer");
@@ -32,7 +32,10 @@ export class LinkKey {
     return hash("sha256", this.outer, "buffer");
   }
 
-  /** Hides what is in `bytes` from `start` on, or shows it again, by a counter that begins at `from` (NIST SP 800-38A, 6.5). */
+  /**
+   * Encrypts or decrypts `bytes` from `start` on, in place, with a counter that begins at `from` (NIST SP 800-38A,
+   * 6.5).
+   */
   hide(bytes: Uint8Array, start: number, from: Uint8Array): void {
     const { counters } = this;
     const end = Math.ceil((bytes.length - start) / CIPHER_BLOCK_BYTES) * CIPHER_BLOCK_BYTES;
@@ -52,7 +55,7 @@ function padded(key: Uint8Array, pad: number, room: number): Buffer {
   return bytes;
 }
 
-/** The block's counter by one, its last byte being at `last`. */
+/** Increments the counter block whose last byte is at `last`. */
 function increment(counters: Uint8Array, last: number): void {
   for (let at = last; at > last - CIPHER_BLOCK_BYTES; at -= 1) {
     const byte = ((counters[at] ?? 0) + 1) & 0xff;

@@ -1,4 +1,4 @@
-/** The token in the last part of a public link's path, with whatever ending it has there. */
+/** The token in the last path segment of a public link, without any file extension. */
 export function linkToken(request: Request): string {
   const { url } = request;
   const end = url.search(/[?#]/);

@@ -4,7 +4,7 @@ import { LinkKey } from "./link-key.ts";
 
 const MASTER_KEY_BYTES = 32;
 const KEY_BYTES = 32;
-/** 128 bits of HMAC-SHA-256: nobody guesses one, and a link stays short. */
+/** 128 bits of HMAC-SHA-256: impossible to guess, and links stay short. */
 const TAG_BYTES = 16;
 const JOB_BYTES = 16;
 const TOKEN_CHARS_MAX = 8_192;
@@ -12,21 +12,21 @@ const TOKEN = /^[A-Za-z0-9_-]+$/;
 const PURPOSES: readonly LinkPurpose[] = ["open", "click", "unsubscribe"];
 
 /**
- * The tokens in tracking and unsubscribe links: base64url of a tag and the link's hidden content.
+ * The tokens in tracking and unsubscribe links: base64url of a tag and the link's encrypted content.
  *
- * The tag is HMAC-SHA-256 over the content (RFC 2104), and the content is hidden by AES-256-CTR that begins at the tag:
- * the construction of RFC 5297 with HMAC as its function. So a token cannot be made or altered without the key, and what
- * it carries, a recipient's address above all, is not readable in the logs of those whom a link passes.
+ * The tag is HMAC-SHA-256 over the content (RFC 2104), and AES-256-CTR with the tag as its initial counter encrypts the
+ * content: the construction of RFC 5297 with HMAC as its function. So nobody without the key can create or alter a
+ * token, or read its content, above all the recipient's address, in the logs of servers that a link passes.
  *
- * The keys come out of a master key by HKDF-SHA-256 (RFC 5869), two for each purpose: a token of one purpose is none of
- * another, and no other use of the master key shares a key with this one.
+ * The keys are derived from a master key by HKDF-SHA-256 (RFC 5869), two per purpose: a token for one purpose is
+ * invalid for all others, and no other use of the master key shares these keys.
  */
 export class LinkTokens implements LinkSigner, LinkReader {
   private readonly keys: Readonly<Record<LinkPurpose, readonly LinkKey[]>>;
 
   /**
-   * @param masterKeys 32 bytes each. The first one signs, any of them verifies.
-   * @throws TypeError when there is none or one has another length.
+   * @param masterKeys 32 bytes each. The first one signs; all of them verify.
+   * @throws TypeError if there is none or one has another length.
    */
   constructor(masterKeys: readonly Uint8Array[]) {
     if (masterKeys.length === 0 || masterKeys.some((key) => key.length !== MASTER_KEY_BYTES)) {
@@ -50,7 +50,7 @@ export class LinkTokens implements LinkSigner, LinkReader {
   read<P extends LinkPurpose>(purpose: P, token: string): LinkOf<P> | null {
     if (token.length > TOKEN_CHARS_MAX || !TOKEN.test(token)) return null;
     const bytes = Buffer.from(token, "base64url");
-    // The last character can have bits to spare: only the spelling that `sign` gives is a token.
+    // The last character can contain unused bits: only the spelling that `sign` produces is valid.
     if (bytes.length <= TAG_BYTES + JOB_BYTES || bytes.toString("base64url") !== token) return null;
     const tag = bytes.subarray(0, TAG_BYTES);
     for (const key of this.keys[purpose]) {
@@ -67,7 +67,7 @@ function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
   return new LinkKey(bytes.subarray(0, KEY_BYTES), bytes.subarray(KEY_BYTES));
 }
 
-/** Room for the tag, the job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
+/** Allocates the tag, the job id's 16 bytes, the length of the tenant's id, the id, and what else the purpose needs. */
 function encode(link: Link): Buffer {
   const rest = restOf(link);
   const { tenantId } = link;
@@ -93,7 +93,7 @@ function restOf(link: Link): string {
   }
 }
 
-/** What `encode` wrote: the tag says so. */
+/** Decodes what `encode` wrote; the tag has been verified. */
 function decode<P extends LinkPurpose>(purpose: P, content: Buffer): LinkOf<P> | null {
   const hex = content.toString("hex", 0, JOB_BYTES);
   const jobId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");

@@ -1,7 +1,7 @@
 import { failure } from "../../../http/failures.ts";
 import { pathText } from "../../../http/parameters.ts";
 
-/** What all public links have in common. Tokens alone decide: no key is asked for, and no rate window counts. */
+/** What all public links have in common. The token is the only check: no key and no rate limit. */
 export const publicLink = {
   tag: "Public links",
   params: { token: pathText("The signed token of a link in a message.", "vhkzlDfNYsGDYPJ4") },

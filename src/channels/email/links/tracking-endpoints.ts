@@ -9,7 +9,7 @@ import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
-  /** Takes what readers do, and returns at once. */
+  /** Records what readers do; returns at once. */
   readonly engagements: { note(engagement: Engagement): void };
 }
 
@@ -18,11 +18,11 @@ interface Engagement {
   readonly type: "opened" | "clicked";
   readonly tenantId: string;
   readonly jobId: string;
-  /** Where the click led; null for an open. */
+  /** Target of the click; null for an open. */
   readonly url: string | null;
 }
 
-/** The tracking pixel and the links that messages carry. Nobody has to say who they are; nothing is counted twice. */
+/** The tracking pixel and the links in messages. Readers are not authenticated, and nothing is counted twice. */
 export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoint[] {
   return [
     endpoint({
@@ -61,7 +61,7 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
   ];
 }
 
-/** The same answer to whatever is asked, so that nobody learns here which tokens there are. */
+/** Answers every request alike, so nobody can find out which tokens exist. */
 function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exchange): Response {
   const { request } = exchange;
   const link = links.read("open", linkToken(request).replace(/\.gif$/, ""));
@@ -71,7 +71,7 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
   return exchange.body(200, PIXEL, { ...NEVER_CACHED, "content-type": "image/gif" });
 }
 
-/** Leads only where a token of ours says, so that nobody can lend a link of theirs our name. */
+/** Redirects only to the target in a valid token, so nobody can disguise other links with our domain. */
 function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
   const { request } = exchange;
   const link = links.read("click", linkToken(request));

@@ -11,16 +11,16 @@ import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
 export interface UnsubscribeEndpointPorts {
   readonly links: LinkReader;
   readonly directory: Pick<TenantDirectory, "byId">;
-  /** Whom a tenant must not send to. */
+  /** The recipients that a tenant must not send to. */
   readonly suppressions: { put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<unknown> };
 }
 
 const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
 
 /**
- * `/u/{token}`, where `List-Unsubscribe` leads (RFC 8058). GET only asks, because programs follow links that nobody
- * clicked. POST unsubscribes, from the page's button or a mail program's, as often as it comes. The token says all
- * that is needed, so whatever a body holds is left unread.
+ * `/u/{token}`, the target of `List-Unsubscribe` (RFC 8058). GET only shows a confirmation page, because programs
+ * follow links that nobody clicked. POST unsubscribes, from the page's button or a mail program, and is safe to repeat.
+ * The token holds all that is needed, so the body is not read.
  */
 export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
   return [
@@ -54,7 +54,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       fails: { 404: NO_SUCH_LINK },
       async handle(door, exchange) {
         const { tenant, link } = await find(ports, exchange);
-        // Written down before it is answered: whoever reads the answer counts on it.
+        // Stored before the answer is sent: the reader relies on the answer.
         await ports.suppressions.put(tenant, link.recipient, "unsubscribed");
         return exchange.body(200, donePage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
       },
@@ -62,7 +62,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
   ];
 }
 
-/** Throws 404 for what is no token of ours. */
+/** Throws 404 if the token is invalid. */
 async function find(
   { links, directory }: UnsubscribeEndpointPorts,
   { request }: Exchange,

@@ -1,6 +1,6 @@
 /**
- * The pages of `/u/{token}`: they need no script and load nothing, so that they work in whatever a mail program opens
- * links with. What is shown is escaped here.
+ * The pages of `/u/{token}`. They need no script and load nothing, so they work in every browser that a mail program
+ * may open. All values are escaped here.
  */
 export function askPage(tenantName: string): string {
   return page({
@@ -29,7 +29,7 @@ h1{font-size:1.75rem;margin:0 0 1rem}
 button{font:inherit;font-weight:600;padding:.75rem 1.5rem;border:0;border-radius:.5rem;background:#1a4fc4;color:#fff;cursor:pointer}
 button:focus-visible{outline:3px solid;outline-offset:3px}`;
 
-/** How these pages are to be treated: nothing but their own style and form, in nobody's frame, in no index. */
+/** Restricts the pages to their own style and form, and forbids frames and indexing. */
 export const PAGE_HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",

@@ -1,24 +1,25 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { beginsWith, HEAD_BYTES_MAX, headOf, type LogHead, type LogPlace } from "./log-place.ts";
 
-/** Lines, without their breaks, and the place behind the last of them. */
+/** Lines without their line breaks, and the place after the last of them. */
 export interface LogLines {
   readonly lines: readonly string[];
   readonly place: LogPlace;
 }
 
 /**
- * One log file, read from a place on, line by line. It stays open under whatever name it gets.
+ * One log file, read line by line from a given place. It stays open when it is renamed.
  *
- * R1. A line is given out when its line break is there, and once. R2. What is longer than `LINE_BYTES_MAX` is skipped up
- * to its line break, so memory is bounded. R3. Bytes that are no UTF-8 become replacement characters, and harm one line.
+ * R1. Each line is returned once, after its line break has been written.
+ * R2. A line longer than `LINE_BYTES_MAX` is skipped up to its line break, so memory is bounded.
+ * R3. Bytes that are not UTF-8 become replacement characters and affect only one line.
  */
 export class LogFile {
   private readonly buffer = Buffer.alloc(CHUNK_BYTES);
-  /** The beginning of a line whose end was not there yet. */
+  /** The start of a line whose end has not been written yet. */
   private rest: Buffer = Buffer.alloc(0);
   private isSkipping = false;
-  /** Bytes that have been read. `rest` is behind the place. */
+  /** Bytes read so far. `rest` lies after the place. */
   private readTo: number;
 
   private constructor(
@@ -30,7 +31,7 @@ export class LogFile {
     this.readTo = offset;
   }
 
-  /** Rejects where there is no such file, or it cannot be read. */
+  /** Rejects if the file does not exist or cannot be read. */
   static async open(path: string, offset: number): Promise<LogFile> {
     const file = await open(path, "r");
     try {
@@ -46,7 +47,7 @@ export class LogFile {
     return { inode: this.inode, offset: this.offset, head: this.head };
   }
 
-  /** Whole lines out of the next piece of the file, perhaps none; null at its end. */
+  /** The complete lines in the next chunk of the file, perhaps none; null at its end. */
   async read(): Promise<LogLines | null> {
     const { bytesRead } = await this.file.read(this.buffer, 0, CHUNK_BYTES, this.readTo);
     if (bytesRead === 0) return null;
@@ -68,7 +69,7 @@ export class LogFile {
     return { lines, place: this.place };
   }
 
-  /** What stands behind the last line break of a file that nobody writes to any more. */
+  /** The text after the last line break of a file that nobody writes to any more. */
   takeRest(): LogLines | null {
     if (this.rest.length === 0 || this.isSkipping) return null;
     const lines = [this.rest.toString("utf8")];
@@ -77,7 +78,7 @@ export class LogFile {
     return { lines, place: this.place };
   }
 
-  /** Whether what was read is not in the file any more: it was cut off, and perhaps has grown again since. */
+  /** Whether the file was truncated after it was read; it may have grown again since. */
   async isTruncated(): Promise<boolean> {
     const { size } = await this.file.stat();
     return size < this.readTo || !(await beginsWith(this.file, this.head));
@@ -89,6 +90,6 @@ export class LogFile {
 }
 
 const CHUNK_BYTES = 64 * 1024;
-/** Postfix cuts its lines at a small part of this. */
+/** Postfix limits its lines to a small part of this. */
 const LINE_BYTES_MAX = 64 * 1024;
 const LINE_BREAK = 0x0a;

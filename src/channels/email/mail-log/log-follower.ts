@@ -6,18 +6,18 @@ import { successionOf } from "./log-succession.ts";
 
 export interface LogFollowerOptions {
   readonly path: string;
-  /** Where to go on; null: at the start of the file. */
+  /** Where to continue; null: at the start of the file. */
   readonly place: LogPlace | null;
   readonly clock: Clock;
-  /** Takes the next lines, and the place behind them. Nothing more is read before it resolves. Must not reject. */
+  /** Takes the next lines and the place after them. Reading continues when it resolves. Must not reject. */
   onLines(lines: readonly string[], place: LogPlace): Promise<void>;
   onNote(note: FollowerNote): void;
 }
 
 /**
- * `lost`: the file that was being read is gone, and lines with it. `truncated`: the log was emptied in its place.
- * `rotated`: another file is read now. `unreadable`: the log is not there, or cannot be read, at the moment; it is tried
- * again. `readable`: it is read, said at every look.
+ * `lost`: the file that was being read is gone, and lines with it. `truncated`: the log was emptied in place.
+ * `rotated`: another file is being read. `unreadable`: the log does not exist or cannot be read at the moment; the
+ * follower tries again. `readable`: the log is being read, reported at every poll.
  */
 export type FollowerNote =
   | { readonly kind: "lost" }
@@ -27,25 +27,25 @@ export type FollowerNote =
   | { readonly kind: "unreadable"; readonly error: string };
 
 /**
- * Follows a log that is appended to, renamed and begun anew, or emptied in its place.
+ * Follows a log that is appended to, renamed and recreated, or emptied in place.
  *
  * Invariants:
- * L1. Every line is given out in order. A renamed file is read to its end before its successor is begun, and not before
- *     it has been quiet for a while, since its writer keeps writing to it until it is told.
- * L2. A follower that starts at a place gives out what came behind it, also when the log was rotated in the meantime.
- * L3. A log that is not there or cannot be read is waited for, a poll at a time.
+ * L1. Every line is delivered in order. A renamed file is read to its end before its successor is started, and only
+ *     after it has been quiet for a while, because its writer keeps writing to it until it learns of the rotation.
+ * L2. A follower that starts at a place delivers everything after it, even if the log was rotated in the meantime.
+ * L3. While the log does not exist or cannot be read, the follower tries again at every poll.
  */
 export class LogFollower {
   private readonly stopping = new AbortController();
   private following: Promise<void> | null = null;
   private file: LogFile | null = null;
   private place: LogPlace | null;
-  /** The file that was read to its end, and must not be opened again although the place is in it. */
+  /** A file that was read to its end and must not be reopened, although the place is in it. */
   private finishedInode: string | null = null;
   /** Monotonic milliseconds. */
   private quietSinceMs = 0;
   private atEndMs: number;
-  /** When the log was last seen where it should be. */
+  /** When the log was last seen at its path. */
   private seenMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: LogFollowerOptions) {
@@ -57,13 +57,13 @@ export class LogFollower {
     this.following ??= this.follow();
   }
 
-  /** Resolves when nothing is read any more and `onLines` has returned. Safe to repeat. */
+  /** Resolves when reading has stopped and `onLines` has returned. Safe to repeat. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.following;
   }
 
-  /** How far the reading is behind the writing. */
+  /** How far reading is behind writing. */
   async lag(): Promise<{ readonly bytes: number; readonly seconds: number }> {
     const { clock, path } = this.options;
     const size = await stat(path).then(
@@ -81,7 +81,7 @@ export class LogFollower {
       try {
         if (await this.step()) continue;
       } catch (error) {
-        // What was read and not given out is read again: the place is behind the last line that was.
+        // Lines that were read but not delivered are read again: the place is after the last delivered line.
         await this.close();
         onNote({ kind: "unreadable", error: String(error) });
       }
@@ -90,11 +90,11 @@ export class LogFollower {
     await this.close();
   }
 
-  /** Answers whether there may be more to do at once. */
+  /** Whether there may be more to do at once. */
   private async step(): Promise<boolean> {
     const { file } = this;
     if (file === null) return this.openNext();
-    // Looked at before reading, or a log that was emptied and has grown again would be read from its middle.
+    // Checked before reading; otherwise a log that was emptied and has grown again would be read from its middle.
     if (await file.isTruncated()) {
       this.options.onNote({ kind: "truncated" });
       await this.close();
@@ -124,7 +124,7 @@ export class LogFollower {
     }
     const file = await LogFile.open(next.path, next.offset);
     if (file.inode !== next.inode) {
-      // Rotated between the look and the opening.
+      // Rotated between the check and opening it.
       await file.close();
       return false;
     }
@@ -138,7 +138,7 @@ export class LogFollower {
     return true;
   }
 
-  /** While a log is being rotated there is none for a moment. */
+  /** During a rotation the log does not exist for a moment. */
   private noteMissing(): void {
     const { clock, path, onNote } = this.options;
     if (clock.monotonicMs() - this.seenMs < MISSING_MS) return;
@@ -150,7 +150,7 @@ export class LogFollower {
     this.options.onNote({ kind: "readable" });
   }
 
-  /** At the end of the file: leaves it for good when the log is another file by now. */
+  /** At the end of the file: closes it for good if the log is another file by now. */
   private async leaveWhenReplaced(file: LogFile): Promise<boolean> {
     const { path, clock } = this.options;
     const inode = await inodeOf(path);
@@ -175,11 +175,11 @@ export class LogFollower {
   }
 }
 
-/** A line is seen this long after it was written, at most. */
+/** Longest time between writing and reading a line. */
 const POLL_MS = 200;
-/** How long there may be no log before that is said. */
+/** How long the log may be missing before that is reported. */
 const MISSING_MS = 5_000;
-/** How long a renamed file must be without a new line before it is left: its writer is told of the rotation by then. */
+/** How long a renamed file must be quiet before it is closed; by then its writer has learned of the rotation. */
 const QUIET_MS = 1_500;
 
 async function inodeOf(path: string): Promise<string | null> {

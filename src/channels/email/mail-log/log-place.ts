@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 
-/** How far a log has been read. A file is known by its inode and by how it begins, since inodes are used again. */
+/** How far a log has been read. Inodes are reused, so a file is identified by its inode and its first bytes. */
 export interface LogPlace {
   /** Decimal digits. */
   readonly inode: string;
-  /** Bytes up to and including the last line that was taken. */
+  /** Bytes up to and including the last line taken. */
   readonly offset: number;
-  /** How the file begins: its first bytes, at most `HEAD_BYTES_MAX`, as they were when it was last read. */
+  /** The first bytes of the file, at most `HEAD_BYTES_MAX`, as they were when it was last read. */
   readonly head: LogHead;
 }
 
@@ -17,10 +17,10 @@ export interface LogHead {
   readonly digest: string;
 }
 
-/** Enough for a time, a process and a queue id: two logs do not begin with the same. */
+/** Enough for a time, a process and a queue id: no two logs begin with the same bytes. */
 export const HEAD_BYTES_MAX = 256;
 
-/** The first `bytes` bytes of the file, or as many as it has. */
+/** The first `bytes` bytes of the file, or fewer if it is shorter. */
 export async function headOf(file: FileHandle, bytes: number): Promise<LogHead> {
   const buffer = Buffer.alloc(bytes);
   const { bytesRead } = bytes === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, bytes, 0);

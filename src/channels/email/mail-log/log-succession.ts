@@ -2,17 +2,17 @@ import { open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { beginsWith, type LogPlace } from "./log-place.ts";
 
-/** What to read next, oldest first; the last one is always the log itself. */
+/** The files to read next, oldest first; the last one is always the log itself. */
 export interface Succession {
   readonly files: readonly { readonly path: string; readonly inode: string | null; readonly offset: number }[];
-  /** Whether the file that was being read is nowhere any more, so that lines may have been missed. */
+  /** Whether the file that was being read no longer exists, so lines may have been missed. */
   readonly isBroken: boolean;
 }
 
 /**
- * Finds the file that `place` is in, under the name that rotation gave it, and those that came after it: `log.1`,
- * `log-20261121`, `log.20261121-0300`, not compressed, in the same folder. A copy of a log that was then truncated is
- * known by how it begins.
+ * Finds the file that contains `place`, under the name that rotation gave it, and the files after it: `log.1`,
+ * `log-20261121`, `log.20261121-0300`, not compressed, in the same folder. If rotation copied the log and then
+ * truncated it, the copy is identified by its first bytes.
  */
 export async function successionOf(path: string, place: LogPlace | null): Promise<Succession> {
   const current = await lookAt(path);
@@ -39,7 +39,7 @@ interface Seen {
   readonly modifiedNs: bigint;
 }
 
-/** A beginning that is shorter may be that of another log too. */
+/** Another log may begin with the same bytes if there are fewer. */
 const DISTINCT_BYTES_MIN = 64;
 const ROTATED_MAX = 100;
 const COMPRESSED = /\.(?:gz|bz2|xz|zst|lz4|lzma|zip)$/;
@@ -72,7 +72,7 @@ async function isThere({ path, size }: Seen, { offset, head }: LogPlace): Promis
   }
 }
 
-/** A name that rotation took away in the meantime is looked for again at the next turn. */
+/** If a rotation renamed the file in the meantime, the next poll looks for it again. */
 function nothingThere(error: unknown): null {
   if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return null;
   throw error;

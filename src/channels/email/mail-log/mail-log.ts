@@ -10,26 +10,26 @@ import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts"
 import { QueueBook, type QueueChanges, type QueuedMail } from "./queue-book.ts";
 
 export interface MailLogOptions {
-  /** The log of Postfix. */
+  /** The path of Postfix's log. */
   readonly path: string;
-  /** Folder in which the place is kept. */
+  /** Folder in which the place is stored. */
   readonly home: string;
-  /** Resolves when the report needs no repeating. */
+  /** Resolves when the report need not be repeated. */
   onReport(report: DeliveryReport): Promise<void>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Reads the MTA's log and reports what became of the jobs' messages.
+ * Reads the MTA's log and reports the outcomes of the jobs' messages.
  *
  * Invariants:
- * M1. No place is stored that is beyond a line whose report was not taken. After a crash lines are read again,
- *     and whoever takes the reports knows doubles.
- * M2. Which queue id is whose message is stored together with the place, so that a line finds its message however long
- *     ago that was named.
- * M3. At most `REPORTS_MAX` reports and `PIECES_MAX` pieces of the log are under way: when reports are not taken, the
- *     log waits, and it is a file.
+ * M1. The stored place is never after a line whose report was not taken. After a crash lines are read again; the
+ *     receiver of the reports discards duplicates.
+ * M2. The map from queue ids to messages is stored together with the place, so a line finds its message however long
+ *     ago that was logged.
+ * M3. At most `REPORTS_MAX` reports and `PIECES_MAX` chunks of the log are in flight. If reports are not taken, reading
+ *     pauses; the log itself is the buffer.
  */
 export class MailLog {
   private readonly stopping = new AbortController();
@@ -39,7 +39,7 @@ export class MailLog {
   private gauging: Timer | null = null;
   private readonly watch: HealthWatch;
 
-  /** The pieces of the log whose reports are not all taken yet, oldest first. */
+  /** The chunks of the log with reports that are not taken yet, oldest first. */
   private readonly pieces: { readonly place: LogPlace; readonly changes: QueueChanges; isTaken: boolean }[] = [];
   private reportsUnderWay = 0;
   private onProgress = Promise.withResolvers<void>();
@@ -60,7 +60,7 @@ export class MailLog {
     return this.watch.health;
   }
 
-  /** Begins where it left off. Throws where the place cannot be kept. */
+  /** Continues at the stored place. Throws if the place cannot be stored. */
   start(): void {
     if (this.running !== null || this.stopping.signal.aborted) return;
     const { home, path, clock } = this.options;
@@ -78,7 +78,7 @@ export class MailLog {
     this.gaugeLag(follower);
   }
 
-  /** Reads no further. What has not been taken by now is read again after the next start. Safe to repeat. */
+  /** Stops reading. Reports not taken by now are read again after the next start. Safe to repeat. */
   stop(): Promise<void> {
     this.stopped ??= this.shutDown();
     return this.stopped;
@@ -92,7 +92,7 @@ export class MailLog {
     this.running?.store.close();
   }
 
-  /** Never rejects. Resolves when the next lines may come. */
+  /** Never rejects. Resolves when the next lines may be read. */
   private async take(lines: readonly string[], place: LogPlace): Promise<void> {
     if (this.running === null) return;
     const { book } = this.running;
@@ -116,7 +116,7 @@ export class MailLog {
     }
   }
 
-  /** Resolves when all are taken, or never when this is stopped before. */
+  /** Resolves when all reports are taken; never, if this is stopped first. */
   private async report(reports: readonly DeliveryReport[]): Promise<void> {
     await Promise.all(
       reports.map(async (report) => {
@@ -139,9 +139,9 @@ export class MailLog {
     }
   }
 
-  /** Stores the place behind the pieces that are taken, as far as no earlier one is missing. */
+  /** Stores the place after the last chunk before which all reports are taken. */
   private save(): void {
-    // Once this is stopped, whoever takes the reports may resolve without having taken them.
+    // After a stop, the receiver may resolve without having taken the reports.
     if (this.running === null || this.stopping.signal.aborted) return;
     const changes = new Map(this.unsaved);
     let place: LogPlace | null = null;
@@ -155,7 +155,7 @@ export class MailLog {
       this.running.store.save(place, changes);
       this.unsaved = new Map();
     } catch (error) {
-      // The disk may be full: the next piece's place stands for this one too.
+      // The disk may be full: the next chunk's place covers this one too.
       this.unsaved = changes;
       this.options.telemetry.log("error", "the place in the mail log was not stored", { error: String(error) });
     }
@@ -195,7 +195,7 @@ export class MailLog {
       book.defer(line, printable(line.text), nowMs);
       return null;
     }
-    // A filter on this machine took it and has put it back already.
+    // A filter on this machine took it and has requeued it already.
     const requeuedAs = line.kind === "delivered" ? REQUEUED.exec(line.said)?.[1] : undefined;
     if (requeuedAs !== undefined && book.holds(requeuedAs, mail.job)) return null;
     return { ...mail.job, ...verdictOf(line, mail) };
@@ -205,7 +205,7 @@ export class MailLog {
     const { telemetry, path } = this.options;
     if (note.kind === "readable") return this.watch.succeeded();
     telemetry.count("mail_log_notes", { note: note.kind });
-    // Tried several times a second, and said once.
+    // Tried several times a second, reported once.
     if (note.kind === "unreadable") return this.watch.failed(note.error);
     telemetry.log(note.kind === "lost" ? "error" : "info", NOTES[note.kind], { path });
   }
@@ -229,7 +229,7 @@ const PIECES_MAX = 64;
 const REPEAT_MS = 1_000;
 const GAUGE_MS = 1_000;
 
-/** What Postfix answers when it has taken a message. */
+/** Postfix's reply when it has accepted a message. */
 const REQUEUED = /\bqueued as (\w{6,32})\b/;
 
 const NOTES = {

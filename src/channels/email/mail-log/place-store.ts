@@ -20,15 +20,15 @@ interface QueueRow {
 }
 
 /**
- * Keeps how far a log has been read, and which messages were in the queue there, in one transaction each time: after a
- * crash both are of the same moment. A power cut can cost the last of them, and their lines are then read again.
+ * Stores how far a log has been read and which messages were queued at that point, in one transaction, so the two are
+ * consistent after a crash. A power cut can lose the last transactions; their lines are then read again.
  */
 export class PlaceStore {
   private readonly db: Database;
 
   private constructor(
     home: string,
-    /** The log; one data folder can hold the places of several. */
+    /** The log's path; one data folder can store the places of several logs. */
     private readonly path: string,
   ) {
     this.db = new Database(join(home, "mail-log.sqlite"), { create: true, strict: true });
@@ -43,7 +43,7 @@ export class PlaceStore {
       PRIMARY KEY (path, key)) WITHOUT ROWID`);
   }
 
-  /** Throws where the folder cannot be written to. */
+  /** Throws if the folder is not writable. */
   static open(home: string, path: string): PlaceStore {
     mkdirSync(home, { recursive: true, mode: 0o700 });
     return new PlaceStore(home, path);

@@ -1,20 +1,20 @@
-/** A line's message: queue ids are unique within one instance of Postfix (`postfix`, `postfix-out`) alone. */
+/** Identifies a line's message: queue ids are unique only within one instance of Postfix (`postfix`, `postfix-out`). */
 export interface QueueRef {
   readonly instance: string;
   readonly queueId: string;
 }
 
 /**
- * What a line of Postfix's log says of a message, as far as it matters to what becomes of it.
+ * What a line of Postfix's log says about a message's delivery.
  *
  * - `named`: the message got its queue id; `messageId` is its Message-ID header. Always the first of these lines.
- * - `delivered`: a server outside took it. `said` is its reply.
+ * - `delivered`: an external server accepted it. `said` is the server's reply.
  * - `handed_over`: it went to a program or a mailbox store on this machine, which says nothing about its delivery.
- * - `bounced`: refused for good. `deferred`: it stays in the queue.
- * - `expired`: it was too long in the queue and is given up, for every recipient that still waited.
+ * - `bounced`: permanently refused. `deferred`: it stays in the queue.
+ * - `expired`: it was in the queue for too long; Postfix gave it up for all remaining recipients.
  * - `notified`: a notification about it was queued under `notificationId`.
  * - `removed`: it left the queue.
- * - `unreadable`: looks like the fate of a message, and is in no form that is known.
+ * - `unreadable`: looks like a delivery line but has no known form.
  */
 export type PostfixLogLine = QueueRef &
   (
@@ -30,19 +30,19 @@ export type PostfixLogLine = QueueRef &
   );
 
 export interface Refusal {
-  /** The address that the message was sent to, before any alias. */
+  /** The address that the message was sent to, before any alias was applied. */
   readonly recipient: string;
-  /** RFC 3463, or null in the log of a Postfix before 2.3. */
+  /** RFC 3463; null in logs of Postfix before 2.3. */
   readonly enhancedCode: string | null;
-  /** The destination's reply code (RFC 5321, 4.2); null where Postfix itself gave up. */
+  /** The destination's reply code (RFC 5321, 4.2); null if Postfix itself gave up. */
   readonly replyCode: number | null;
-  /** What the destination, or Postfix itself, said. */
+  /** The text from the destination, or from Postfix itself. */
   readonly text: string;
-  /** The SMTP command that was answered, or null. */
+  /** The SMTP command that the server answered, or null. */
   readonly command: string | null;
 }
 
-/** Reads one line, without its line break. Null: it says nothing about the fate of a message. */
+/** Parses one line, without its line break. Null: it says nothing about a message's delivery. */
 export function parsePostfixLogLine(line: string): PostfixLogLine | null {
   const head = HEAD.exec(line);
   const [matched = "", instance = "", program = "", queueId = ""] = head ?? [];
@@ -60,18 +60,18 @@ export function parsePostfixLogLine(line: string): PostfixLogLine | null {
 }
 
 /**
- * A time (RFC 3164, 4.1.2, or RFC 3339), a host, `instance/…/program[pid]: ` and a queue id, short (hexadecimal) or long
- * (base 52 without vowels; postconf(5), enable_long_queue_ids).
+ * A time (RFC 3164, 4.1.2, or RFC 3339), a host, `instance/…/program[pid]: ` and a queue id, short (hexadecimal) or
+ * long (base 52 without vowels; postconf(5), enable_long_queue_ids).
  */
 const HEAD =
   /^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d)) \S{1,255} ([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64})\[\d{1,10}\]: ([0-9A-F]{6,20}|[0-9BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz]{10,32}): /;
 
-/** Logged by the queue manager, without a recipient; `force-expired` where an operator asked for it (postsuper(1), -e). */
+/** Logged by the queue manager, without a recipient; `force-expired` if an operator requested it (postsuper(1), -e). */
 const EXPIRED = /^from=<.*>, status=(?:force-)?expired, returned to sender$/;
 
 const NOTIFIED = /^sender (?:non-delivery|delay|delivery status) notification: (\w+)$/;
 
-/** An address may hold `>` within quotes. */
+/** An address may contain `>` within quotes. */
 const RECIPIENT = /^to=<((?:"(?:[^"\\]|\\.)*"|[^">])*)>(?:, orig_to=<((?:"(?:[^"\\]|\\.)*"|[^">])*)>)?, relay=/;
 const STATUS = /, delay=[\d.]+(?:, delays=[\d./]+)?(?:, dsn=(\d\.\d{1,3}\.\d{1,3}))?, status=([\w-]+) \((.*)\)$/;
 
@@ -89,10 +89,10 @@ function delivery(ref: QueueRef, program: string, rest: string): PostfixLogLine 
     case "bounced":
       return { ...ref, kind: "bounced", ...refusal(recipient, enhancedCode, text) };
     case "deferred":
-    // With `soft_bounce=yes` Postfix keeps in the queue what it would have bounced.
+    // With `soft_bounce=yes` Postfix keeps messages in the queue that it would otherwise bounce.
     case "SOFTBOUNCE":
       return { ...ref, kind: "deferred", ...refusal(recipient, enhancedCode, text) };
-    // Probes of address verification are no messages of anybody.
+    // Probes for address verification are not messages.
     case "deliverable":
     case "undeliverable":
       return null;
@@ -101,13 +101,15 @@ function delivery(ref: QueueRef, program: string, rest: string): PostfixLogLine 
   }
 }
 
-/** The programs that talk to other servers; `pipe`, `local`, `virtual` and `discard` keep the message here. */
+/**
+ * The programs that send to other servers; `pipe`, `local`, `virtual` and `discard` keep the message on this machine.
+ */
 const OUTWARD: ReadonlySet<string> = new Set(["smtp", "lmtp"]);
 
-/** What amavisd answers when it has put a message back into a queue. */
+/** amavisd's reply when it has requeued a message. */
 const FILTERED = /\bfrom MTA\(/;
 
-/** `host mx.example.com[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)` and its kin. */
+/** `host mx.example.com[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)` and similar lines. */
 const SAID = /^host \S+ (?:said|refused to talk to me): /;
 const IN_REPLY_TO = / \(in reply to ([A-Za-z ]{1,40}?)(?: command)?\)$/;
 

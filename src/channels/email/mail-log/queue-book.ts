@@ -1,7 +1,7 @@
 import { parseMessageId } from "../message-id.ts";
 import type { QueueRef } from "./postfix-log-line.ts";
 
-/** A job of ours, as its Message-ID names it. */
+/** One of our jobs, as identified by a Message-ID. */
 export interface MailedJob {
   readonly jobId: string;
   readonly tenantId: string;
@@ -9,30 +9,30 @@ export interface MailedJob {
 
 /** A message in the MTA's queue. */
 export interface QueuedMail {
-  /** Null: somebody else's message, for example a notification by Postfix itself. */
+  /** Null: not our message, for example a notification by Postfix itself. */
   readonly job: MailedJob | null;
-  /** Why it was deferred last, or null. */
+  /** Reason of the last deferral, or null. */
   readonly deferral: string | null;
-  /** Unix milliseconds at which the log last said something of it. */
+  /** When the log last mentioned it (unix ms). */
   readonly seenMs: number;
 }
 
-/** Changes to the book since they were last taken, by key; null: the entry is gone. */
+/** Changes to the book since they were last taken, by key; null: the entry was removed. */
 export type QueueChanges = ReadonlyMap<string, QueuedMail | null>;
 
 /**
- * Which message each queue id stands for, as the log itself says it: a delivery is often logged before the client has
- * its answer with the queue id, but never before the line that names the message.
+ * Maps each queue id to its message, as the log itself reports it. The client often gets its reply with the queue id
+ * only after the delivery is logged, but the line that names the message always comes before that.
  *
  * Invariants:
- * Q1. A queue id that is named again stands for the new message alone (short queue ids are inode numbers and come back).
- * Q2. The book is bounded, in entries and in age: what the log was silent about for longest goes first.
- * Q3. What left the queue is still found for a while, because the reply that a message was handed on to another queue
- *     here can be logged after that other queue has delivered it.
+ * Q1. A queue id that is named again refers only to the new message (short queue ids are inode numbers and are reused).
+ * Q2. The book is bounded in entries and in age: the entry that the log has not mentioned for longest is dropped first.
+ * Q3. A message that left the queue is still found for a while, because the log may show its hand-over to another local
+ *     queue only after that queue has delivered it.
  */
 export class QueueBook {
   private readonly entries: Map<string, QueuedMail>;
-  /** What left the queue last. */
+  /** The messages that left the queue most recently. */
   private readonly departed = new Map<string, QueuedMail>();
   private readonly instances = new Set<string>();
   private changes = new Map<string, QueuedMail | null>();
@@ -59,7 +59,7 @@ export class QueueBook {
     return this.entries.get(key) ?? this.departed.get(key) ?? null;
   }
 
-  /** Notes that the message stays in the queue, and why. */
+  /** Records that the message stays in the queue, and why. */
   defer(ref: QueueRef, deferral: string, nowMs: number): void {
     const mail = this.entries.get(keyOf(ref));
     if (mail !== undefined) this.put(keyOf(ref), { ...mail, deferral, seenMs: nowMs });
@@ -75,7 +75,7 @@ export class QueueBook {
     if (this.departed.size > DEPARTED_MAX) deleteFirst(this.departed);
   }
 
-  /** Whether a queue of any instance here has (or had a moment ago) the same job under this id. */
+  /** Whether a local queue of any instance has (or had a moment ago) the same job under this id. */
   holds(queueId: string, job: MailedJob): boolean {
     return Array.from(this.instances).some((instance) => this.find({ instance, queueId })?.job?.jobId === job.jobId);
   }
@@ -87,7 +87,7 @@ export class QueueBook {
   }
 
   private put(key: string, mail: QueuedMail): void {
-    // Deleted first, so that the map stays in the order of `seenMs`.
+    // Deleted first, which keeps the map in the order of `seenMs`.
     this.entries.delete(key);
     this.entries.set(key, mail);
     this.changes.set(key, mail);
@@ -102,7 +102,7 @@ export class QueueBook {
   }
 }
 
-/** About 40 MB at most, and ten minutes of mail at what one Postfix delivers. */
+/** At most about 40 MB, and ten minutes of mail at the rate of one Postfix. */
 const ENTRIES_MAX = 100_000;
 /** Twice the five days that Postfix keeps a message by default (postconf(5), maximal_queue_lifetime). */
 const AGE_MS_MAX = 10 * 24 * 60 * 60 * 1000;
@@ -113,7 +113,7 @@ function keyOf({ instance, queueId }: QueueRef): string {
   return `${instance}/${queueId}`;
 }
 
-/** An instance's name has no slash. */
+/** Instance names contain no slash. */
 function instanceOf(key: string): string {
   return key.slice(0, key.indexOf("/"));
 }

@@ -2,18 +2,18 @@ import { quotedPrintable } from "./quoted-printable.ts";
 
 export type TransferEncoding = "7bit" | "quoted-printable" | "base64";
 
-/** A body as it goes over the wire: ASCII, its lines ended by CRLF and of no more than 76 characters. */
+/** A body ready for the wire: ASCII lines of at most 76 characters, ended by CRLF. */
 export interface EncodedBody {
   readonly encoding: TransferEncoding;
   readonly body: string;
 }
 
-/** The longest line of a text that stays as it is. */
+/** The longest line of a text that is sent unencoded. */
 const PLAIN_LINE_MAX = 76;
-/** A text that is longer is not looked at for long lines. */
+/** Longer texts are not searched for long lines. */
 const PLAIN_CHARS_MAX = 128 * 1024;
 
-/** A text in the encoding that suits it: as it is, or in whichever of the others keeps more of it readable. */
+/** Picks a text's encoding: none if possible, otherwise the one that keeps more of it readable. */
 export function encodedText(text: string): EncodedBody {
   const lines = withCrlf(text);
   if (isPlain(lines)) return { encoding: "7bit", body: lines };
@@ -22,7 +22,7 @@ export function encodedText(text: string): EncodedBody {
     : { encoding: "base64", body: base64Lines(lines) };
 }
 
-/** Every end of a line as SMTP has it, also a bare CR, in which a server could see one (RFC 5321, 2.3.8). */
+/** Converts all line ends to CRLF, even a bare CR, which a server might take for a line end (RFC 5321, 2.3.8). */
 export function withCrlf(text: string): string {
   return text.replace(/\r\n?|\n/g, "\r\n");
 }
@@ -35,7 +35,7 @@ export function isPlain(text: string): boolean {
 const NOT_PLAIN = /[\0-\x08\x0b\x0c\x0e-\x1f\x80-\uffff]/;
 const LONG_LINE = new RegExp(`^.{${PLAIN_LINE_MAX + 1},}`, "m");
 
-/** By how much letters of ASCII outnumber what quoted-printable would make three characters or more of. */
+/** The number of ASCII letters minus the number of characters that quoted-printable would expand. */
 export function latinSurplus(text: string): number {
   let surplus = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -2,46 +2,46 @@ import { interleaved } from "../../../domain/template.ts";
 import { base64Lines, type EncodedBody, encodedText, isPlain, latinSurplus, withCrlf } from "./body-encoding.ts";
 import { brokenHead, endsEscaped, escapedText, softBroken } from "./quoted-printable.ts";
 
-/** From this length on, text beside a value on one line is encoded beforehand, behind a soft break of its own. */
+/** From this length on, text that shares a line with a value is encoded in advance, after a soft break of its own. */
 const LONG_CHARS = 240;
-/** That soft break stands somewhere here behind the value. */
+/** Start of the range after the value in which that soft break goes. */
 const CUT_FROM = 40;
 const CUT_TO = 200;
 
-/** A run of a text that begins and ends at the beginning of a line: encoded once, or around values, once a message. */
+/** A run of text that starts and ends at line starts: encoded once, or, around values, once per message. */
 type Run =
   | { readonly kind: "fixed"; readonly encoded: string }
   | {
       readonly kind: "filled";
       /** Escaped text around the values. */
       readonly around: readonly string[];
-      /** The first value. */
+      /** Index of the first value. */
       readonly from: number;
-      /** Behind it: nothing, because a line has ended; a soft break; or the end of the text. */
+      /** What follows the run: nothing, because a line has ended; a soft break; or the end of the text. */
       readonly end: "line" | "soft" | "text";
     };
 
 /**
- * A text with gaps, made ready for the wire: whatever stands on lines without a gap is encoded once. What comes out is
- * what encoding the filled text as a whole gives, but for a soft break on long lines; values that would join with the text
- * around them (half a line end, half a character) have the whole text encoded.
+ * A text with gaps, prepared for the wire: all lines without gaps are encoded once. The result equals encoding the
+ * whole filled text, except for soft breaks on long lines. If a value would combine with the text around it (half a
+ * line end, half a character), the whole text is encoded instead.
  */
 export class BodySkeleton {
-  /** The same with line ends as SMTP has them. */
+  /** The literals with CRLF line ends. */
   private readonly lines: readonly string[];
   private readonly surplus: number;
   private readonly isFragile: boolean;
   private readonly mayBePlain: boolean;
   private readonly made: { runs: readonly Run[] | null } = { runs: null };
 
-  /** @param literals the text around the gaps, one piece more than there are gaps */
+  /** @param literals the text around the gaps, one more than there are gaps */
   constructor(private readonly literals: readonly string[]) {
     this.isFragile = literals.some(
       (text, i) => !text.isWellFormed() || (i < literals.length - 1 && text.endsWith("\r")),
     );
     this.lines = literals.map(withCrlf);
     this.surplus = latinSurplus(this.lines.join(""));
-    // Where a literal's own lines are too long they are so with values.
+    // If a literal's own lines are too long, they stay too long with values.
     this.mayBePlain = this.lines.every(isPlain);
   }
 
@@ -71,7 +71,7 @@ export class BodySkeleton {
   }
 }
 
-/** Whether a value could join with what is beside it. */
+/** Whether a value could combine with the text next to it. */
 function isOdd(value: string): boolean {
   return value.includes("\r") || !value.isWellFormed();
 }
@@ -95,7 +95,7 @@ class RunWriter {
   /** The run whose line has not ended. */
   private open: { readonly around: string[]; readonly from: number } | null = null;
 
-  /** A piece of text, which is followed by the gap of that number unless it is the last. */
+  /** Adds a piece of text; the gap with that number follows it unless it is the last. */
   add(literal: string, { gap, isLast }: { readonly gap: number; readonly isLast: boolean }): void {
     let text = literal;
     if (this.open !== null) {
@@ -135,7 +135,7 @@ class RunWriter {
 
 const BEFORE_BLANK = /^[^ \t] $/;
 
-/** Where a long line can be broken: behind a tag or before a blank where there is one, in any case between two characters. */
+/** Where to break a long line: after a tag or before a space if there is one, and always between two characters. */
 function cutOf(text: string): number {
   for (let at = CUT_FROM; at < CUT_TO; at += 1)
     if (text[at - 1] === ">" || BEFORE_BLANK.test(text.slice(at - 1, at + 1))) return at;

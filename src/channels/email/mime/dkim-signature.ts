@@ -2,14 +2,14 @@ import { createPrivateKey, hash, type KeyObject, sign } from "node:crypto";
 import { foldLines } from "nodemailer/lib/mime-funcs";
 import type { VerifiedDomain } from "../../../domain/domain.ts";
 
-/** A header field: its name, and what follows the colon, folded as it is sent. */
+/** A header field: its name, and the text after the colon, folded as sent. */
 export type HeaderField = readonly [name: string, lines: string];
 
 type SigningKey = NonNullable<VerifiedDomain["relay"]>;
 
 /**
- * The header fields that a signature covers where they are there (RFC 6376, 5.4.1). List-Unsubscribe-Post is among them
- * because RFC 8058, 3.1 wants it to be covered.
+ * The header fields that a signature covers if present (RFC 6376, 5.4.1). List-Unsubscribe-Post is among them because
+ * RFC 8058, 3.1 requires it.
  */
 const SIGNED_FIELDS = [
   "from",
@@ -28,15 +28,15 @@ const SIGNED_FIELDS = [
 ];
 
 /**
- * The DKIM-Signature of a message (rsa-sha256, relaxed/relaxed), with a line end behind it. RSA-2048 takes more than half a
- * millisecond, on a thread of its own; the message goes nowhere meanwhile. Rejects where the key does not work.
+ * The DKIM-Signature of a message (rsa-sha256, relaxed/relaxed), with a line end. RSA-2048 takes more than half a
+ * millisecond, on a separate thread, while the message waits. Rejects if the key is unusable.
  */
 export async function dkimSignature(
   fields: readonly HeaderField[],
   body: string,
   { domain, key }: { readonly domain: string; readonly key: SigningKey },
 ): Promise<string> {
-  // None of them is there twice.
+  // No field occurs twice.
   const linesOf = new Map(fields.map(([name, lines]) => [name.toLowerCase(), lines]));
   const covered = SIGNED_FIELDS.filter((name) => linesOf.has(name));
   const bodyHash = hash("sha256", relaxedBody(body), "base64");
@@ -56,7 +56,10 @@ export async function dkimSignature(
 const LINE_MAX = 76;
 const SIGNATURE_LINE = 72;
 
-/** By what a snapshot of the domain holds, and as long as it: parsing a key takes a tenth of a signature. */
+/**
+ * Cached per key object of the domain's snapshot, for as long as that exists: parsing a key takes a tenth of the time
+ * of a signature.
+ */
 const parsedKeys = new WeakMap<SigningKey, KeyObject>();
 
 function parsedKey(key: SigningKey): KeyObject {
@@ -83,7 +86,7 @@ function relaxedField(name: string, lines: string): string {
   return `${name}:${value.replace(/^ | $/g, "")}`;
 }
 
-/** RFC 6376, 3.4.4, of a body whose lines are short and end with CRLF. */
+/** RFC 6376, 3.4.4, for a body with short lines that end with CRLF. */
 function relaxedBody(body: string): string {
   const relaxed = TO_RELAX.test(body) ? body.replace(/[ \t]+\r\n/g, "\r\n").replace(/[ \t]{2,}|\t/g, " ") : body;
   let end = relaxed.length;

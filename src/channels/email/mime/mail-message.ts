@@ -3,32 +3,35 @@ import { foldLines } from "nodemailer/lib/mime-funcs";
 import type { VerifiedDomain } from "../../../domain/domain.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
-import { subjectValue, type TenantQueue } from "./header-values.ts";
+import { type Mailbox, subjectValue } from "./header-values.ts";
 
-/** A message that is ready to be handed over, more than once where it has to be. */
+/** A message that is ready to be sent, several times if necessary. */
 export interface MailMessage {
   readonly from: string;
   readonly to: string;
-  /** Headers and body (RFC 5322), every line ended by CRLF. ASCII but for addresses that are none. */
+  /** Headers and body (RFC 5322), with CRLF line ends. ASCII, except for non-ASCII addresses. */
   readonly text: string;
 }
 
 export interface MailParts {
-  readonly from: TenantQueue;
-  readonly to: TenantQueue;
+  readonly from: Mailbox;
+  readonly to: Mailbox;
   readonly envelopeFrom: string;
   readonly subject: string;
   readonly messageId: string;
   readonly dateMs: number;
-  /** Names and values of further headers, as they are: they need no encoding, and a fold would break the address in one. */
+  /**
+   * Names and values of further headers, sent unchanged: they need no encoding, and folding would break the address in
+   * one of them.
+   */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly html: EncodedBody;
   readonly text: EncodedBody | null;
-  /** Who signs it; null: nobody. */
+  /** Null: the message is not signed. */
   readonly signer: { readonly domain: string; readonly key: NonNullable<VerifiedDomain["relay"]> } | null;
 }
 
-/** The message of these parts: the headers that nodemailer writes, in its order. */
+/** Builds the message from its parts, with the headers that nodemailer writes, in its order. */
 export async function mailMessage(parts: MailParts): Promise<MailMessage> {
   const { from, to, envelopeFrom, subject, messageId, dateMs, headers, html, text, signer } = parts;
   const fields: HeaderField[] = headers.map(([name, value]) => [name, ` ${value}`]);
@@ -41,7 +44,7 @@ export async function mailMessage(parts: MailParts): Promise<MailMessage> {
     fields.push(["Content-Transfer-Encoding", ` ${html.encoding}`], ...dated, HTML_ALONE);
     body = html.body === "" || html.body.endsWith("\r\n") ? html.body : `${html.body}\r\n`;
   } else {
-    // Of chance, so that nobody's text can hold it.
+    // Random, so no user's text can contain it.
     const boundary = `=_${randomUUID()}`;
     fields.push(...dated, ["Content-Type", ` multipart/alternative;\r\n boundary="${boundary}"`]);
     body = `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${partOf("html", html)}--${boundary}--\r\n`;
@@ -59,7 +62,7 @@ function dateOf(dateMs: number): HeaderField {
   return ["Date", ` ${new Date(dateMs).toUTCString().replace("GMT", "+0000")}`];
 }
 
-/** Folded (RFC 5322, 2.2.3) where it is long, as nodemailer folds it. */
+/** Folds the field (RFC 5322, 2.2.3) if it is long, as nodemailer does. */
 function folded(name: string, value: string): HeaderField {
   const line = `${name}: ${value}`;
   return [name, (line.length < LINE_MAX ? line : foldLines(line, LINE_MAX)).slice(name.length + 1)];

@@ -1,32 +1,32 @@
 /*
- * Quoted-printable (RFC 2045, 6.7) of text whose line ends are CRLF, in the two steps that a text can be taken through in
- * pieces: what must not stand as it is gets escaped, and lines get soft breaks. Lines break where nodemailer breaks them:
- * behind a blank or a punctuation mark where one is near, and within neither an escape nor a character.
+ * Quoted-printable (RFC 2045, 6.7) for text with CRLF line ends, in two steps that also work on pieces of a text:
+ * escaping, then soft breaks. Lines break where nodemailer breaks them: after a nearby space or punctuation mark if
+ * there is one, and never inside an escape or a character.
  */
 
-/** A line's characters, its soft break included. */
+/** Characters per line, including the soft break. */
 const LINE_MAX = 76;
 const CRLF_CHARS = 2;
-/** How far back a blank or a punctuation mark is looked for. */
+/** How far back to look for a space or punctuation mark. */
 const MARGIN = 25;
 
-/** The text in quoted-printable, all of it. */
+/** Encodes a whole text. */
 export function quotedPrintable(text: string): string {
   const escaped = endsEscaped(escapedText(text));
   return escaped.length <= LINE_MAX ? escaped : softBroken(escaped);
 }
 
-/** Every octet escaped that has to be, but for blanks at the end of a line, which is where one cannot know it of a piece. */
+/** Escapes all octets that need it, except white space at line ends, which cannot be recognised within a piece. */
 export function escapedText(text: string): string {
   return text.replace(TO_ESCAPE, hexOf);
 }
 
-/** Blanks at the end of each line escaped, and at the end of the text. */
+/** Escapes white space at the end of each line and of the text. */
 export function endsEscaped(escaped: string): string {
   return escaped.replace(BLANK_AT_END, (blank) => (blank === " " ? "=20" : "=09"));
 }
 
-/** Escaped text with soft breaks. It begins at the beginning of a line. */
+/** Adds soft breaks to escaped text that starts at the beginning of a line. */
 export function softBroken(escaped: string): string {
   let broken = "";
   let written = 0;
@@ -45,7 +45,10 @@ export function softBroken(escaped: string): string {
   return broken + escaped.slice(written);
 }
 
-/** The soft-broken lines of an escaped text without line ends, and what is left for a last one, whatever follows it. */
+/**
+ * The soft-broken lines of an escaped text without line ends, and the rest, which goes on the last line whatever
+ * follows.
+ */
 export function brokenHead(escaped: string): { readonly lines: string; readonly rest: string } {
   let lines = "";
   let at = 0;
@@ -69,7 +72,7 @@ function hexOf(text: string): string {
   return hex;
 }
 
-/** How much of the escaped text at `from` goes on a line; less than is left unless all of it does. */
+/** How much of the escaped text at `from` fits on a line; less than the rest, unless all of the rest fits. */
 function breakAt(escaped: string, from: number): number {
   const left = escaped.length - from;
   const window = Math.min(LINE_MAX, left);
@@ -80,7 +83,7 @@ function breakAt(escaped: string, from: number): number {
   return length - (isEscape(escaped, from + length) ? 3 : 1);
 }
 
-/** Up to the last blank or punctuation mark near the window's end, that included; 0 where there is none. */
+/** Length up to and including the last space or punctuation mark near the window's end; 0 if there is none. */
 function lengthToMark(escaped: string, from: number, window: number): number {
   for (let length = window; length > window - MARGIN; length -= 1) {
     if (isMark(escaped.charCodeAt(from + length - 1))) return length;
@@ -89,11 +92,11 @@ function lengthToMark(escaped: string, from: number, window: number): number {
 }
 
 function isMark(code: number): boolean {
-  // A blank, a tab and `.,!?`.
+  // Space, tab and `.,!?`.
   return code === 0x20 || code === 0x09 || code === 0x2e || code === 0x2c || code === 0x21 || code === 0x3f;
 }
 
-/** The window's length, shorter where it ends within an escape, or within the escapes of one character. */
+/** Shortens the window if it ends inside an escape or inside the escapes of one character. */
 function wholeCharacters(escaped: string, from: number, window: number): number {
   let length = window;
   if (escaped.charCodeAt(from + length - 1) === EQUALS) length -= 1;

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../domain/errors.ts";
 import { type Endpoint, endpoint, reply } from "../../../http/endpoint.ts";
+import { readQuery } from "../../../http/request-query.ts";
 import type { MailReports } from "./mail-reports.ts";
 
 export interface MailReportEndpointPorts {
@@ -12,7 +13,7 @@ const MailReportsTaken = Type.Object(
   { $id: "MailReportsTaken" },
 );
 
-/** `POST /dash/api/mail-reports`: mail that came back, one message as it is. 202 once its reports are recorded. */
+/** `POST /dash/api/mail-reports`: takes one raw message that came back. Answers 202 once its reports are recorded. */
 export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): readonly Endpoint[] {
   return [
     endpoint({
@@ -31,7 +32,8 @@ export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): r
       answers: { 202: { description: "Recorded.", schema: MailReportsTaken, examples: [{ reports: 1 }] } },
       async handle(door, exchange) {
         door.requireOperator(exchange);
-        // Before the body, so that nothing is read that is no message.
+        readQuery(exchange.request, []);
+        // Before reading the body, so other content types are not read at all.
         if (!/^message\/rfc822\s*(?:;|$)/i.test(exchange.request.headers.get("content-type") ?? "")) {
           throw new ApiError(400, "the Content-Type must be message/rfc822");
         }

@@ -1,25 +1,25 @@
 import type { Failure } from "../../../domain/failure-class.ts";
 import { MimePart, parseFields } from "./mime-part.ts";
 
-/** What a machine reports by mail about a message of ours. */
+/** What a mail server or provider reports by mail about one of our messages. */
 export interface MailReport {
-  /** The recipient called it spam, or it could not be delivered to one of its recipients. */
+  /** The recipient marked it as spam, or it could not be delivered to one of its recipients. */
   readonly finding:
     | { readonly kind: "complaint" }
     | ({
         readonly kind: "failure";
         readonly replyCode: number | null;
-        /** As the reporting server has the address; a forwarded message has another one than it was sent to. */
+        /** As the reporting server spells them; for a forwarded message, not the address that we sent it to. */
         readonly recipients: readonly string[];
       } & Failure);
-  /** Fields of the message that came back. */
+  /** Fields of the returned message. */
   readonly returned: { readonly messageId: string | null; readonly listUnsubscribe: string | null };
 }
 
 /**
- * Reads a message that reports about another one: a delivery status notification (RFC 3464) or feedback (RFC 5965). Only
- * `multipart/report` at the top counts; a message that merely carries one is somebody's letter. Empty: it reports
- * nothing that matters (a delay, a success, an answer of a person or of a robot).
+ * Parses a message that reports on another one: a delivery status notification (RFC 3464) or feedback (RFC 5965). Only
+ * a top-level `multipart/report` counts; a message that merely contains one was written by a person. Empty: it reports
+ * nothing relevant (a delay, a success, an answer from a person or an auto-responder).
  */
 export function parseMailReport(source: Uint8Array): readonly MailReport[] {
   const message = MimePart.parse(Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString("latin1"));
@@ -36,7 +36,7 @@ export function parseMailReport(source: Uint8Array): readonly MailReport[] {
   return reports.map((finding) => ({ finding, returned }));
 }
 
-/** RFC 3462, 1 and 2, and RFC 6533, 4 for internationalised mail. */
+/** RFC 3462, 1 and 2; for internationalised mail RFC 6533, 4. */
 const RETURNED: ReadonlySet<string> = new Set([
   "message/rfc822",
   "text/rfc822-headers",
@@ -46,7 +46,7 @@ const RETURNED: ReadonlySet<string> = new Set([
 ]);
 const STATUS: ReadonlySet<string> = new Set(["message/delivery-status", "message/global-delivery-status"]);
 
-/** RFC 5965, 7.3. `not-spam` is the opposite; `auth-failure` and `virus` are findings of a machine, not of a recipient. */
+/** RFC 5965, 7.3. `not-spam` is the opposite; `auth-failure` and `virus` come from a machine, not from a recipient. */
 const COMPLAINTS: ReadonlySet<string> = new Set(["abuse", "fraud"]);
 
 function isComplaint(part: MimePart): boolean {
@@ -55,14 +55,14 @@ function isComplaint(part: MimePart): boolean {
 
 const RECIPIENTS_MAX = 20;
 
-/** The fields about the message come first, then those about each recipient, apart by empty lines (RFC 3464, 2.1). */
+/** Groups of fields, separated by empty lines: first the message's, then each recipient's (RFC 3464, 2.1). */
 function failuresIn(part: MimePart): readonly Extract<MailReport["finding"], { kind: "failure" }>[] {
   const [, ...groups] = part
     .content()
     .trimStart()
     .split(/(?:\r?\n){2,}/, RECIPIENTS_MAX + 1)
     .map(parseFields);
-  // `delayed` is tried again, `relayed` and `expanded` are not known to have failed.
+  // `delayed` will be tried again; `relayed` and `expanded` are not known to have failed.
   const failed = groups.filter((fields) => fields.get("action")?.toLowerCase() === "failed");
   return failed.map((fields) => {
     const text = typed(fields.get("diagnostic-code"));
@@ -83,7 +83,7 @@ function failuresIn(part: MimePart): readonly Extract<MailReport["finding"], { k
 
 const ENHANCED_CODE = /^[245]\.\d{1,3}\.\d{1,3}\b/;
 
-/** `smtp; 550 5.1.1 …` and `rfc822; ann@example.com` without their type. */
+/** Removes the type from `smtp; 550 5.1.1 …` and `rfc822; ann@example.com`. */
 function typed(value: string | undefined): string {
   return (value ?? "").replace(/^[\w-]{1,40}\s{0,10};/, "").trim();
 }

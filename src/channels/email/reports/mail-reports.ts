@@ -10,26 +10,28 @@ import { parseMessageId } from "../message-id.ts";
 import { type MailReport, parseMailReport } from "./mail-report.ts";
 
 export interface MailReportsPorts {
-  /** Records the report, and repeats it until it is recorded. */
+  /** Records the report, and retries until it is recorded. */
   readonly reports: { take(report: DeliveryReport): Promise<void> };
-  /** Reads the unsubscribe link of the message that came back. */
+  /** Verifies the unsubscribe link of the returned message. */
   readonly links: LinkReader;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Takes mail that came back, late bounces and complaints, which anybody can have written.
+ * Processes returned mail: late bounces and complaints. Anybody can forge these.
  *
- * B1. A report counts for the job that the returned message names, by its signed unsubscribe link or by its Message-ID,
- *     which only its recipient knows. B2. Nobody is suppressed but the address that the link was signed for: who holds a
- *     message of a tenant can end the mail to himself and to nobody else. B3. What was answered is recorded.
+ * B1. A report counts for the job that the returned message identifies, by its signed unsubscribe link or by its
+ *     Message-ID, which only its recipient knows.
+ * B2. Only the address that the link was signed for is suppressed: a person who has a tenant's message can stop mail to
+ *     themselves and to nobody else.
+ * B3. A report is recorded before it is answered.
  */
 export class MailReports {
   constructor(private readonly ports: MailReportsPorts) {}
 
   /**
-   * How many reports about jobs the message held. Rejects with `UnavailableError` when they could not be recorded in
+   * The number of reports about jobs in the message. Rejects with `UnavailableError` if they could not be recorded in
    * time; the message is safe to repeat.
    */
   async take(source: Uint8Array): Promise<number> {
@@ -57,8 +59,8 @@ export class MailReports {
       return { tenantId, jobId, type: "complained", result: {}, suppressRecipient: recipient };
     }
     const verdict = failureReport({ ...finding, recipient });
-    // A bounce always suppresses: where it is about an address that was forwarded to, or the link was not returned, it is
-    // no more than a failure.
+    // A bounce always suppresses. If it concerns an address that the mail was forwarded to, or the link was not
+    // returned, it only counts as a failure.
     const isOurs = recipient !== null && finding.recipients.some((each) => normaliseAddress(each) === recipient);
     if (verdict.type !== "bounced" || isOurs) return { tenantId, jobId, ...verdict };
     const error = verdict.result["diagnostic"] ?? "";

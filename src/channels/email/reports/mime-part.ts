@@ -1,7 +1,7 @@
 /**
- * One part of a message (RFC 2045): its header fields and its body, as far as reports about mail need them. The text holds
- * a character a byte. What it reads comes from anybody: all work is linear, parts and their size are bounded, and what is
- * no MIME is a part without fields.
+ * One part of a message (RFC 2045): the header fields and body, as far as reports need them. The text holds one byte
+ * per character. The input is untrusted: all work is linear, the number and size of parts are bounded, and input that
+ * is not MIME becomes a part without fields.
  */
 export class MimePart {
   private constructor(
@@ -32,7 +32,7 @@ export class MimePart {
     return found === null ? null : (found[1] ?? found[2] ?? null);
   }
 
-  /** The body with its transfer encoding undone. */
+  /** The body after transfer decoding. */
   content(): string {
     switch (this.field("content-transfer-encoding")?.trim().toLowerCase()) {
       case "base64":
@@ -46,12 +46,12 @@ export class MimePart {
     }
   }
 
-  /** The parts of a multipart, at most `PARTS_MAX`; none where it is anything else. Parts in parts are not looked for. */
+  /** The parts of a multipart, at most `PARTS_MAX`; empty for all other types. Does not descend into nested parts. */
   parts(): readonly MimePart[] {
     const boundary = this.mediaType.startsWith("multipart/") ? this.parameter("boundary") : null;
     if (boundary === null || boundary.length === 0 || boundary.length > BOUNDARY_CHARS_MAX) return [];
     const delimiter = `\n--${boundary}`;
-    // So that a delimiter at the very start is behind a line break like any other.
+    // Puts a line break before a delimiter at the very start, as before all others.
     const text = `\n${this.body}`;
     const parts: MimePart[] = [];
     let at = text.indexOf(delimiter);
@@ -73,7 +73,7 @@ const HEAD_CHARS_MAX = 256 * 1024;
 const FIELDS_MAX = 1_000;
 
 function splitHead(text: string): { readonly head: string; readonly body: string } {
-  // A part may have no fields at all: then it begins with the empty line.
+  // A part without fields begins with the empty line.
   if (text.startsWith("\n")) return { head: "", body: text.slice(1) };
   if (text.startsWith("\r\n")) return { head: "", body: text.slice(2) };
   const end = /\r?\n\r?\n/.exec(text.slice(0, HEAD_CHARS_MAX));
@@ -81,7 +81,10 @@ function splitHead(text: string): { readonly head: string; readonly body: string
   return { head: text.slice(0, end.index), body: text.slice(end.index + end[0].length) };
 }
 
-/** Fields of a header, or of a report, which are written alike: by name in lower case, the first of each, unfolded. */
+/**
+ * Parses the fields of a header, or of a report, which has the same syntax: the first of each name, in lower case,
+ * unfolded.
+ */
 export function parseFields(head: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   const lines = head.replace(/\r?\n[ \t]+/g, " ").split("\n", FIELDS_MAX);

@@ -1,6 +1,6 @@
-/** Reads a few headers of a message that is kept as it came over the wire. */
+/** Reads a few headers of a message that is stored as it came over the wire. */
 
-/** The block of headers as bytes-as-characters; at most `HEADER_BYTES_MAX` of it. */
+/** The header block, one byte per character; at most `HEADER_BYTES_MAX` of it. */
 function headerBlock(source: Buffer): string {
   const end = source.indexOf("\r\n\r\n");
   return source.toString("latin1", 0, Math.min(end === -1 ? source.length : end + 2, HEADER_BYTES_MAX));
@@ -13,10 +13,10 @@ export function messageIdIn(source: Buffer): string | null {
   return /^message-id:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im.exec(headerBlock(source))?.[1] ?? null;
 }
 
-/** The subject as a person reads it: unfolded, RFC 2047 words decoded. Empty where there is none. */
+/** The subject as a person reads it: unfolded, with RFC 2047 words decoded. Empty if there is none. */
 export function subjectIn(source: Buffer): string {
   const raw = /^subject:((?:[^\r\n]|\r\n[ \t])*)/im.exec(headerBlock(source))?.[1] ?? "";
-  // Folding adds only the line break (RFC 5322, 2.2.3); what is not ASCII is UTF-8 (RFC 6532).
+  // Folding adds only the line break (RFC 5322, 2.2.3); non-ASCII text is UTF-8 (RFC 6532).
   const line = Buffer.from(raw.replaceAll("\r\n", ""), "latin1").toString("utf8").trim();
   // White space between two encoded words belongs to neither (RFC 2047, 6.2).
   return line.replace(/(\?=)\s+(?==\?)/g, "$1").replace(/=\?([^?\s]+)\?([bq])\?([^?\s]*)\?=/gi, decodeWord);
@@ -24,10 +24,10 @@ export function subjectIn(source: Buffer): string {
 
 function decodeWord(word: string, charset: string, encoding: string, text: string): string {
   const bytes = encoding.toLowerCase() === "b" ? Buffer.from(text, "base64") : unquote(text);
-  // RFC 2231 allows a language behind the charset.
+  // RFC 2231 allows a language after the charset.
   const label = charset.split("*")[0] ?? "";
   try {
-    // Whether it is a label that TextDecoder knows is what the RangeError says.
+    // TextDecoder throws a RangeError for labels that it does not know.
     return new TextDecoder(label as Bun.Encoding).decode(bytes);
   } catch (error) {
     if (error instanceof RangeError) return word;

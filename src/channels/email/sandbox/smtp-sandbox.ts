@@ -12,11 +12,11 @@ import { messageIdIn, subjectIn } from "./mail-headers.ts";
 export interface SmtpSandboxOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** What the mail server's log would say later. Must not throw. */
+  /** Takes the reports that a mail server's log would show later. Must not throw. */
   onReport(report: DeliveryReport): void;
-  /** Messages that are kept for reading, default 1,000. */
+  /** Messages stored for reading, default 1,000. */
   readonly messagesMax?: number;
-  /** Bytes that are kept for reading, default 64 MiB. */
+  /** Bytes stored for reading, default 64 MiB. */
   readonly bytesMax?: number;
 }
 
@@ -24,7 +24,7 @@ export interface SmtpSandbox {
   /** `smtp://127.0.0.1:<port>` */
   readonly url: string;
   readonly mailbox: SandboxMailbox;
-  /** Drops every connection, whatever it waits for, and every report not yet made. Safe to repeat. */
+  /** Drops all connections, whatever they wait for, and all reports not yet made. Safe to repeat. */
   stop(): Promise<void>;
 }
 
@@ -47,10 +47,10 @@ const RECIPIENTS_MAX = 100;
 const SLOW_MS = 10_000;
 const REPORT_DELAY_MS = 5;
 const DEFERRALS = 2;
-/** Messages whose deferrals are counted at one time; the oldest is forgotten first. */
+/** Messages whose deferrals are counted at one time; the oldest is dropped first. */
 const DEFERRED_MAX = 10_000;
 
-/** Starts a mail server on a free loopback port that takes everything and sends nothing on. */
+/** Starts a mail server on a free loopback port that accepts all mail and forwards none. */
 export async function startSmtpSandbox(options: SmtpSandboxOptions): Promise<SmtpSandbox> {
   const sandbox = new Sandbox(options);
   const port = await sandbox.listen();
@@ -58,17 +58,17 @@ export async function startSmtpSandbox(options: SmtpSandboxOptions): Promise<Smt
 }
 
 /**
- * The server and what it remembers.
+ * The server and its state.
  *
  * Invariants:
- * M1. A message is kept and reported on only when the reply that accepts it is on its way; a report follows its reply.
- * M2. Everything held is bounded: messages by number and size, deferrals by number, connections by number.
+ * M1. A message is stored and reported only when the reply that accepts it is on its way; a report follows its reply.
+ * M2. All state is bounded: messages by number and size, deferrals by number, connections by number.
  * M3. After `stop` no timer runs, no socket is open and no report is made.
  */
 class Sandbox {
   readonly mailbox: MessageRing;
   private readonly server: SMTPServer;
-  /** By the client's port, which a session knows. */
+  /** Keyed by the client's port, which a session knows. */
   private readonly sockets = new Map<number, Socket>();
   private readonly deferrals = new FirstTries(DEFERRED_MAX);
   private readonly timers = new Set<Timer>();
@@ -128,7 +128,7 @@ class Sandbox {
   private receive(stream: SMTPServerDataStream, session: SMTPServerSession, answer: Answer): void {
     const chunks: Buffer[] = [];
     stream.on("data", (chunk: Buffer) => {
-      // It is refused at its end; until then there is no use in holding it.
+      // It is refused at its end; until then there is no point in storing it.
       if (!stream.sizeExceeded) chunks.push(chunk);
     });
     stream.on("end", () => {
@@ -155,7 +155,7 @@ class Sandbox {
     }
   }
 
-  /** Counts this try. A message is known by its Message-ID, which stays the same when it is tried again. */
+  /** Counts this attempt. A message is identified by its Message-ID, which stays the same on every attempt. */
   private isDeferred({ source, from, recipients }: Mail): boolean {
     const key = messageIdIn(source) ?? JSON.stringify([from, recipients]);
     return this.deferrals.take(key, DEFERRALS);
@@ -173,7 +173,7 @@ class Sandbox {
     }
   }
 
-  /** Reports are made in batches: a timer a message would be felt under load. */
+  /** Makes reports in batches: one timer per message would slow it down under load. */
   private report(report: DeliveryReport): void {
     this.reports.push(report);
     if (this.reports.length > 1) return;
@@ -232,12 +232,12 @@ function bounce(address: string): Verdict {
   };
 }
 
-/** A matter of policy (RFC 3463, X.7.1): a refusal of the address itself would be a bounce. */
+/** A policy refusal (RFC 3463, X.7.1): a refusal of the address itself would be a bounce. */
 function refusal(address: string): Error {
   return reply(550, `5.7.1 <${address}>: Recipient refused by local policy`);
 }
 
-/** What the server answers with: the library takes the code from the error. */
+/** Builds the server's reply; the library takes the code from the error. */
 function reply(responseCode: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode });
 }

@@ -5,8 +5,8 @@ import { SPAM_RULES } from "./spam-rules.ts";
 import { spamVerdict } from "./spam-verdict.ts";
 
 /**
- * Scores messages by a fixed set of rules (`docs/spam-rules.md`), in the spirit of SpamAssassin's rules on bodies and
- * subjects. It asks nobody and remembers nothing: a message always gets the same verdict, and there always is one.
+ * Scores messages by a fixed set of rules (`docs/spam-rules.md`), modelled on SpamAssassin's rules for bodies and
+ * subjects. It calls no service and keeps no state: a message always gets the same verdict, and scoring never fails.
  */
 export class BuiltinSpamFilter implements SpamFilter {
   constructor(private readonly rules: readonly SpamRule[] = SPAM_RULES) {}

@@ -1,6 +1,6 @@
 import { folded } from "./folded-words.ts";
 
-/** Words that nobody writes with digits or gaps, unless a filter is to miss them. */
+/** Words that people write with digits or gaps only to evade a filter. */
 const DISGUISED = new Set(
   (
     "account bank bitcoin cash casino cheap cialis click credit dollars earn free income lottery money paypal password " +
@@ -39,10 +39,10 @@ export function obfuscatedWords(text: string): number {
   return count;
 }
 
-/** Letters with one sign between each and the next. */
+/** Letters separated by one character each. */
 const GAPPY = /(?<![\p{L}\p{N}])\p{L}(?:[ .*_~-]\p{L}){3,20}(?![\p{L}\p{N}])/gu;
 
-/** Counts words like `v.i.a.g.r.a`, and any that is spelled in capitals with gaps, like `F R E E`. */
+/** Counts words like `v.i.a.g.r.a`, and all words in spaced capitals, like `F R E E`. */
 export function gappyWords(text: string): number {
   let count = 0;
   for (const [found] of text.matchAll(GAPPY)) {
@@ -52,7 +52,7 @@ export function gappyWords(text: string): number {
   return count;
 }
 
-/** Counts words of Latin letters among which Cyrillic or Greek ones pose as Latin ones: `Pаypаl`. */
+/** Counts Latin words that contain Cyrillic or Greek look-alikes: `Pаypаl`. */
 export function mixedWords(text: string): number {
   let count = 0;
   for (const [word] of text.matchAll(/\p{L}{3,}/gu)) {
@@ -61,7 +61,7 @@ export function mixedWords(text: string): number {
   return count;
 }
 
-/** Counts letters of mathematics and of full width in place of plain Latin ones. */
+/** Counts mathematical and full-width letters used in place of plain Latin ones. */
 export function styledLetters(text: string): number {
   return text.match(/[\u{1d400}-\u{1d7ff}\uff21-\uff3a\uff41-\uff5a\u24b6-\u24e9\u{1f130}-\u{1f169}]/gu)?.length ?? 0;
 }

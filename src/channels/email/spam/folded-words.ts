@@ -1,7 +1,7 @@
 /**
- * The words of a text, folded so that spellings which read alike become alike: without case, accents, invisible
+ * The words of a text, folded so that spellings which read alike become equal: without case, accents and invisible
  * characters, and with compatibility letters (full width, mathematical) as plain ones. Every Chinese, Japanese or Thai
- * character is a word of its own, because those scripts put nothing between words. Takes time proportional to the length.
+ * character is a word of its own, because those scripts do not separate words. Takes time proportional to the length.
  */
 export function foldedWords(text: string): string[] {
   return folded(text).match(WORD) ?? [];
@@ -21,12 +21,12 @@ export function folded(text: string): string {
     .replace(UNDIVIDED, (letter) => PARTS[letter] ?? letter);
 }
 
-/** Letters that Unicode does not take apart, though readers do. */
+/** Letters that Unicode does not decompose, although people read them so. */
 const PARTS: Readonly<Record<string, string>> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i" };
 const UNDIVIDED = /[ßæœøđłı]/g;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}+/gu;
-/** Single characters that stand for whole Arabic phrases; one of them becomes eighteen. */
+/** Single characters that stand for whole Arabic phrases; one of them expands to eighteen. */
 const WHOLE_PHRASES = /[\ufdf0-\ufdfd]/g;
 const MARKS = /\p{M}+/gu;
-/** Normalisation sorts the marks on a letter by insertion: 160,000 of them on one letter took half a minute. */
+/** Normalisation sorts a letter's marks by insertion: 160,000 of them on one letter took half a minute. */
 const MARKS_TOO_MANY = /(\p{M}{4})\p{M}+/gu;

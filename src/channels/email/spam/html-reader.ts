@@ -2,30 +2,30 @@ import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
 import { type Color, type InlineStyle, inlineStyle, isUnseen } from "./inline-style.ts";
 import type { Link } from "./link-target.ts";
 
-/** What the rules want to know of a message's HTML. Counts are of elements unless they say otherwise. */
+/** What the rules need to know about a message's HTML. Counts are of elements unless stated otherwise. */
 export interface HtmlReading {
-  /** What a reader sees; blocks are separated by a space. */
+  /** Text that a reader sees; blocks are separated by a space. */
   readonly text: string;
-  /** What is in the message and no reader sees: not displayed at all. */
+  /** Text that is not displayed at all. */
   readonly hiddenText: string;
-  /** What is displayed so that no reader sees it: in the colour of its background, or next to no size. */
+  /** Text that is displayed but invisible: in the colour of its background, or extremely small. */
   readonly camouflagedText: string;
   readonly links: readonly Link[];
   readonly images: number;
   readonly forms: number;
   readonly passwordFields: number;
-  /** Elements that load another page into the message, or leave it for one. */
+  /** Elements that load another page into the message, or navigate away from it. */
   readonly frames: number;
   readonly refreshes: number;
   /** Attributes that would run a script. */
   readonly handlers: number;
-  /** The beginnings of addresses that carry their content themselves, images left out. */
+  /** The first characters of `data:` URLs, except for images. */
   readonly dataUrls: readonly string[];
   /** Words with a comment or an empty element inside. */
   readonly brokenWords: number;
-  /** Elements that are not closed, or closed without having been opened, where HTML asks for it. */
+  /** Elements that are not closed although HTML requires it, or closed without having been opened. */
   readonly unbalanced: number;
-  /** Whether there was more than is looked at. */
+  /** Whether the HTML was longer than what is read. */
   readonly cut: boolean;
 }
 
@@ -37,8 +37,8 @@ const ATTRIBUTE_CHARS_MAX = 2_000;
 const DATA_URLS_MAX = 20;
 
 /**
- * Reads HTML once, in time proportional to its length, however broken it is. It works on the tokenizer and not on the
- * parser, whose stack of open elements makes deep nesting quadratic.
+ * Reads HTML once, in time proportional to its length, however malformed. Uses the tokenizer instead of the parser,
+ * whose stack of open elements makes deep nesting quadratic.
  */
 export function readHtml(html: string): HtmlReading {
   const cut = html.length > HTML_CHARS_MAX;
@@ -46,10 +46,10 @@ export function readHtml(html: string): HtmlReading {
   return reader.read(cut);
 }
 
-/** Elements whose content no reader sees in any mail. */
+/** Elements whose content no mail reader displays. */
 const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 const VOID = new Set("area base br col embed frame hr img input link meta param source track wbr".split(" "));
-/** Elements that HTML wants closed. */
+/** Elements that HTML requires to be closed. */
 const CLOSED = new Set("a b big center div em font h1 h2 h3 i ol small span strong sub sup table u ul".split(" "));
 const INLINE = new Set("a abbr b big code em font i mark s small span strong sub sup u wbr".split(" "));
 const WANTED = new Set("background bgcolor color height href http-equiv src style type width".split(" "));
@@ -59,14 +59,14 @@ interface OpenElement {
   readonly look: Look;
 }
 
-/** How text is shown at a place. */
+/** How text is displayed at a position. */
 interface Look {
   readonly unseen: boolean;
   readonly gone: boolean;
   readonly tiny: boolean;
   readonly color: Color;
   readonly background: Color;
-  /** What follows from the others: where text of this look belongs. */
+  /** Derived from the other members: the text that this style adds to. */
   readonly kind: TextKind;
 }
 
@@ -75,11 +75,11 @@ type TextKind = "seen" | "hidden" | "camouflaged" | "none";
 const PLAIN: Look = { unseen: false, gone: false, tiny: false, color: 0, background: 0xffffff, kind: "seen" };
 
 /**
- * Where the tokenizer reports positions, they are positions in `html`: it is written in one piece.
+ * Positions reported by the tokenizer are positions in `html`, because it is written in one piece.
  *
- * 1. `counts` holds how many elements of each name are open, so a closing tag without an opening one costs no search, and
- *    every search ends with as many elements closed as it has looked at: linear in all.
- * 2. Everything that is kept has a bound; what goes beyond it is left out.
+ * 1. `counts` holds the number of open elements per name, so a closing tag without an opening one needs no search, and
+ *    every search closes as many elements as it visits: linear in total.
+ * 2. All state is bounded; the excess is dropped.
  */
 class HtmlReader implements TokenizerCallbacks {
   private readonly open: OpenElement[] = [];
@@ -96,12 +96,12 @@ class HtmlReader implements TokenizerCallbacks {
   private brokenWords = 0;
   private unbalanced = 0;
   private look = PLAIN;
-  /** The link that is open. */
+  /** The open link. */
   private link: { href: string; label: string } | null = null;
-  /** Whether the text before was interrupted by something that a reader does not see. */
+  /** Whether something invisible interrupted the preceding text. */
   private interrupted = false;
   private tag = "";
-  /** Whether anything came since the tag was opened. */
+  /** Whether nothing has come since the tag was opened. */
   private empty = false;
   private attribute = "";
   private value = "";
@@ -161,7 +161,7 @@ class HtmlReader implements TokenizerCallbacks {
   }
 
   onattribend(): void {
-    // Of attributes that are there twice, the first one counts.
+    // If an attribute is repeated, the first one counts.
     if (WANTED.has(this.attribute) && !this.attributes.has(this.attribute)) {
       this.attributes.set(this.attribute, this.value.trim());
     }
@@ -172,7 +172,7 @@ class HtmlReader implements TokenizerCallbacks {
   }
 
   onselfclosingtag(): void {
-    // In HTML the slash means nothing; in the SVG and Office XML that mails carry, it closes.
+    // In HTML the slash means nothing; in the SVG and Office XML inside mails, it closes the element.
     this.begin(VOID.has(this.tag) || !CLOSED.has(this.tag));
   }
 
@@ -207,20 +207,20 @@ class HtmlReader implements TokenizerCallbacks {
     const gone = around.gone || (own?.gone ?? false);
     const tiny = own?.tiny ?? around.tiny;
     const color = own?.color ?? around.color;
-    // The attribute of old mails names an image.
+    // The `background` attribute of old mails names an image.
     const background = this.attributes.has("background") ? "other" : (own?.background ?? around.background);
     const camouflaged = tiny || isUnseen(color, background);
     const shown: TextKind = gone ? "hidden" : camouflaged ? "camouflaged" : "seen";
     return { unseen, gone, tiny, color, background, kind: unseen ? "none" : shown };
   }
 
-  /** Read once for each text that it has: messages repeat their styles from cell to cell. Null: there is none. */
+  /** Parsed once per distinct text, because messages repeat their styles from cell to cell. Null: there is none. */
   private ownStyle(): InlineStyle | null {
     const style = this.attributes.get("style");
     const color = this.attributes.get("color");
     const bgcolor = this.attributes.get("bgcolor");
     if (style === undefined && color === undefined && bgcolor === undefined) return null;
-    // The lengths keep texts apart that only together look alike.
+    // The lengths distinguish combinations whose concatenations are equal.
     const key = `${style?.length}:${color?.length}:${style}${color}${bgcolor}`;
     const known = this.styles.get(key);
     if (known !== undefined) return known;
@@ -242,7 +242,7 @@ class HtmlReader implements TokenizerCallbacks {
     else if (tag === "meta") this.seen.refreshes += /^refresh$/i.test(this.attributes.get("http-equiv") ?? "") ? 1 : 0;
   }
 
-  /** Images of one point are there to count readers, or to fill tables. */
+  /** Images of one pixel count readers or fill tables. */
   private isPixel(): boolean {
     return [this.attributes.get("width"), this.attributes.get("height")].some((side) => side === "1" || side === "0");
   }
@@ -254,7 +254,7 @@ class HtmlReader implements TokenizerCallbacks {
     this.links.push(this.link);
   }
 
-  /** Closes the innermost open element of this name, and with it all that are inside. */
+  /** Closes the innermost open element of this name, and all elements inside it. */
   private close(tag: string): void {
     if ((this.counts.get(tag) ?? 0) === 0) {
       if (CLOSED.has(tag)) this.unbalanced += 1;
@@ -290,7 +290,7 @@ class HtmlReader implements TokenizerCallbacks {
     }
   }
 
-  // What says nothing about the message.
+  // The remaining callbacks say nothing about the message.
   oncdata(): void {}
   ondeclaration(): void {}
   onend(): void {}
@@ -300,7 +300,10 @@ class HtmlReader implements TokenizerCallbacks {
 const LETTER_AT_END = /\p{L}$/u;
 const LETTER_AT_START = /^\p{L}/u;
 
-/** A text that takes pieces until it is full. Its end is kept apart: looking at it must not join the pieces each time. */
+/**
+ * A text that accepts pieces until it is full. Its end is kept separately, because reading it must not join the pieces
+ * each time.
+ */
 class BoundedText {
   private readonly pieces: string[] = [];
   private room = TEXT_CHARS_MAX;
@@ -318,7 +321,7 @@ class BoundedText {
     if (this.last !== "" && !this.last.endsWith(" ")) this.add(" ");
   }
 
-  /** Its last two units, enough for one character. */
+  /** Its last two code units, enough for one character. */
   end(): string {
     return this.last.slice(-2);
   }

@@ -2,7 +2,7 @@ import { domainToUnicode } from "node:url";
 import { folded } from "./folded-words.ts";
 import { registeredDomain } from "./link-target.ts";
 
-/** Names that fraud likes to borrow, as they stand in front of their top-level domain. */
+/** Names that fraudsters often use, as they appear before the top-level domain. */
 const BRANDS = new Set(
   (
     "adobe allegro amazon apple bankofamerica binance blockchain bradesco chase coinbase correios deutschepost docusign " +
@@ -11,13 +11,13 @@ const BRANDS = new Set(
     "usps volksbank wellsfargo whatsapp yahoo"
   ).split(" "),
 );
-/** What is put beside a brand's name to make it look like its log-in page. */
+/** Words added to a brand's name to make a host look like its log-in page. */
 const BAIT =
   /^(?:account|alert|auth|billing|confirm|help|id|limited|login|pay|recover|secure|security|service|signin|support|unlock|update|verify)/;
 
 /**
- * The well-known name that a host imitates without being it, or null: by look-alike letters (`pаypal.com` with a
- * Cyrillic а, `paypa1.com`), by carrying its whole domain in front (`paypal.com.example.net`), or with a word beside it
+ * The well-known name that a host imitates, or null: by look-alike letters (`pаypal.com` with a Cyrillic а,
+ * `paypa1.com`), by starting with the whole domain (`paypal.com.example.net`), or by an added word
  * (`paypal-login.net`).
  */
 export function imitatedBrand(host: string): string | null {
@@ -26,7 +26,7 @@ export function imitatedBrand(host: string): string | null {
   const [name = ""] = registered.split(".");
   const front = labels.slice(0, labels.length - registered.split(".").length);
   for (const [at, label] of front.entries()) {
-    // `paypal.` and a top-level domain before the name that was really registered.
+    // `paypal.` and a top-level domain before the domain that was really registered.
     if (BRANDS.has(label) && /^(?:com|net|org|co|de|fr|es|it|br)$/.test(front[at + 1] ?? "")) return label;
   }
   const skeleton = skeletonOf(name);
@@ -36,13 +36,13 @@ export function imitatedBrand(host: string): string | null {
   return brand !== undefined && parts.some((part) => part !== brand && BAIT.test(part)) ? brand : null;
 }
 
-/** Whether the host is a well-known one by its name, under whatever top-level domain. */
+/** Whether the host has a well-known name, under any top-level domain. */
 export function isBrand(host: string): boolean {
   const [name = ""] = registeredDomain(host).split(".");
   return BRANDS.has(name);
 }
 
-/** Letters of other alphabets by the Latin ones that they look like (Unicode TR 39, the common ones). */
+/** Letters of other alphabets, mapped to the Latin letters that they resemble (Unicode TR 39, the common ones). */
 const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
   "аa вb сc ԁd еe ғf һh іi јj кk ӏl ⅼl мm ոn пn оo рp ԛq гr ѕs тt υu ѵv ԝw хx уy αa εe ηn ιi κk νv οo ρp τt ωw"
     .split(" ")
@@ -50,7 +50,7 @@ const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const DIGITS: Readonly<Record<string, string>> = { "0": "o", "1": "l", "3": "e", "5": "s" };
 
-/** What the name looks like at a glance. */
+/** The Latin letters that the name resembles. */
 function skeletonOf(name: string): string {
   if (BRANDS.has(name)) return name;
   return Array.from(folded(name), (letter) => LOOK_ALIKES[letter] ?? DIGITS[letter] ?? letter)

@@ -1,18 +1,21 @@
-/** What an element's own style and colour attributes say about whether its text can be read. */
+/** What an element's own style and colour attributes say about the visibility of its text. */
 export interface InlineStyle {
-  /** Not shown at all, whatever the elements inside say. */
+  /** Not displayed at all, whatever the styles of elements inside. */
   readonly gone: boolean;
-  /** Too small to be read; undefined: as around it. */
+  /** Too small to read; undefined: inherited. */
   readonly tiny: boolean | undefined;
-  /** Undefined: as around it. */
+  /** Undefined: inherited. */
   readonly color: Color | undefined;
   readonly background: Color | undefined;
 }
 
-/** 0xRRGGBB; `clear` is fully transparent, `other` what cannot be told without a browser (an image, a name, a gradient). */
+/**
+ * 0xRRGGBB; `clear` is fully transparent; `other` cannot be determined without a browser (an image, a name, a
+ * gradient).
+ */
 export type Color = number | "clear" | "other";
 
-/** Reads a `style` attribute, and the `color` and `bgcolor` attributes of older HTML, which the style overrides. */
+/** Parses a `style` attribute, and the `color` and `bgcolor` attributes of older HTML, which the style overrides. */
 export function inlineStyle(style: string, color: string | undefined, bgcolor: string | undefined): InlineStyle {
   const declarations = declarationsOf(style);
   const ownColor = declarations.get("color") ?? color;
@@ -25,18 +28,18 @@ export function inlineStyle(style: string, color: string | undefined, bgcolor: s
   };
 }
 
-/** Whether text of the one colour on the other cannot be seen. What is not known counts as visible. */
+/** Whether text of one colour is invisible on the other. Unknown colours count as visible. */
 export function isUnseen(color: Color, background: Color): boolean {
   if (color === "clear") return true;
   if (typeof color !== "number" || typeof background !== "number") return false;
   return [16, 8, 0].every((shift) => Math.abs(((color >> shift) & 0xff) - ((background >> shift) & 0xff)) <= NEAR);
 }
 
-/** Of 255 steps of a channel: closer than this, nobody sees the difference. */
+/** Of 255 steps per channel: nobody sees a smaller difference. */
 const NEAR = 8;
 const DECLARATIONS_MAX = 60;
 
-/** Properties and values in lower case; of repeated properties the last one counts, as in a browser. */
+/** Properties and values in lower case; the last of repeated properties counts, as in a browser. */
 function declarationsOf(style: string): ReadonlyMap<string, string> {
   const declarations = new Map<string, string>();
   if (style === "") return declarations;
@@ -70,7 +73,7 @@ function isFarOut(value: string | undefined): boolean {
   return value !== undefined && Number.parseFloat(value) <= -900;
 }
 
-/** Relative sizes (`1em`, `100%`) leave it as it is around them, unless they are next to nothing themselves. */
+/** Relative sizes (`1em`, `100%`) are inherited, unless they are close to zero themselves. */
 function isTiny(size: string | undefined): boolean | undefined {
   if (size === undefined) return undefined;
   const number = Number.parseFloat(size);
@@ -109,7 +112,7 @@ function channelColor(channels: string): Color {
   return Number.isNaN(red + green + blue) ? "other" : packed & 0xffffff;
 }
 
-/** Of the `background` shorthand, too: a colour among other words. A transparent one shows what is behind it. */
+/** Also finds the colour in the `background` shorthand. A transparent background shows the one behind it. */
 function backgroundOf(text: string): Color | undefined {
   if (text.includes("url(") || text.includes("gradient(")) return "other";
   if (text === "none" || text === "inherit" || text === "") return undefined;

@@ -2,7 +2,7 @@ import { imitatedBrand, isBrand } from "./imitated-brand.ts";
 import { hostNamedIn, type LinkTarget, registeredDomain } from "./link-target.ts";
 import type { SpamRule } from "./spam-rule.ts";
 
-/** Where the message leads. */
+/** Rules about the message's links. */
 export const LINK_RULES: readonly SpamRule[] = [
   anyLink("LINK_IP", 3, "The message links to a bare IP address", ({ host }) =>
     /^(?:[\d.]+|\[[\da-f:.]+\])$/.test(host),

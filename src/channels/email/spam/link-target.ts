@@ -1,4 +1,4 @@
-/** A link as its reader sees it, and where it leads. */
+/** A link's text and address. */
 export interface Link {
   readonly href: string;
   /** Its text, cut to a few hundred characters. */
@@ -7,18 +7,21 @@ export interface Link {
 
 /** Where a link leads. */
 export interface LinkTarget extends Link {
-  /** Lower case, with its colon; empty where the link is no URL. */
+  /** Lower case, with its colon; empty if the link is not a URL. */
   readonly scheme: string;
-  /** Of web links, as browsers resolve it (an address in any spelling becomes a dotted one); otherwise empty. */
+  /**
+   * The host of a web link, as browsers resolve it (an IP address in any spelling becomes a dotted one); otherwise
+   * empty.
+   */
   readonly host: string;
   readonly port: string;
   readonly path: string;
   readonly hasUser: boolean;
 }
 
-/** Never fails: what is no URL has an empty scheme. */
+/** Never fails: text that is not a URL gets an empty scheme. */
 export function linkTarget({ href, label }: Link): LinkTarget {
-  // Browsers drop these wherever they stand in a URL.
+  // Browsers remove these anywhere in a URL.
   const url = URL.parse(href.replace(/[\t\n\r]/g, ""));
   const isWeb = url?.protocol === "http:" || url?.protocol === "https:";
   if (url === null) return { href, label, scheme: "", host: "", port: "", path: "", hasUser: false };
@@ -33,10 +36,10 @@ export function linkTarget({ href, label }: Link): LinkTarget {
   };
 }
 
-/** Second-level names under which countries let people register. */
+/** Second-level names under which countries accept registrations. */
 const SHARED_SECOND_LEVEL = new Set("ac co com edu go gob gouv gov ne net or org".split(" "));
 
-/** The part of a host name that somebody registered, near enough: `shop.example.co.uk` is `example.co.uk`. */
+/** The registered part of a host name, approximately: `shop.example.co.uk` gives `example.co.uk`. */
 export function registeredDomain(host: string): string {
   const labels = host.replace(/\.$/, "").split(".");
   const [second = "", top = ""] = labels.slice(-2);
@@ -44,11 +47,11 @@ export function registeredDomain(host: string): string {
 }
 
 const NAMED_WITH_SCHEME = /^https?:\/\/((?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24})(?:[/?#:\s]|$)/i;
-/** Without a scheme most words with a dot are names of files and products. */
+/** Without a scheme, most words with a dot are names of files and products. */
 const NAMED_ALONE =
   /^(?:www\.(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}|(?:[a-z0-9-]{1,63}\.){1,8}(?:com|net|org|gov|co|uk|de|fr|es|it|nl|pl|br|ru|ch|at|eu))(?=[/?#:\s]|$)/i;
 
-/** The host that a link's text names, in lower case, or null. */
+/** The host that appears in a link's text, in lower case, or null. */
 export function hostNamedIn(label: string): string | null {
   const text = label.trim();
   const host = NAMED_WITH_SCHEME.exec(text)?.[1] ?? NAMED_ALONE.exec(text)?.[0];

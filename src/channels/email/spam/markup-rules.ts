@@ -3,13 +3,13 @@ import type { MessageTraits } from "./message-traits.ts";
 import type { SpamRule } from "./spam-rule.ts";
 
 /**
- * Above every threshold that can be set (1000), whatever else is said: these strings exist to be recognised.
- * https://spamassassin.apache.org/gtube/, and rspamd's two variants of it that ask for milder treatment.
+ * Above the highest threshold that can be configured (1000), whatever the other rules add: these strings exist to be
+ * recognised. https://spamassassin.apache.org/gtube/, and rspamd's two variants of it that ask for milder treatment.
  */
 const TEST_STRING_SCORE = 1001;
 const TEST_STRING = /[XYZ]JS\*C4JDBQADN1\.NSBN3\*2IDNEN\*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL\*C\.34X/;
 
-/** How the message is made. */
+/** Rules about the message's construction. */
 export const MARKUP_RULES: readonly SpamRule[] = [
   {
     name: "GTUBE",
@@ -159,7 +159,7 @@ export const MARKUP_RULES: readonly SpamRule[] = [
 const PLACEHOLDER =
   /\{\{[^{}]{1,60}\}\}|\$\{[\w.]{1,40}\}|%%[\w ]{1,40}%%|\*\|[\w:]{1,40}\|\*|\[(?:first|last|full)[_ ]?name\]|<%=/i;
 
-/** Letters and digits: fillers and blanks, which preview lines are padded with, do not count. */
+/** Counts letters and digits, not the fillers and spaces that pad preview lines. */
 function characters(text: string): number {
   return text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }

@@ -5,23 +5,23 @@ import { PHRASES, type PhraseFamily } from "./phrase-families.ts";
 import { PhraseFinder } from "./phrase-finder.ts";
 import type { ScoredMessage } from "./spam.ts";
 
-/** A message as the rules look at it: read once, for all of them. */
+/** A message as the rules see it: parsed once for all of them. */
 export interface MessageTraits {
   readonly subject: string;
   readonly from: string;
   readonly html: HtmlReading;
-  /** The HTML as it is, for marks that stand anywhere; cut like the reading. */
+  /** The raw HTML, for patterns that may appear anywhere; cut like the reading. */
   readonly source: string;
-  /** What a reader sees: of the HTML, or of the text alternative where the HTML has none. */
+  /** The text that a reader sees: of the HTML, or of the text alternative if the HTML has none. */
   readonly text: string;
   /** Words of `text`. */
   readonly wordCount: number;
-  /** Letters of `text` that have a case, and how many of them are capitals. */
+  /** Letters of `text` that have a case, and the number of capitals among them. */
   readonly letters: CaseCount;
   readonly subjectLetters: CaseCount;
-  /** Links of the HTML and addresses in the text. */
+  /** Links in the HTML and addresses in the text. */
   readonly links: readonly LinkTarget[];
-  /** Different phrases in the text, in what is hidden, and in the subject. */
+  /** Number of distinct phrases in the visible text, the hidden text and the subject. */
   readonly phrases: ReadonlyMap<PhraseFamily, number>;
   readonly subjectPhrases: ReadonlyMap<PhraseFamily, number>;
 }
@@ -35,7 +35,7 @@ const SOURCE_CHARS_MAX = 1024 * 1024;
 const TEXT_CHARS_MAX = 200_000;
 const TEXT_LINKS_MAX = 100;
 
-/** Takes time proportional to the length of the message, up to bounds; what is beyond them is not looked at. */
+/** Takes time proportional to the length of the message, up to bounds; the excess is ignored. */
 export function messageTraits({ subject, html, text: alternative, from }: Omit<ScoredMessage, "raw">): MessageTraits {
   const reading = readHtml(html);
   const plain = alternative?.slice(0, TEXT_CHARS_MAX) ?? "";
@@ -61,7 +61,7 @@ export function messageTraits({ subject, html, text: alternative, from }: Omit<S
 
 const FINDER = new PhraseFinder(PHRASES);
 
-/** Mail programs make links of these, too. */
+/** Mail programs turn these into links, too. */
 function addressesIn(text: string): { href: string; label: string }[] {
   const found: { href: string; label: string }[] = [];
   for (const [href] of text.matchAll(/\bhttps?:\/\/[^\s<>"']{1,500}/gi)) {

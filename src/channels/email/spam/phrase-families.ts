@@ -1,7 +1,7 @@
 /**
- * What spam says, by what it is after, in the languages that most of it is written in. A phrase is here only if an honest
- * receipt, reminder or newsletter has little reason to say it; families of which that is not quite true need several
- * different phrases before they count (`wording-rules.ts`). Case, accents and punctuation do not matter; `*`: any ending.
+ * Typical phrases of spam, by its aim, in the languages of most spam. A phrase is listed only if honest receipts,
+ * reminders and newsletters rarely use it; for families where that is less certain, several distinct phrases must match
+ * (`wording-rules.ts`). Case, accents and punctuation do not matter; `*` matches any ending.
  */
 export const PHRASES = {
   lottery: list(`

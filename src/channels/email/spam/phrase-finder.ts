@@ -1,14 +1,14 @@
 import { foldedWords } from "./folded-words.ts";
 
 /**
- * Finds phrases of several families in a text, in one pass over its words. Immutable once made.
+ * Finds phrases of several families in a text, in one pass over its words. Immutable.
  *
- * 1. A phrase matches whole words, compared as `foldedWords` gives them; a `*` at its end matches any ending of its last
- *    word.
- * 2. Of each family it is counted how many different phrases were found, so repeating one adds nothing.
+ * 1. A phrase matches whole words, compared as `foldedWords` returns them; a `*` at its end matches any ending of its
+ *    last word.
+ * 2. The result counts the distinct phrases found per family, so repeating one adds nothing.
  */
 export class PhraseFinder<Family extends string> {
-  /** By the first word of the phrase; those that are one prefix by its first letters. */
+  /** Keyed by the first word of the phrase, or, if the phrase is a single prefix, by its first letters. */
   private readonly byFirstWord = new Map<string, Phrase<Family>[]>();
   private readonly byPrefix = new Map<string, Phrase<Family>[]>();
 
@@ -19,7 +19,7 @@ export class PhraseFinder<Family extends string> {
     }
   }
 
-  /** How many different phrases of each family stand in one of the texts; families without any are left out. */
+  /** The number of distinct phrases of each family that occur in any of the texts; families without any are omitted. */
   find(texts: readonly (readonly string[])[]): ReadonlyMap<Family, number> {
     const found = new Set<Phrase<Family>>();
     for (const words of texts) this.findIn(words, found);
@@ -61,11 +61,11 @@ export class PhraseFinder<Family extends string> {
 interface Phrase<Family> {
   readonly family: Family;
   readonly words: readonly string[];
-  /** Any ending of the last word is right. */
+  /** The last word may have any ending. */
   readonly open: boolean;
 }
 
-/** A lone open word needs at least so many letters. */
+/** Minimum letters of a phrase that is a single open word. */
 const PREFIX_CHARS = 4;
 
 function standsAt({ words, open }: Phrase<string>, text: readonly string[], at: number): boolean {

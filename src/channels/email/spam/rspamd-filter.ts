@@ -5,17 +5,17 @@ import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "./sp
 import { spamVerdict } from "./spam-verdict.ts";
 
 export interface RspamdOptions {
-  /** How long one question may take, the making of the message not counted. */
+  /** Time limit for one request, excluding building the message. */
   readonly timeoutMs: number;
-  /** Of rspamd's answer. A usual one has 1 to 5 KB. */
+  /** Size limit for rspamd's answer. A typical one has 1 to 5 KB. */
   readonly answerBytesMax: number;
 }
 
 const DEFAULTS: RspamdOptions = { timeoutMs: 15_000, answerBytesMax: 1024 * 1024 };
 
 /**
- * Asks an rspamd worker (`POST /checkv2`, https://rspamd.com/doc/developers/protocol.html) over kept-alive connections.
- * The score is rspamd's own; what it would do with the message (`action`) is not asked.
+ * Asks an rspamd worker (`POST /checkv2`, https://rspamd.com/doc/developers/protocol.html) over keep-alive connections.
+ * Uses rspamd's score and ignores its recommended `action`.
  */
 export class RspamdFilter implements SpamFilter {
   private readonly endpoint: string;
@@ -68,7 +68,7 @@ export class RspamdFilter implements SpamFilter {
   }
 }
 
-/** Reads to the end, so that the connection can be used again; gives up, and the connection with it, beyond `bytesMax`. */
+/** Reads to the end, so the connection can be reused; beyond `bytesMax` it gives up and closes the connection. */
 async function readBounded(response: Response, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -91,8 +91,8 @@ function verdictOf(answer: unknown): SpamVerdict {
 }
 
 /**
- * What stands for the score where the symbols have none: some modules end a scan early and set its result themselves,
- * and say why in the message that is meant for the SMTP client (GTUBE does so).
+ * Accounts for a score that the symbols do not explain: some modules end a scan early, set its result themselves, and
+ * give the reason in the message for the SMTP client (GTUBE does so).
  */
 function forcedBy(symbols: JsonObject, messages: Json | undefined, score: number): TriggeredRule {
   const [name = "FORCED_RESULT"] = Object.keys(symbols);
@@ -122,7 +122,7 @@ function isScore(value: Json | undefined): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }
 
-/** As it was before it was put into a URL; as it is where it is no such text. */
+/** Undoes URL encoding; returns the text unchanged if it is not validly encoded. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -138,8 +138,8 @@ function addressOf(mailbox: string): string {
 }
 
 /**
- * The address as rspamd can read it, its domain in ASCII; null where it cannot be written so. An address that rspamd
- * does not understand counts as BROKEN_HEADERS, ten points against an honest message; one that is not there costs nothing.
+ * The address in the form that rspamd can parse, with its domain in ASCII, or null if there is none. rspamd counts an
+ * address that it cannot parse as BROKEN_HEADERS, ten points against an honest message; a missing one costs nothing.
  */
 function envelopeAddress(address: string): string | null {
   const at = address.lastIndexOf("@");
@@ -150,7 +150,7 @@ function envelopeAddress(address: string): string | null {
 const QUEUE_ID = /^message-id:\s*<([\w.-]{1,200})@/im;
 const HEAD_BYTES_MAX = 16 * 1024;
 
-/** What the message calls itself, so that a line in rspamd's log leads to the job; null where it has no name. */
+/** The message's name, which lets a line in rspamd's log lead to the job; null if it has none. */
 function queueIdOf(raw: Uint8Array): string | null {
   const head = Buffer.from(raw.buffer, raw.byteOffset, Math.min(raw.byteLength, HEAD_BYTES_MAX)).toString("latin1");
   const [headers = ""] = head.split("\r\n\r\n", 1);

@@ -1,13 +1,13 @@
 import type { MessageTraits } from "./message-traits.ts";
 
-/** One sign of spam, and what it is worth. */
+/** One sign of spam and its score. */
 export interface SpamRule {
-  /** Capitals, digits and underscores; what senders see and operators search for, so it is never given another meaning. */
+  /** Capitals, digits and underscores. Senders see it and operators search for it, so its meaning never changes. */
   readonly name: string;
-  /** Points, two decimals at most, above zero. */
+  /** Points above zero, with at most two decimals. */
   readonly score: number;
   /** One short sentence about the message, for its sender; without a full stop. */
   readonly description: string;
-  /** Looks at the message alone, takes time proportional to its length at most. */
+  /** Depends only on the message; takes time at most proportional to its length. */
   readonly matches: (message: MessageTraits) => boolean;
 }

@@ -4,5 +4,5 @@ import type { SpamRule } from "./spam-rule.ts";
 import { SUBJECT_RULES } from "./subject-rules.ts";
 import { WORDING_RULES } from "./wording-rules.ts";
 
-/** Every rule of the built-in filter. Each looks at the message alone, so their order means nothing. */
+/** All rules of the built-in filter. Each depends only on the message, so their order does not matter. */
 export const SPAM_RULES: readonly SpamRule[] = [...SUBJECT_RULES, ...WORDING_RULES, ...LINK_RULES, ...MARKUP_RULES];

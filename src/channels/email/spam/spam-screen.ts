@@ -7,17 +7,17 @@ import type { ScoredMessage, SpamFilter } from "./spam.ts";
 
 export interface SpamScreenOptions {
   readonly filter: SpamFilter;
-  /** Above it a message is refused. */
+  /** A message with a higher score is refused. */
   readonly threshold: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /**
- * Decides by its score whether a message may be handed over.
+ * Decides by its score whether a message may be sent.
  *
- * S1. While the filter is away messages wait: they are neither sent unscored nor lost. S2. Meanwhile one message at a time
- * asks whether it is back; the others hold nobody up while they wait.
+ * S1. While the filter is away, messages wait: they are neither sent unscored nor lost.
+ * S2. Meanwhile one message at a time probes whether it is back; waiting messages do not hold up other deliveries.
  */
 export class SpamScreen {
   private readonly watch: HealthWatch;
@@ -36,7 +36,7 @@ export class SpamScreen {
     return this.watch.health;
   }
 
-  /** Null: it may be handed over. */
+  /** Null: it may be sent. */
   async check(message: ScoredMessage, signal: AbortSignal): Promise<Outcome | null> {
     if (!this.watch.mayTry()) return WAITS;
     const { filter, threshold } = this.options;
@@ -51,7 +51,7 @@ export class SpamScreen {
       };
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      // One that was called off says nothing of the filter.
+      // A cancelled request says nothing about the filter.
       if (signal.aborted) this.watch.calledOff();
       else this.watch.failed(error.message);
       return WAITS;
@@ -59,7 +59,7 @@ export class SpamScreen {
   }
 }
 
-/** Failures in a row that are an outage: a single message may be what the filter chokes on. */
+/** Consecutive failures that count as an outage: a single message may be the cause of its own failure. */
 const FAILURES_MIN = 3;
 const TRY_MS_MAX = 5_000;
 const WAITS: Outcome = { kind: "retry", why: "the spam filter does not answer", isUncounted: true, isUnsent: true };

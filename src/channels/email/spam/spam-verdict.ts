@@ -1,9 +1,9 @@
 import type { SpamVerdict, TriggeredRule } from "./spam.ts";
 
-/** A job's result holds the rules: a handful tells the sender what to change, a hundred would be a burden to keep. */
+/** A job's result stores the rules: a few tell the sender what to change, a hundred would only take space. */
 const RULES_MAX = 32;
 
-/** Puts a verdict into its form: `score` rounded to two decimals, the rules without the silent ones, highest first. */
+/** Builds a verdict: rounds `score` to two decimals, drops rules without points, and sorts the rest by score. */
 export function spamVerdict(score: number, rules: readonly TriggeredRule[]): SpamVerdict {
   return {
     score: rounded(score),
@@ -15,7 +15,7 @@ export function spamVerdict(score: number, rules: readonly TriggeredRule[]): Spa
   };
 }
 
-/** To two decimals, and never the negative zero, which JSON would not bring back. */
+/** Rounds to two decimals. Never returns negative zero, which JSON would not preserve. */
 function rounded(score: number): number {
   return Math.round(score * 100) / 100 + 0;
 }

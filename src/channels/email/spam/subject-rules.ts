@@ -2,7 +2,7 @@ import { gappyWords, obfuscatedWords } from "./disguised-words.ts";
 import { registeredDomain } from "./link-target.ts";
 import type { SpamRule } from "./spam-rule.ts";
 
-/** What the subject looks like, and whom the message says it is from. */
+/** Rules about the subject and the sender's name. */
 export const SUBJECT_RULES: readonly SpamRule[] = [
   {
     name: "SUBJECT_CAPITALS",
@@ -55,7 +55,7 @@ export const SUBJECT_RULES: readonly SpamRule[] = [
   },
 ];
 
-/** Whether the name in `name <address>` is an address that the mail does not come from. */
+/** Whether the name in `name <address>` is another address than the actual sender's. */
 function poses(from: string): boolean {
   const open = from.lastIndexOf("<");
   if (open === -1) return false;

@@ -1,7 +1,10 @@
 import type { PhraseFamily } from "./phrase-families.ts";
 import type { SpamRule } from "./spam-rule.ts";
 
-/** What the message says. A rule speaks when at least so many different phrases of its family are there. */
+/**
+ * Rules about the message's text. A rule matches if the text contains at least that many distinct phrases of its
+ * family.
+ */
 export const WORDING_RULES: readonly SpamRule[] = [
   wording("LOTTERY", 2.5, ["lottery", 1], "The message tells of a prize or a lottery that the recipient has won"),
   wording("LOTTERY_MUCH", 1.5, ["lottery", 3], "The message speaks of little but a prize to be claimed"),

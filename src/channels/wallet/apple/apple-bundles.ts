@@ -10,14 +10,14 @@ export interface AppleBundlesOptions {
   readonly passes: Pick<PassStore, "bundle" | "putBundle" | "images">;
   readonly signers: PassSigners;
   readonly platform: PlatformCredentials;
-  /** Base of the address that devices call; they append `/v1/…`. Apple's take `https` only. */
+  /** Base URL that devices call; they append `/v1/…`. Apple's devices accept only `https`. */
   readonly publicUrl: string;
   readonly telemetry: Telemetry;
   /** Milliseconds since 1970 (Unix). */
   nowMs(): number;
 }
 
-/** Signs Apple's passes with the credentials of their tenants, or else the platform's. A version is signed once. */
+/** Signs Apple passes with their tenant's credentials, or else the platform's. Each version is signed once. */
 export class AppleBundles implements BundleMaker {
   constructor(private readonly options: AppleBundlesOptions) {}
 
@@ -31,8 +31,8 @@ export class AppleBundles implements BundleMaker {
   }
 
   /**
-   * What signs the pass. Rejects with `ApiError` 500 where the credentials are missing or not in order, or where they are
-   * for another pass type than the pass: under it no device knows the pass.
+   * The signer of the pass. Rejects with `ApiError` 500 if the credentials are missing or invalid, or belong to another
+   * pass type than the pass: devices do not know the pass under that type.
    */
   async signerOf(pass: Pass, tenant: Tenant): Promise<PassSigner> {
     const credentials = appleSignerOf(tenant, this.options.platform);

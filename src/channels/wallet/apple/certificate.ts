@@ -1,24 +1,24 @@
 import { X509Certificate } from "node:crypto";
 import { type RelativeDistinguishedNames, Certificate as X509 } from "pkijs";
 
-/** What of an X.509 certificate (RFC 5280) matters to a signer of passes. */
+/** The parts of an X.509 certificate (RFC 5280) that signing passes needs. */
 export interface Certificate {
   readonly der: Uint8Array<ArrayBuffer>;
-  /** Names in DER, to be compared octet by octet. */
+  /** Names in DER, compared byte by byte. */
   readonly issuer: Uint8Array<ArrayBuffer>;
   readonly subject: Uint8Array<ArrayBuffer>;
   /** DER of the INTEGER. */
   readonly serialNumber: Uint8Array<ArrayBuffer>;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** What the subject (`UID`, and `CN` by its form) and Apple's own extension say: pass types, if it is for any. */
+  /** Pass types from the subject (`UID`, and `CN` if it has the right form) and from Apple's own extension. */
   readonly passTypeIds: readonly string[];
   /** `OU` of the subject: the team. */
   readonly teamIds: readonly string[];
-  /** In hex; null: it has no such extension. */
+  /** In hex; null: the certificate has no such extension. */
   readonly subjectKeyId: string | null;
   readonly authorityKeyId: string | null;
-  /** For what is left to the runtime's own library: comparing keys, checking signatures. */
+  /** Lets the runtime's own library compare keys and check signatures. */
   readonly x509: X509Certificate;
 }
 
@@ -28,7 +28,7 @@ const OID = {
   organizationalUnit: "2.5.4.11",
   subjectKeyIdentifier: "2.5.29.14",
   authorityKeyIdentifier: "2.5.29.35",
-  /** Apple's: the identifier that the certificate was issued for. */
+  /** Apple's extension with the identifier that the certificate was issued for. */
   applePassType: "1.2.840.113635.100.6.1.16",
 } as const;
 
@@ -36,19 +36,19 @@ const PEM_CHARS_MAX = 64 * 1024;
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;
 const PASS_TYPE_NAME = /^Pass Type ID(?: with NFC)?: (.+)$/;
 
-/** The first certificate of a PEM text (RFC 7468), or null where it holds none that can be read. */
+/** The first certificate of a PEM text (RFC 7468), or null if none can be read. */
 export function readCertificate(pem: string): Certificate | null {
   return readCertificates(pem, 1)[0] ?? null;
 }
 
-/** The certificates of a PEM text, the first `max` of them; those that cannot be read are left out. */
+/** The first `max` certificates of a PEM text, without those that cannot be read. */
 export function readCertificates(pem: string, max: number): readonly Certificate[] {
   if (pem.length > PEM_CHARS_MAX) return [];
   const bodies = pem.matchAll(PEM_CERTIFICATE).take(max);
   return [...bodies].flatMap(([, body = ""]) => read(new Uint8Array(Buffer.from(body, "base64"))) ?? []);
 }
 
-/** Whether `issuer` is who signed the certificate: by name, by key identifier where both have one, and by signature. */
+/** Whether `issuer` signed the certificate: by name, by key identifier if both have one, and by signature. */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   if (Buffer.compare(certificate.issuer, issuer.subject) !== 0) return false;
   const { authorityKeyId } = certificate;
@@ -56,7 +56,7 @@ export function isIssuedBy(certificate: Certificate, issuer: Certificate): boole
   try {
     return certificate.x509.verify(issuer.x509.publicKey);
   } catch {
-    // A key of another kind than the signature's.
+    // The key is of another kind than the signature.
     return false;
   }
 }
@@ -65,7 +65,7 @@ function read(der: Uint8Array<ArrayBuffer>): Certificate | null {
   try {
     return describe(der);
   } catch {
-    // Whatever the libraries say of it: it is no certificate.
+    // Any library error means that this is no certificate.
     return null;
   }
 }
@@ -95,12 +95,12 @@ function textsOf(name: RelativeDistinguishedNames, oid: string): readonly string
   return name.typesAndValues.flatMap(({ type, value }) => (type === oid ? [String(value.valueBlock.value)] : []));
 }
 
-/** The text of a short string of any of DER's kinds. */
+/** The text of a short string of any DER string type. */
 function stringIn(element: Uint8Array): string {
   return Buffer.from(element.subarray(2)).toString("utf8");
 }
 
-/** KeyIdentifier ::= OCTET STRING, under the given tag, in hex. */
+/** KeyIdentifier ::= OCTET STRING under the given tag, in hex. */
 function keyIdIn(element: Uint8Array | undefined, tag: number): string | null {
   const length = element?.[1];
   if (element?.[0] !== tag || length === undefined || length >= 0x80) return null;
@@ -111,6 +111,6 @@ function keyIdIn(element: Uint8Array | undefined, tag: number): string | null {
 function authorityKeyIdIn(extension: Uint8Array | undefined): string | null {
   const [tag, length = 0x80] = extension ?? [];
   if (extension === undefined || tag !== 0x30) return null;
-  // A long form has one octet more for each that its length takes.
+  // The long form has one extra byte for each byte of its length.
   return keyIdIn(extension.subarray(length < 0x80 ? 2 : 2 + (length & 0x7f)), 0x80);
 }

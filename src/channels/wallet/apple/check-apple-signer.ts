@@ -3,19 +3,22 @@ import type { AppleSigner } from "../../../domain/wallet.ts";
 import { type Certificate, isIssuedBy, readCertificate, readCertificates } from "./certificate.ts";
 import { wwdrCertificateFor } from "./wwdr-certificates.ts";
 
-/** Credentials that have been read and fit together. */
+/** Credentials that have been read and match each other. */
 export interface CheckedSigner {
   readonly certificate: Certificate;
-  /** The intermediate that issued it. Null: none is given, and none of Apple's did. */
+  /** The intermediate that issued the certificate. Null: none is given, and none of Apple's issued it. */
   readonly wwdr: Certificate | null;
   readonly privateKey: KeyObject;
-  /** Why no device of Apple's will accept what they sign, sentences without secrets; none: devices will. */
+  /**
+   * Reasons why Apple's devices reject passes signed with them, as sentences without secrets; empty: devices accept
+   * them.
+   */
   readonly warnings: readonly string[];
 }
 
-/** What is wrong with credentials, or what is odd about them. */
+/** Errors and warnings about credentials. */
 export interface SignerVerdict {
-  /** Why they cannot be used; null: they can be. */
+  /** Why they are unusable; null: they are usable. */
   readonly problem: string | null;
   /** As in `CheckedSigner`. */
   readonly warnings: readonly string[];
@@ -23,10 +26,10 @@ export interface SignerVerdict {
 
 const RSA_BITS_MIN = 2048;
 const KEY_CHARS_MAX = 64 * 1024;
-/** Certificates of a text that may hold a whole chain. */
+/** How many certificates to read from a text that may hold a whole chain. */
 const CHAIN_MAX = 8;
 
-/** Looks at credentials for Apple's passes, in sentences for the operator that hold no secret. */
+/** Checks credentials for Apple passes and reports in sentences for the operator that hold no secrets. */
 export function checkAppleSigner(signer: AppleSigner, nowMs: number): SignerVerdict {
   const checked = checkedSigner(signer, nowMs);
   return typeof checked === "string"
@@ -35,8 +38,8 @@ export function checkAppleSigner(signer: AppleSigner, nowMs: number): SignerVerd
 }
 
 /**
- * The credentials, or what is wrong with them. What contradicts itself is refused. What only lacks something cannot be
- * one of Apple's certificates; it signs all the same, for a test or for an intermediate that is newer than this program.
+ * The credentials, or what is wrong with them. Contradictory credentials are refused. Incomplete ones cannot be one of
+ * Apple's certificates, but still sign: for a test, or under an intermediate that is newer than this program.
  */
 export function checkedSigner(signer: AppleSigner, nowMs: number): CheckedSigner | string {
   const certificate = readCertificate(signer.certificatePem);
@@ -64,7 +67,7 @@ function readPrivateKey({ privateKeyPem, passphrase }: AppleSigner): KeyObject |
     return `the private key is encrypted, and ${what}`;
   }
   const { asymmetricKeyType, asymmetricKeyDetails } = key;
-  // Apple issues Pass Type ID certificates for RSA keys alone.
+  // Apple issues Pass Type ID certificates for RSA keys only.
   if (asymmetricKeyType !== "rsa") return "the private key should be an RSA key";
   const bits = asymmetricKeyDetails?.modulusLength ?? 0;
   return bits < RSA_BITS_MIN ? `the private key has ${bits} bits; it should have ${RSA_BITS_MIN} or more` : key;
@@ -105,7 +108,7 @@ function warningsOf({ passTypeIds, teamIds }: Certificate, wwdr: Certificate | n
   return all.filter((warning) => warning !== false);
 }
 
-/** What a certificate says can be anything: on one line, and not too long. */
+/** A certificate can contain any text: this keeps it on one line and bounded. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text);
 }

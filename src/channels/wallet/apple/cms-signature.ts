@@ -1,12 +1,12 @@
 import type { Certificate } from "./certificate.ts";
 import { der, oid, setOf, TAG } from "./der.ts";
 
-/** What signs, with all of the signature that is the same each time. */
+/** The signer, with every part of the signature that never changes. */
 export interface CmsSigner {
   readonly key: CryptoKey;
   /** IssuerAndSerialNumber. */
   readonly sid: Uint8Array;
-  /** CertificateSet: the signer's and, where it is known, its issuer's. */
+  /** CertificateSet: the signer's certificate and, if known, its issuer's. */
   readonly certificates: Uint8Array;
 }
 
@@ -22,7 +22,7 @@ const SIGNING_TIME = oid("1.2.840.113549.1.9.5");
 const ENCAPSULATED = der(TAG.sequence, DATA);
 const YEAR_2050_MS = Date.UTC(2050, 0);
 
-/** `key`: RSASSA-PKCS1-v1_5 with SHA-256. `issuer` null: it is not known. */
+/** `key`: RSASSA-PKCS1-v1_5 with SHA-256. `issuer` is null if unknown. */
 export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Certificate | null): CmsSigner {
   return {
     key,
@@ -32,8 +32,8 @@ export function cmsSigner(key: CryptoKey, certificate: Certificate, issuer: Cert
 }
 
 /**
- * A detached CMS signature (RFC 5652, SignedData) over the content, as Wallet wants it: with the signer's certificate, its
- * issuer's, and the signing time among the signed attributes. Digest and RSA are computed outside of this thread.
+ * A detached CMS signature (RFC 5652, SignedData) over the content, in the form that Wallet requires: with the signer's
+ * certificate, its issuer's, and the signing time among the signed attributes. Digest and RSA run off this thread.
  */
 export async function cmsSignature(signer: CmsSigner, content: Uint8Array<ArrayBuffer>, nowMs: number) {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
@@ -59,7 +59,7 @@ export async function cmsSignature(signer: CmsSigner, content: Uint8Array<ArrayB
   return der(TAG.sequence, SIGNED_DATA, der(TAG.context0, signedData));
 }
 
-/** RFC 5652, 11.3: UTCTime through the year 2049, GeneralizedTime from then on; both without fractions. */
+/** RFC 5652, 11.3: UTCTime through 2049, GeneralizedTime from 2050; both without fractions. */
 function time(ms: number): Uint8Array {
   const digits = new Date(ms).toISOString().slice(0, 19).replace(/\D/g, "");
   const [tag, text] = ms < YEAR_2050_MS ? [TAG.utcTime, digits.slice(2)] : [TAG.generalizedTime, digits];

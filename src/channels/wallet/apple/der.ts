@@ -1,4 +1,4 @@
-/** Tags of X.690 that a CMS signature is made of. */
+/** X.690 tags used in a CMS signature. */
 export const TAG = {
   integer: 0x02,
   octetString: 0x04,
@@ -12,7 +12,7 @@ export const TAG = {
   context0: 0xa0,
 } as const;
 
-/** One element in DER (X.690): tag, length, and the parts as its contents, which are DER or plain octets themselves. */
+/** One element in DER (X.690): tag, length, and its contents, given as DER or plain bytes. */
 export function der(tag: (typeof TAG)[keyof typeof TAG], ...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const header = [tag, ...lengthOctets(length)];
@@ -26,18 +26,18 @@ export function der(tag: (typeof TAG)[keyof typeof TAG], ...parts: readonly Uint
   return element;
 }
 
-/** An object identifier, from `1.2.840.113549.1.7.1`. */
+/** An object identifier, such as `1.2.840.113549.1.7.1`. */
 export function oid(text: string): Uint8Array<ArrayBuffer> {
   const [first = 0, second = 0, ...others] = text.split(".").map(Number);
   return der(TAG.oid, Uint8Array.from([first * 40 + second, ...others].flatMap(base128)));
 }
 
-/** SET OF: its elements stand in the order of their octets (X.690, 11.6). */
+/** SET OF: sorts its elements by their bytes (X.690, 11.6). */
 export function setOf(...elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return der(TAG.set, ...elements.toSorted(Buffer.compare));
 }
 
-/** X.690, 10.1: as few octets as will do. */
+/** X.690, 10.1: uses as few bytes as possible. */
 function lengthOctets(length: number): readonly number[] {
   if (length < 0x80) return [length];
   const octets: number[] = [];
@@ -45,7 +45,7 @@ function lengthOctets(length: number): readonly number[] {
   return [0x80 | octets.length, ...octets];
 }
 
-/** Seven bits an octet, the highest first, all but the last one marked (X.690, 8.19.2). */
+/** Seven bits per byte, most significant first; all bytes but the last are marked (X.690, 8.19.2). */
 function base128(arc: number): readonly number[] {
   const octets = [arc % 128];
   for (let rest = Math.floor(arc / 128); rest > 0; rest = Math.floor(rest / 128)) octets.unshift((rest % 128) | 0x80);

@@ -6,15 +6,18 @@ import type { AppleSigner } from "../../../domain/wallet.ts";
 import { checkedSigner } from "./check-apple-signer.ts";
 import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
 
-/** Credentials that are ready for use. */
+/** Credentials ready for use. */
 export interface PassSigner {
-  /** The same for the same certificate and key, whoever's they are. */
+  /** Equal for the same certificate and key, regardless of owner. */
   readonly id: string;
   readonly passTypeId: string;
   readonly teamId: string;
   readonly cms: CmsSigner;
   readonly notAfterMs: number;
-  /** What a connection to the push service shows: the certificate with its issuer's where that is known, and the key, not encrypted. */
+  /**
+   * What a connection to the push service presents: the certificate, with its issuer's if known, and the unencrypted
+   * key.
+   */
   readonly tls: { readonly cert: string; readonly key: string };
 }
 
@@ -28,23 +31,23 @@ const SIGNERS_MAX = 1_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Credentials of tenants, read and checked once.
+ * Tenants' credentials, each read and checked once.
  *
  * Invariants:
  * G1. A signer is handed out only while its certificates are valid.
- * G2. There are never more than `SIGNERS_MAX`; the least recently used one makes room. So it is with what is known of
- *     their ends.
+ * G2. At most `SIGNERS_MAX` signers are held; the least recently used one makes room. The same bound applies to the
+ *     known expiry times.
  */
 export class PassSigners {
   private readonly signers = new Map<string, Promise<PassSigner>>();
-  /** When the certificate ends that an owner used last, Unix ms, by owner. */
+  /** By owner: when the certificate that it last used expires (Unix ms). */
   private readonly ends = new Map<string, { readonly passTypeId: string; readonly notAfterMs: number }>();
 
   constructor(private readonly options: PassSignersOptions) {}
 
   /**
-   * `owner`: the tenant, or `-` for the platform's own. Rejects with `ApiError` 500 where the credentials cannot sign: a
-   * sentence that says why.
+   * `owner`: the tenant, or `-` for the platform. Rejects with `ApiError` 500, in a sentence that says why, if the
+   * credentials cannot sign.
    */
   async open(credentials: AppleSigner, owner: string): Promise<PassSigner> {
     const id = fingerprintOf(credentials);
@@ -58,13 +61,13 @@ export class PassSigners {
       if (notAfterMs <= this.options.nowMs()) throw refused("the certificate expired");
       return signer;
     } catch (error) {
-      // Read again the next time: what is wrong may be a matter of the clock.
+      // Read again next time: the cause may be the clock.
       if (this.signers.get(id) === opening) this.signers.delete(id);
       throw error;
     }
   }
 
-  /** Has the metrics say how long the certificates last that were used here: by now, and not when they were used. */
+  /** Reports the remaining life of the certificates used here, measured now rather than at their last use. */
   measure(): void {
     for (const [tenant, { passTypeId, notAfterMs }] of this.ends) {
       const days = Math.floor((notAfterMs - this.options.nowMs()) / DAY_MS);

@@ -3,20 +3,20 @@ import type { AppleContent } from "../../../domain/wallet.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import type { PassSigner } from "./pass-signers.ts";
 
-/** A pass as it goes into a bundle. */
+/** A pass in the form that goes into a bundle. */
 export interface PassParts {
   readonly content: AppleContent;
   readonly serial: string;
   readonly authenticationToken: string;
-  /** Where devices ask for updates. */
+  /** The address that devices ask for updates. */
   readonly webServiceUrl: string;
-  /** By SHA-256 in hex, as the content names them. */
+  /** By SHA-256 in hex, as the content refers to them. */
   readonly images: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 }
 
 /**
- * The `.pkpass` file: a zip of pass.json, the images, manifest.json (SHA-1 of each file) and the detached signature over
- * the manifest. Null: an image is not there.
+ * The `.pkpass` file: a zip of pass.json, the images, manifest.json (SHA-1 of each file) and the detached signature
+ * over the manifest. Null: an image is missing.
  */
 export async function signedBundle(
   parts: PassParts,
@@ -32,11 +32,11 @@ export async function signedBundle(
   const hashes = await Promise.all(Object.entries(files).map(async ([name, bytes]) => [name, await sha1(bytes)]));
   const manifest = jsonBytes(Object.fromEntries(hashes));
   const signature = await cmsSignature(signer.cms, manifest, nowMs);
-  // Stored: PNGs are compressed already, and the rest is small.
+  // Not compressed: PNGs already are, and the rest is small.
   return zipSync({ ...files, "manifest.json": manifest, signature }, { level: 0, mtime: zipTime(nowMs) });
 }
 
-/** What the service itself sets stands last: nothing that a request brought can replace it. */
+/** The members that the service itself sets come last: nothing in a request can replace them. */
 function passJson({ content, serial, authenticationToken, webServiceUrl }: PassParts, signer: PassSigner) {
   return {
     ...content.pass,
@@ -53,12 +53,12 @@ function jsonBytes(value: object): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(value));
 }
 
-/** Outside of this thread: images can be large. */
+/** Hashes off this thread: images can be large. */
 async function sha1(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return Buffer.from(await crypto.subtle.digest("SHA-1", bytes)).toString("hex");
 }
 
-/** A zip's times have two digits less than ours: they begin in 1980 and end in 2107. */
+/** Zip timestamps cover only 1980 to 2107: this keeps the time within that range. */
 function zipTime(nowMs: number): Date {
   return new Date(Math.min(Math.max(nowMs, Date.UTC(1980, 0, 2)), Date.UTC(2098, 0)));
 }

@@ -3,8 +3,9 @@ import type { OutboundGuard } from "../../../domain/outbound.ts";
 import { parseWebhookUrl, webhookRefusal } from "../../../domain/webhook-url.ts";
 
 /**
- * Whether a tenant's address may be stored: throws an `ApiError` 400 that names the field and says why not. What a
- * public name leads to is not asked here, because it can change: every call looks, and goes where it looked.
+ * Checks whether a tenant's address may be stored: throws an `ApiError` 400 that names the field and the reason. It
+ * does not resolve public names, because their addresses can change: every call resolves the name and connects to that
+ * address.
  */
 export async function checkWebhookUrl(text: string, guard: OutboundGuard): Promise<void> {
   const url = parseWebhookUrl(text);
@@ -17,7 +18,9 @@ export async function checkWebhookUrl(text: string, guard: OutboundGuard): Promi
   if (why !== null) throw refused(why);
 }
 
-/** A name in the public DNS, by its form: no IP address, not of this machine or of a local network (RFC 6761, 6762). */
+/**
+ * A public DNS name, judged by form: no IP address, and no name of this machine or a local network (RFC 6761, 6762).
+ */
 function isPublicName(host: string): boolean {
   return /\.[a-z][a-z0-9-]*$/.test(host) && !/\.(localhost|local|internal)$/.test(host);
 }

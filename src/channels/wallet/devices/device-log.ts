@@ -1,8 +1,8 @@
 import type { Clock } from "../../../domain/clock.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { walletLimits } from "../limits.ts";
 
-/** What a device complained of. */
+/** A complaint from a device. */
 export interface DeviceComplaint {
   /** ISO 8601 UTC. */
   readonly logged_at: string;
@@ -12,14 +12,14 @@ export interface DeviceComplaint {
 export interface DeviceLogPorts {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** How many of the latest complaints can be read again. */
+  /** How many of the latest complaints can be read back. */
   readonly keptMax: number;
 }
 
 /**
- * What devices say about this service (Apple's "Logging Errors"). Apple's devices send no token here, so any stranger can
- * write: lines are few, short and without control characters, and what is more is counted and not written down. A
- * stranger who sends all the time writes some 40 MB a day into the operator's log.
+ * Devices' complaints about this service (Apple's "Logging Errors"). Apple's devices send no token here, so any
+ * stranger can write: lines are few, short and without control characters, and any excess is counted but not logged. A
+ * stranger who writes constantly adds some 40 MB a day to the operator's log.
  */
 export class DeviceLog {
   /** Oldest first. */
@@ -31,9 +31,9 @@ export class DeviceLog {
 
   take(lines: readonly string[]): void {
     const { telemetry } = this.ports;
-    const written = Math.min(lines.length, limits.deviceLogLinesMax, this.room());
+    const written = Math.min(lines.length, walletLimits.deviceLogLinesMax, this.room());
     this.linesInMinute += written;
-    for (const line of lines.slice(0, written)) this.write(readable(line.slice(0, limits.deviceLogLineCharsMax)));
+    for (const line of lines.slice(0, written)) this.write(readable(line.slice(0, walletLimits.deviceLogLineCharsMax)));
     telemetry.count("device_log_lines", { result: "kept" }, written);
     telemetry.count("device_log_lines", { result: "dropped" }, lines.length - written);
   }
@@ -47,7 +47,7 @@ export class DeviceLog {
     const minute = Math.floor(this.ports.clock.monotonicMs() / 60_000);
     if (minute !== this.minute) this.linesInMinute = 0;
     this.minute = minute;
-    return limits.deviceLogLinesPerMinute - this.linesInMinute;
+    return walletLimits.deviceLogLinesPerMinute - this.linesInMinute;
   }
 
   private write(message: string): void {
@@ -58,7 +58,7 @@ export class DeviceLog {
   }
 }
 
-/** Without what a terminal would act upon, or a reader could take for another line. */
+/** Removes characters that a terminal would act on or a reader could take for a new line. */
 function readable(line: string): string {
   return line.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ");
 }

@@ -1,21 +1,21 @@
 import { and, asc, eq, gt, inArray, isNull, notExists, or, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
 import { ApiError } from "../../../domain/errors.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { PassDevices, PushTarget, Registration } from "../../../domain/passes.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import { passDevices, passes, passRegistrations } from "../../../storage/tables.ts";
+import { walletLimits } from "../limits.ts";
 
 /**
- * Devices and the passes that they have.
+ * Devices and the passes on them.
  *
  * Invariants:
- * D1. Who has a registration has a device row of its pass type. Every change locks the device's row first, then its
- *     registrations, so that of changes at the same time one waits for the other and sees what it did.
- * D2. A device has one push token a pass type and tenant: the last that it told us with a pass of that tenant's. Who
- *     shows the token of one tenant's pass, and that tenant itself, can say where the device is for that tenant alone, also
- *     where tenants share a pass type.
- * D3. What changed is read in one statement, so a tag is answered together with all that lies before it.
+ * D1. Every registration belongs to a device row of its pass type. Every change locks the device's row first, then its
+ *     registrations, so concurrent changes run one after the other, each seeing the one before.
+ * D2. A device has one push token per pass type and tenant: the latest that it sent with one of that tenant's passes.
+ *     The holder of a pass's token, and the tenant itself, can set the device's push token for that tenant only, even
+ *     if tenants share a pass type.
+ * D3. Changes are read in one statement, so a tag is returned together with every change before it.
  */
 export class DeviceRepository implements PassDevices {
   constructor(
@@ -58,7 +58,7 @@ export class DeviceRepository implements PassDevices {
       if (pass === undefined || pass.passTypeId === null) return false;
       const device = and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, pass.passTypeId));
       const locked = await transaction.select().from(passDevices).where(device).for("update");
-      // Without the device's row there is no registration either, and nothing that would keep another's change away.
+      // Without a device row there are no registrations, and no lock that holds off concurrent changes.
       if (locked.length === 0) return false;
       const deleted = await transaction
         .delete(passRegistrations)
@@ -103,11 +103,11 @@ export class DeviceRepository implements PassDevices {
         .where(
           and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId), gt(passes.updateTag, since)),
         )
-        // The oldest first: what is beyond the bound is listed when the device asks with the tag that it got.
+        // Oldest first: the device gets changes beyond the bound when it asks again with the returned tag.
         .orderBy(asc(passes.updateTag))
-        .limit(limits.updatedSerialsMax);
+        .limit(walletLimits.updatedSerialsMax);
       const last = changed.at(-1);
-      // Tenants that share a pass type may each have a pass of this serial.
+      // Tenants that share a pass type may each have a pass with this serial.
       return last === undefined ? null : { serials: [...new Set(changed.map(({ serial }) => serial))], tag: last.tag };
     });
   }
@@ -132,7 +132,7 @@ export class DeviceRepository implements PassDevices {
   }
 }
 
-/** Where the tenant of the registered pass reaches the device. */
+/** The push token for the tenant of the registered pass. */
 const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices.pushToken})`;
 
 async function forgetOn(
@@ -162,13 +162,13 @@ function registrationsOf(db: AnyDb, deviceId: string, passTypeId: string) {
     .where(and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId)));
 }
 
-/** Whoever holds a pass can invent devices. Registrations at the same time may go beyond the bound by their number. */
+/** A pass holder can invent devices. Concurrent registrations may exceed the bound by their number. */
 async function requireRoom(transaction: AnyDb, passId: string): Promise<void> {
   const beyond = await transaction
     .select({ deviceId: passRegistrations.deviceId })
     .from(passRegistrations)
     .where(eq(passRegistrations.passId, passId))
-    .offset(limits.devicesPerPassMax)
+    .offset(walletLimits.devicesPerPassMax)
     .limit(1);
   if (beyond.length > 0) throw new ApiError(403, "The pass is on as many devices as one pass can be.");
 }

@@ -1,11 +1,11 @@
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import type { JobIds } from "../../../domain/ids.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { WebhookCaller } from "../../../domain/outbound.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../../domain/tenant.ts";
+import { walletLimits } from "../limits.ts";
 
-/** A pass came to a device, or left it. */
+/** A device added or removed a pass. */
 export interface DeviceChange {
   readonly action: "register" | "unregister";
   readonly tenantId: string;
@@ -22,32 +22,32 @@ export interface DeviceWebhooksPorts {
   readonly telemetry: Telemetry;
 }
 
-/** A call that is owed. */
+/** A pending call. */
 interface Due extends DeviceChange {
-  /** Names the call in the log. */
+  /** Identifies the call in the log. */
   readonly id: string;
   readonly atMs: number;
 }
 
 interface TenantLine {
   readonly waiting: Due[];
-  /** Devices and passes whose call is in flight. */
+  /** Device and pass pairs with a call in flight. */
   readonly busy: Set<string>;
 }
 
 /**
- * Tells tenants of devices, behind the answers that the devices get.
+ * Tells tenants about their passes' devices, in the background of the replies to the devices.
  *
- * W1. A change is told at most once: nothing is repeated, neither after a failure nor after a crash.
- * W2. What is owed lives in memory, and in the log: a line when it becomes due, one when it is told or not told. A line
- *     of the first kind without one of the second is a call that a crash took along. That the device has the pass is in
- *     the registry before, so nothing but the call is lost; a stored queue would only let us know the same.
- * W3. Calls of a device and pass go out one after the other, in the order of what happened.
- * W4. All is bounded: what waits, what is under way, a tenant's part of each, and the time of a call. Tenants take turns,
- *     so a receiver that hangs delays its own tenant's calls.
+ * W1. A change is reported at most once: nothing is repeated, neither after a failure nor after a crash.
+ * W2. Pending calls live in memory and in the log: one line when a call becomes due, one when it succeeds or fails. A
+ *     first line without a second marks a call lost in a crash. The registry already records that the device has the
+ *     pass, so only the call is lost; a stored queue would tell no more.
+ * W3. Calls for one device and pass go out one at a time, in the order of the changes.
+ * W4. Bounds apply to pending calls, calls in flight, each tenant's share of both, and the time of a call. Tenants take
+ *     turns, so a receiver that hangs delays only its own tenant's calls.
  */
 export class DeviceWebhooks {
-  /** In the order of their turns; only tenants with calls waiting or in flight. */
+  /** Ordered by turn; only tenants with calls waiting or in flight. */
   private readonly lines = new Map<string, TenantLine>();
   private readonly calls = new Set<Promise<void>>();
   private readonly cutOff = new AbortController();
@@ -62,8 +62,8 @@ export class DeviceWebhooks {
     const due = { ...change, id: jobIds.next(), atMs: clock.nowMs() };
     const line = this.lines.get(change.tenantId) ?? { waiting: [], busy: new Set<string>() };
     const isFull =
-      this.waiting + this.calls.size >= limits.webhooksPendingMax ||
-      line.waiting.length + line.busy.size >= limits.tenantWebhooksPendingMax;
+      this.waiting + this.calls.size >= walletLimits.webhooksPendingMax ||
+      line.waiting.length + line.busy.size >= walletLimits.tenantWebhooksPendingMax;
     if (isFull) return this.drop(due, "too many calls are waiting");
     if (this.cutOff.signal.aborted) return this.drop(due, "the process is stopping");
     this.tell("info", "a device webhook is due", due);
@@ -86,9 +86,9 @@ export class DeviceWebhooks {
     await Promise.all(this.calls);
   }
 
-  /** Starts as many calls as there may be. */
+  /** Starts as many calls as the bounds allow. */
   private begin(): void {
-    while (this.calls.size < limits.webhookCallsMax) {
+    while (this.calls.size < walletLimits.webhookCallsMax) {
       const due = this.next();
       if (due === null) break;
       const call = this.run(due).then(() => {
@@ -101,10 +101,10 @@ export class DeviceWebhooks {
     if (this.calls.size === 0) this.onIdle?.();
   }
 
-  /** The first call of the next tenant that may have one, whose turn is then over. */
+  /** The first call of the next tenant that may start one; ends that tenant's turn. */
   private next(): Due | null {
     for (const [tenantId, line] of this.lines) {
-      if (line.busy.size >= limits.tenantWebhookCallsMax) continue;
+      if (line.busy.size >= walletLimits.tenantWebhookCallsMax) continue;
       const at = line.waiting.findIndex((due) => !line.busy.has(subjectOf(due)));
       const [due] = at === -1 ? [] : line.waiting.splice(at, 1);
       if (due === undefined) continue;
@@ -145,7 +145,7 @@ export class DeviceWebhooks {
 
   private async inTime<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
-    const timer = this.ports.clock.setTimer(limits.webhookTimeoutMs, () => late.abort());
+    const timer = this.ports.clock.setTimer(walletLimits.webhookTimeoutMs, () => late.abort());
     try {
       return await call(AbortSignal.any([late.signal, this.cutOff.signal]));
     } finally {
@@ -158,7 +158,7 @@ export class DeviceWebhooks {
     this.tell("warn", "a device webhook was not sent", due, why);
   }
 
-  /** The device's id stays out of the log: whoever knows it may ask what the device's passes are. */
+  /** Logs no device id: anyone who knows it may ask which passes the device has. */
   private tell(level: "info" | "warn" | "error", message: string, due: Due, why?: string): void {
     const { id, action, tenantId, passId } = due;
     const fields = { webhook_id: id, action, tenant_id: tenantId, pass_id: passId };

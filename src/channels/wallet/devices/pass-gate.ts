@@ -5,9 +5,9 @@ import type { Exchange } from "../../../http/exchange.ts";
 import { secretDigest } from "../../../http/secret-digest.ts";
 
 /**
- * The pass that the request shows the token of (`Authorization: ApplePass <token>`). Tenants that share a pass type may
- * each have a pass of the serial: the token says which one is meant. Throws 401 for a wrong token and for a pass that
- * does not exist alike.
+ * The pass whose token the request presents (`Authorization: ApplePass <token>`). Tenants that share a pass type may
+ * each have a pass with the serial: the token selects one. Throws the same 401 for a wrong token and for a pass that
+ * does not exist.
  */
 export async function admittedPass(
   exchange: Exchange,
@@ -18,7 +18,7 @@ export async function admittedPass(
   const shown = CREDENTIALS.exec(exchange.request.headers.get("authorization") ?? "")?.[1];
   const candidates = shown === undefined ? [] : await passes.findBySerial(passTypeId, serial);
   const given = secretDigest(shown ?? "");
-  // All are compared, in a time that tells nothing about any.
+  // Compares all of them, in constant time.
   const admitted = candidates.filter(
     ({ authenticationToken }) =>
       authenticationToken !== null && timingSafeEqual(secretDigest(authenticationToken), given),

@@ -1,23 +1,26 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../domain/errors.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { Pass } from "../../../domain/passes.ts";
 import { type Endpoint, endpoint, type RawParameters, reply } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure } from "../../../http/failures.ts";
 import type { PathParameter, QueryParameter } from "../../../http/parameters.ts";
 import { parseJson } from "../../../http/request-body.ts";
+import { walletLimits } from "../limits.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 import { admittedPass } from "./pass-gate.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
 
-/** `webServiceURL` of passes is this under the public address. Devices append `/v1/…`, and keep it for a pass's life. */
+/**
+ * Passes' `webServiceURL` is this path under the public address. Devices append `/v1/…`, and keep it for the pass's
+ * lifetime.
+ */
 const PREFIX = "/wallet/v1";
 
 const device: PathParameter<string> = {
   description: "The device library identifier.",
   example: "3f2a9c0d5e6b7a8190817263544536271",
-  read: (text) => nameIn(text, limits.deviceIdCharsMax),
+  read: (text) => nameIn(text, walletLimits.deviceIdCharsMax),
 };
 const passType: PathParameter<string> = {
   description: "The pass type identifier.",
@@ -32,7 +35,7 @@ const serial: PathParameter<string> = {
 const passesUpdatedSince: QueryParameter<number> = {
   description: "The `lastUpdated` of an earlier answer; absent: all of them.",
   schema: Type.String(),
-  // A tag that was given out; anything else asks for everything.
+  // A tag that we issued; any other value asks for everything.
   read: (text) => (text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0),
 };
 
@@ -52,7 +55,7 @@ const UNKNOWN_PASS = failure(
 
 const LAST_MODIFIED = { "Last-Modified": "When the pass was signed: what to say in `If-Modified-Since`." };
 
-/** What the calls that ask for a pass's token have in common. */
+/** What the endpoints that require a pass's token share. */
 const OF_PASS = { tag: "Pass devices", security: ["applePass"] } as const;
 const REGISTRATION = {
   ...OF_PASS,
@@ -61,12 +64,12 @@ const REGISTRATION = {
 } as const;
 
 /**
- * The web service that Apple's devices keep passes current with (Apple, "Adding a Web Service to Update Passes"):
- * register, unregister, what changed, the latest pass, and what they complain of.
+ * The web service through which Apple's devices keep passes current (Apple, "Adding a Web Service to Update Passes"):
+ * register, unregister, list changes, fetch the latest pass, and log complaints.
  *
- * P1. What is listed as changed has its bundle stored: a bundle and its update tag are one transaction of the registry.
- * P2. The latest pass is the bundle that is stored, also while a later version waits for its signature: nobody who asks
- *     makes us sign, and the device hears of the later one by its push, which follows the bundle.
+ * P1. A pass is listed as changed only once its bundle is stored: bundle and update tag are one registry transaction.
+ * P2. The latest pass is the stored bundle, even while a later version waits for its signature: a request never causes
+ *     signing, and the device learns of the later version from its push, which follows the bundle.
  */
 export function passKitEndpoints(passKit: PassKitPorts): readonly Endpoint[] {
   return [
@@ -105,7 +108,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
     async handle(door, exchange, params) {
       const deviceId = device.read(params["device"] ?? null);
       const [passTypeId, pass] = await passAt(passes, exchange, params);
-      const pushToken = pushTokenIn(await door.bytes(exchange, limits.registrationBytesMax));
+      const pushToken = pushTokenIn(await door.bytes(exchange, walletLimits.registrationBytesMax));
       const result = await devices.register({ deviceId, passId: pass.passId, passTypeId, pushToken });
       if (result === "known") return reply(200, null, UNCACHED);
       webhooks.note(changeOf("register", pass, deviceId));
@@ -132,7 +135,7 @@ function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoi
   });
 }
 
-/** Asks for no token: that the caller knows the device's id is all that Apple's protocol has here. */
+/** Requires no token: Apple's protocol authenticates this call only by knowledge of the device's id. */
 function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
   return endpoint({
     method: "GET",
@@ -221,14 +224,14 @@ function logEndpoint({ log }: PassKitPorts): Endpoint {
     answers: {
       200: {
         description:
-          `Taken; what is more than ${limits.deviceLogLinesMax} lines a call, or ${limits.deviceLogLinesPerMinute} a ` +
+          `Taken; what is more than ${walletLimits.deviceLogLinesMax} lines a call, or ${walletLimits.deviceLogLinesPerMinute} a ` +
           "minute from all devices together, is dropped.",
         schema: null,
       },
     },
     fails: { 400: BAD_REQUEST, 413: TOO_LARGE },
     async handle(door, exchange) {
-      log.take(linesIn(await door.bytes(exchange, limits.deviceLogBytesMax)));
+      log.take(linesIn(await door.bytes(exchange, walletLimits.deviceLogBytesMax)));
       return reply(200, null, UNCACHED);
     },
   });
@@ -244,27 +247,30 @@ async function passAt(
   return [passTypeId, await admittedPass(exchange, passes, named)];
 }
 
-/** RFC 9110, 13.1.3: a date that is none counts as absent. Both are in whole seconds. */
+/** RFC 9110, 13.1.3: an invalid date counts as absent. Both times are in whole seconds. */
 function isUnchanged({ headers }: Request, modifiedAt: number): boolean {
   const since = Date.parse(headers.get("if-modified-since") ?? "");
   return !Number.isNaN(since) && modifiedAt <= Math.floor(since / 1000);
 }
 
 /** A name out of the path (null: no valid percent-encoding). Throws 404 for what can name nothing. */
-function nameIn(text: string | null, charsMax: number = limits.passNameCharsMax): string {
+function nameIn(text: string | null, charsMax: number = walletLimits.passNameCharsMax): string {
   if (text === null || text === "" || text.length > charsMax || /\p{Cc}/u.test(text)) {
     throw new ApiError(404, "there is nothing at this address");
   }
   return text;
 }
 
-/** Of a query; undefined: it is not given. The other parameters are the device's own affair. */
+/** Reads one query parameter; undefined: absent. Ignores all others. */
 function parameterOf(url: string, name: string): string | undefined {
   const at = url.indexOf("?");
   return at === -1 ? undefined : (new URLSearchParams(url.slice(at + 1)).get(name) ?? undefined);
 }
 
-/** Apple's tokens are hex. It becomes a part of the push service's address, so nothing may be in it that leads elsewhere. */
+/**
+ * Apple's tokens are hex. The token becomes part of the push service's URL, so it must not contain anything that
+ * changes the URL's target.
+ */
 const PUSH_TOKEN = /^[A-Za-z0-9_-]{1,512}$/;
 
 function pushTokenIn(body: Uint8Array): string {

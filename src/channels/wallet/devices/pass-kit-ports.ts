@@ -6,7 +6,7 @@ import type { DeviceChange } from "./device-webhooks.ts";
 export interface PassKitPorts {
   readonly passes: Pick<PassStore, "findBySerial" | "bundle">;
   readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
-  /** Tells the tenant, and returns at once. */
+  /** Tells the tenant in the background; returns at once. */
   readonly webhooks: { note(change: DeviceChange): void };
   readonly log: {
     take(lines: readonly string[]): void;

@@ -1,30 +1,30 @@
 import type { JWT } from "google-auth-library";
 import { TransportError } from "../../../domain/errors.ts";
-import { limits } from "../../../domain/limits.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { GoogleIssuer } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 
 export type TokenAnswer =
   | { readonly kind: "token"; readonly token: string }
-  /** The service account or its key is not valid. `said`: the endpoint's words, or why its key is of no use. */
+  /** The service account or its key is invalid. `said`: the endpoint's words, or why the key is unusable. */
   | { readonly kind: "refused"; readonly said: string };
 
 /**
- * Access tokens of service accounts (RFC 7523), kept until shortly before they expire.
+ * Access tokens of service accounts (RFC 7523), cached until shortly before they expire.
  *
  * Invariants:
- * A1. For one account at most one token is asked for at a time, however many wait for it.
- * A2. A token is used by nobody but the holder of the key that it was given for: accounts are known by address and key.
+ * A1. Each account has at most one token request in flight, however many callers wait for it.
+ * A2. A token is used only by the holder of its key: accounts are identified by address and key.
  */
 export class AccessTokens {
-  /** By account, the one that was used last at the end. */
+  /** By account, most recently used last. */
   private readonly clients = new Map<string, JWT>();
   private readonly stopped = new AbortController();
 
   constructor(private readonly tokenUrl: string) {}
 
-  /** Rejects with `TransportError` where the endpoint does not answer as it should. */
+  /** Rejects with `TransportError` if the endpoint does not respond properly. */
   async of(issuer: GoogleIssuer): Promise<TokenAnswer> {
     try {
       const { token } = await (await this.clientOf(issuer)).getAccessToken();
@@ -35,7 +35,7 @@ export class AccessTokens {
     }
   }
 
-  /** The token was refused: the next one is a new one, unless there is a newer one already. */
+  /** Forgets a refused token, unless a newer one has replaced it. */
   drop(issuer: GoogleIssuer, token: string): void {
     const key = keyOf(issuer);
     if (this.clients.get(key)?.credentials.access_token === token) this.clients.delete(key);
@@ -51,18 +51,18 @@ export class AccessTokens {
     const known = this.clients.get(key) ?? (await this.newClient(issuer));
     // Another caller may have made one meanwhile.
     const client = this.clients.get(key) ?? known;
-    remember(this.clients, { key, value: client, max: limits.googleAccountsMax });
+    remember(this.clients, { key, value: client, max: walletLimits.googleAccountsMax });
     return client;
   }
 
   private async newClient({ clientEmail, privateKeyPem }: GoogleIssuer): Promise<JWT> {
-    // Loading it takes a tenth of a second, which only those pay who have passes for Google.
+    // Loading takes a tenth of a second; only processes that handle Google passes pay it.
     const { JWT } = await import("google-auth-library");
     return new JWT({
       email: clientEmail,
       key: privateKeyPem,
       scopes: [SCOPE],
-      eagerRefreshThresholdMillis: limits.googleTokenMarginMs,
+      eagerRefreshThresholdMillis: walletLimits.googleTokenMarginMs,
       // The library knows one token endpoint; this one is named to it as audience, and asked instead of it.
       additionalClaims: { aud: this.tokenUrl },
       transporterOptions: {
@@ -79,10 +79,10 @@ export class AccessTokens {
       headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
       body,
       signal: this.stopped.signal,
-      timeoutMs: limits.googleTokenTimeoutMs,
+      timeoutMs: walletLimits.googleTokenTimeoutMs,
       answerBytesMax: TOKEN_ANSWER_BYTES_MAX,
     });
-    // `Response` has no place for a status below 200, nor for a body beside some others.
+    // `Response` rejects a status below 200, and a body with certain other statuses.
     return isError(status) || status === 200 ? new Response(text, { status }) : new Response(null, { status: 502 });
   }
 }
@@ -98,7 +98,10 @@ function isError(status: number): boolean {
   return status >= 400 && status <= 599;
 }
 
-/** A refusal (RFC 6749, 5.2, and 403) is about the account; a key that cannot sign is too; all else may pass. */
+/**
+ * A refusal (RFC 6749, 5.2, and 403) concerns the account, and so does a key that cannot sign; all other errors may
+ * pass.
+ */
 function judge(error: unknown): TokenAnswer {
   if (error instanceof TransportError) throw error;
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);

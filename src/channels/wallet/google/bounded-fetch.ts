@@ -5,9 +5,9 @@ export interface Call {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
-  /** Ends the call. */
+  /** Aborts the call. */
   readonly signal: AbortSignal;
-  /** From the first byte that leaves to the last that comes. */
+  /** From the first byte sent to the last byte received. */
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
 }
@@ -18,12 +18,12 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The call did not leave: there was nobody to take it. */
+/** The call was not sent: nothing accepted the connection. */
 export class UnreachedError extends TransportError {}
 
 /**
- * One HTTP call that ends in time and takes no more than it should. A redirect is an answer like any other: what is in
- * the headers is for this address alone. Rejects with `TransportError`.
+ * One HTTP call with bounded time and response size. A redirect is a response like any other: the headers are for this
+ * address only. Rejects with `TransportError`.
  */
 export async function boundedFetch(call: Call): Promise<Answer> {
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(call.timeoutMs)]);
@@ -40,7 +40,7 @@ export async function boundedFetch(call: Call): Promise<Answer> {
   }
 }
 
-/** What the system, the resolver and TLS call it when there is no connection to send over. */
+/** Error codes of the system, the resolver and TLS for a failed connection. */
 const BEFORE_THE_CALL =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|EPROTO|CERT_HAS_EXPIRED|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_\w+)$/;
 

@@ -4,7 +4,7 @@ import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
 import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 
-/** Whose a class is, to the tenant that asks. `unowned`: nobody of ours has used it, and Google may have it or not. */
+/** Who owns a class, as seen by the asking tenant. `unowned`: no tenant has used it; Google may or may not have it. */
 export type Whose = "ours" | "theirs" | "unowned";
 
 interface Claim {
@@ -15,15 +15,15 @@ interface Claim {
 }
 
 /**
- * Keeps tenants to their own classes where they share the platform's issuer, whose classes Google lets each of them
- * change. On an issuer of its own every class is the tenant's.
+ * Limits tenants that share the platform's issuer to their own classes: Google lets each of them change all of its
+ * classes. A tenant with its own issuer owns every class.
  *
  * Invariants:
- * C1. On a shared issuer Google is asked to create or change a class only for its owner, and to insert an object only for
- *     the owner of its class.
- * C2. A class is claimed before Google is asked for it: a process that dies in between leaves an owner without a class, who
- *     may try again, and never a class that its maker cannot reach.
- * C3. A class that Google has and nobody owns (it was made elsewhere) goes to the first tenant that uses it.
+ * C1. On a shared issuer, Google is asked to create or change a class only for its owner, and to insert an object only
+ *     for the owner of its class.
+ * C2. A class is claimed before Google is called: a process that dies in between leaves an owner without a class, who
+ *     can try again, but never a class out of its creator's reach.
+ * C3. A class that Google has but nobody owns (it was created elsewhere) goes to the first tenant that uses it.
  */
 export class ClassOwnership {
   constructor(
@@ -32,7 +32,7 @@ export class ClassOwnership {
     private readonly platform: PlatformCredentials,
   ) {}
 
-  /** Rejects where the registry is away, as all that follow do. */
+  /** Rejects if the registry is away, as do all methods below. */
   async whose(tenant: Tenant, classId: string): Promise<Whose> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return "ours";
     const owner = await this.owners.ownerOf(classId);
@@ -40,13 +40,16 @@ export class ClassOwnership {
     return owner === tenant.tenantId ? "ours" : "theirs";
   }
 
-  /** Makes the class the tenant's where nobody has it, whether Google knows it or not. */
+  /** Gives the class to the tenant if it has no owner, whether or not Google has it. */
   async claim(tenant: Tenant, classId: string): Promise<"ours" | "theirs"> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return "ours";
     return (await this.owners.claim(classId, tenant.tenantId)) === tenant.tenantId ? "ours" : "theirs";
   }
 
-  /** The same only where Google has the class, so that a misspelt id takes it from nobody; else why it is not known. */
+  /**
+   * Like `claim`, but only if Google has the class, so a misspelt id takes a class from nobody; otherwise Google's
+   * refusal.
+   */
   async claimExisting({ tenant, kind, classId, caller }: Claim): Promise<"ours" | "theirs" | Refused> {
     const whose = await this.whose(tenant, classId);
     if (whose !== "unowned") return whose;

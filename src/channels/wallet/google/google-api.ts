@@ -2,16 +2,16 @@ import type { Clock } from "../../../domain/clock.ts";
 import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { GoogleIssuer } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { type Answer, boundedFetch, UnreachedError } from "./bounded-fetch.ts";
 import { type Cause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
 export interface GoogleApiOptions {
-  /** With the path of its version: `https://walletobjects.googleapis.com/walletobjects/v1`. */
+  /** Includes the version path: `https://walletobjects.googleapis.com/walletobjects/v1`. */
   readonly apiUrl: string;
   readonly tokenUrl: string;
   readonly clock: Clock;
@@ -20,34 +20,34 @@ export interface GoogleApiOptions {
 
 export interface GoogleCall {
   readonly method: "GET" | "POST" | "PATCH";
-  /** Kind of resource, its id and what is done with it; each is escaped. */
+  /** Kind of resource, its id and the operation; each part is escaped. */
   readonly path: readonly string[];
   readonly body?: JsonObject;
 }
 
 export type GoogleAnswer =
   | { readonly kind: "done"; readonly body: JsonObject }
-  /** Google answered, and did not do it; `unanswered`: it may have done it. */
+  /** Google responded without doing it; `unanswered`: it may have done it. */
   | {
       readonly kind: "refused";
       readonly cause: Cause | "unanswered";
       readonly said: string;
       readonly afterMs: number | null;
     }
-  /** The pace left no room, or the caller gave up: nothing was asked. */
+  /** The pace left no room, or the caller gave up: no call was made. */
   | { readonly kind: "unasked"; readonly afterMs: number };
 
 export type Refused = Exclude<GoogleAnswer, { kind: "done" }>;
 
-/** Whether nobody answered. */
+/** Set if there was no response. */
 interface Silent {
   readonly isSilence?: true;
 }
 
-/** `token`: the one that was used. */
+/** `token`: the one that the call used. */
 type Tried = GoogleAnswer & Silent & { readonly token?: string };
 
-/** For whom a call is made, and what ends it. */
+/** On whose behalf a call is made, and what aborts it. */
 export interface Caller {
   readonly issuer: GoogleIssuer;
   readonly urgency: Urgency;
@@ -55,8 +55,8 @@ export interface Caller {
 }
 
 /**
- * The wallet's REST API: tokens, pace, deadlines and bounds. It repeats nothing but a call whose token had gone bad. While
- * Google is away callers hear so at once: their waiting would take the place of passes that need no Google.
+ * The wallet's REST API: tokens, pace, deadlines and bounds. It repeats only a call whose token was refused. While
+ * Google is away, calls fail at once: waiting would hold slots that other passes could use.
  */
 export class GoogleApi {
   private readonly tokens: AccessTokens;
@@ -76,7 +76,7 @@ export class GoogleApi {
     return this.watch.health;
   }
 
-  /** Never rejects for what Google or the network does. */
+  /** Never rejects because of Google or the network. */
   async call(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
     const answer = this.watch.mayTry() ? await this.tryWatched(caller, call) : AWAY;
     const outcome = answer.kind === "refused" ? answer.cause : answer.kind;
@@ -88,7 +88,7 @@ export class GoogleApi {
     this.tokens.close();
   }
 
-  /** An answer of any kind shows that somebody is there: what it is may be this caller's own doing. */
+  /** Any response shows that the service is up: an error may be this caller's own doing. */
   private async tryWatched(caller: Caller, call: GoogleCall): Promise<GoogleAnswer> {
     const { isSilence, ...answer } = await this.tryTwice(caller, call);
     if (answer.kind === "unasked" || (isSilence && caller.signal.aborted)) this.watch.calledOff();
@@ -100,7 +100,7 @@ export class GoogleApi {
   private async tryTwice(caller: Caller, call: GoogleCall): Promise<Tried> {
     const first = await this.try(caller, call);
     if (first.kind !== "refused" || first.cause !== "credentials" || first.token === undefined) return first;
-    // It may have been withdrawn before its time.
+    // The token may have been revoked early.
     this.tokens.drop(caller.issuer, first.token);
     return this.try(caller, call);
   }
@@ -127,7 +127,7 @@ export class GoogleApi {
       return { kind: "refused", cause: "credentials", said: quotable(granted.said), afterMs: null };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      // Without a token nothing was asked of the wallet.
+      // Without a token, no call reached the wallet.
       if (signal.aborted) return { kind: "unasked", afterMs: 0 };
       this.options.telemetry.log("warn", "no access token for Google's wallet", { error: error.message });
       return { kind: "refused", cause: "away", said: NO_TOKENS, afterMs: null, isSilence: true };
@@ -146,8 +146,8 @@ export class GoogleApi {
       },
       body: body === undefined ? null : JSON.stringify(body),
       signal,
-      timeoutMs: limits.googleCallTimeoutMs,
-      answerBytesMax: limits.googleAnswerBytesMax,
+      timeoutMs: walletLimits.googleCallTimeoutMs,
+      answerBytesMax: walletLimits.googleAnswerBytesMax,
     });
   }
 
@@ -162,19 +162,19 @@ export class GoogleApi {
   private paceOf({ issuerId }: GoogleIssuer): IssuerPace {
     const pace = this.paces.get(issuerId) ?? new IssuerPace(this.options.clock);
     this.paces.set(issuerId, pace);
-    if (this.paces.size > limits.googleAccountsMax) {
+    if (this.paces.size > walletLimits.googleAccountsMax) {
       for (const [id, { isIdle }] of this.paces) if (isIdle && id !== issuerId) this.paces.delete(id);
     }
     return pace;
   }
 }
 
-/** Calls in a row without an answer. */
+/** Consecutive calls without a response. */
 const STRIKES_MAX = 3;
 const NO_TOKENS = "its access tokens could not be had";
 const AWAY: Refused = { kind: "refused", cause: "away", said: "", afterMs: null };
 
-/** Rejects once the caller gives up: others wait for the same token, so asking for it goes on. */
+/** Rejects once the caller gives up; the token request continues, because others wait for the same token. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const onAbort = () => reject(new TransportError("the caller gave up"));

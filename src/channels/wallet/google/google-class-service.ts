@@ -10,11 +10,11 @@ import { requestError } from "./request-error.ts";
 export interface GoogleClassServiceOptions {
   readonly api: GoogleApi;
   readonly ownership: ClassOwnership;
-  /** Throws `ApiError` 500 where the tenant has no credentials. */
+  /** Throws `ApiError` 500 if the tenant has no credentials. */
   callerOf(tenant: Tenant): Caller;
 }
 
-/** Classes, while the caller of the API waits. */
+/** Operations on classes while the caller of the API waits. */
 export class GoogleClassService implements GoogleClasses {
   constructor(private readonly options: GoogleClassServiceOptions) {}
 
@@ -37,7 +37,7 @@ export class GoogleClassService implements GoogleClasses {
   async read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<JsonObject> {
     const { api, ownership, callerOf } = this.options;
     const caller = callerOf(tenant);
-    // One that nobody owns is shown, and stays nobody's: reading changes nothing.
+    // Shows a class without an owner and leaves it unowned: reading changes nothing.
     if ((await ownership.whose(tenant, classId)) === "theirs") throw missing(classId);
     return requireDone(await api.call(caller, { method: "GET", path: [`${kind}Class`, classId] }), classId);
   }

@@ -1,16 +1,16 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
 import type { Pass } from "../../../domain/passes.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent, WalletPayload } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
 
-/** One delivery of a pass, and whose. */
+/** One delivery of a pass, with its tenant. */
 export interface GoogleDelivery {
   readonly pass: Pass;
   readonly content: GoogleContent;
@@ -23,16 +23,18 @@ export interface GoogleDelivery {
  * Brings passes into Google's wallet as objects of its REST API. Deliveries of one pass must not overlap.
  *
  * Invariants:
- * O1. Only an object that is ours is ever changed: one whose insertion was answered, or which holds exactly what we
- *     sent and was saved by nobody. An issuer can be shared, and whoever has a pass knows its ids.
- * O2. A delivery that is repeated, after any of its calls took effect or not, leaves the object as the newest version
- *     says, and shows its message once.
- * O3. What is remembered here only saves calls or recognises more; losing it in a crash breaks neither of these.
+ * O1. Only our own objects are changed: those whose insertion succeeded, or that hold exactly what we sent and that
+ *     nobody has saved. Tenants can share an issuer, and every holder of a pass knows its ids.
+ * O2. A repeated delivery, whether or not earlier calls took effect, leaves the object at the newest version and shows
+ *     its message once.
+ * O3. The state kept here only saves calls or recognises more objects; losing it in a crash violates neither O1 nor O2.
  */
 export class GoogleObjects {
-  /** What was sent in insertions that may have taken effect, by pass, as JSON texts: the pass may have changed between two. */
+  /**
+   * By pass: objects sent in insertions that may have taken effect, as JSON; the pass may change between insertions.
+   */
   private readonly inserts = new Map<string, readonly string[]>();
-  /** The version that Google has at least, by pass. */
+  /** By pass: a version that Google is known to have. */
   private readonly brought = new Map<string, number>();
 
   constructor(
@@ -60,21 +62,21 @@ export class GoogleObjects {
 
   async update(delivery: GoogleDelivery): Promise<Outcome> {
     const { pass, payload } = delivery;
-    // Before its creation has ended nobody can say that the object is ours.
+    // Until its creation ends, the object may not be ours.
     if (pass.state === "failed") return failed("the pass was not created");
     if (pass.state === "creating") return { kind: "retry", why: CREATION_UNDER_WAY, afterMs: 1_000, isUncounted: true };
     if (payload.notifyMessage === undefined) {
       return this.hasVersion(pass) ? this.bringDone(delivery) : this.bring(delivery);
     }
     if (Object.hasOwn(delivery.content.object, "messages")) {
-      // Its own messages replace all others, and with them the sign that this one was added.
+      // The pass's own messages replace all others, including the one that marks this message as added.
       const held = await this.read(delivery);
       if (held.kind === "done" && hasMessage(held.body, delivery)) return this.bringDone(delivery);
     }
     return this.bring(delivery);
   }
 
-  /** Null: the pass may be of its class. A generic class is claimed unseen, because it is made where there is none. */
+  /** Null: the pass may use its class. A generic class is claimed unseen, because we create it if it does not exist. */
   private async claimClass(delivery: GoogleDelivery): Promise<Outcome | null> {
     const { tenant, caller, content } = delivery;
     const { kind, classId } = content;
@@ -87,19 +89,19 @@ export class GoogleObjects {
     return whose.kind === "refused" && whose.cause === "missing" ? noClass(delivery) : outcomeOf(whose);
   }
 
-  /** The id is taken: by an earlier try of this very job, or by somebody else. */
+  /** The id is taken: by an earlier try of this very job, or by another object. */
   private async recognise(delivery: GoogleDelivery): Promise<Outcome> {
     const { pass, content } = delivery;
     const held = await this.read(delivery);
     if (held.kind !== "done") {
-      // Neither can it be inserted, nor is it there: this passes.
+      // The object can be neither inserted nor read: this passes.
       if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
       return outcomeOf(held);
     }
     const sent = (this.inserts.get(pass.passId) ?? []).map(parseJsonObject);
     const isAsWanted = isSameObject(content.object, held.body);
     const isOurs = isAsWanted || sent.some((each) => each !== null && isSameObject(each, held.body));
-    // Nobody can save a pass before its job has answered with the link.
+    // Nobody can save a pass before its job has returned the link.
     const isOtherPass = held.body["hasUsers"] === true || !isOurs;
     if (pass.state !== "ready" && isOtherPass) return failed(`the object_id ${pass.serial} is already used`);
     const outcome = isAsWanted ? this.bringDone(delivery) : await this.bring(delivery);
@@ -107,7 +109,7 @@ export class GoogleObjects {
     return outcome;
   }
 
-  /** Makes the object say what the pass says, and shows the message. */
+  /** Updates the object to the pass's content, and shows the message. */
   private async bring(delivery: GoogleDelivery): Promise<Outcome> {
     const patched = await this.patch(delivery, delivery.content.object);
     if (patched.kind !== "done") {
@@ -121,19 +123,22 @@ export class GoogleObjects {
     return this.show(delivery, notifyMessage);
   }
 
-  /** Members that the pass has no more: a patch leaves what it does not name. Null: they are gone. */
+  /** Clears members that the pass no longer has, because a patch keeps what it does not name. Null: they are gone. */
   private async clear(delivery: GoogleDelivery, held: JsonObject): Promise<Outcome | null> {
     const names = leftovers(delivery.content.object, held);
     if (names.length === 0) return null;
     const answer = await this.patch(delivery, Object.fromEntries(names.map((name) => [name, null])));
     if (answer.kind === "done") return null;
     const outcome = outcomeOf(answer);
-    // What Google will not take away it has added itself.
+    // Google added the members that it refuses to clear.
     if (outcome.kind === "failed") this.note("members of a Google object cannot be cleared", delivery, outcome.error);
     return outcome.kind === "failed" ? null : outcome;
   }
 
-  /** A few messages a day alert the holder; beyond them a message is only shown. It never fails the update. */
+  /**
+   * Google lets a few messages a day alert the holder; further messages are shown silently. A message never fails the
+   * update.
+   */
   private async show(delivery: GoogleDelivery, body: string): Promise<Outcome> {
     const loud = await this.addMessage(delivery, body, "TEXT_AND_NOTIFY");
     if (loud.kind === "done") return this.shown(delivery, "alerted");
@@ -167,7 +172,7 @@ export class GoogleObjects {
       path: [`${content.kind}Object`],
       body: content.object,
     });
-    // A refusal for being too fast, for example, has surely changed nothing.
+    // Other refusals, such as throttling, changed nothing.
     if (answer.kind === "refused" && (answer.cause === "unanswered" || answer.cause === "away")) {
       this.rememberInsert(pass.passId, JSON.stringify(content.object));
     }
@@ -175,10 +180,10 @@ export class GoogleObjects {
   }
 
   private rememberInsert(passId: string, text: string): void {
-    if (text.length > limits.googleInsertCharsMax) return;
+    if (text.length > walletLimits.googleInsertCharsMax) return;
     const others = (this.inserts.get(passId) ?? []).filter((each) => each !== text);
     const value = [...others.slice(1 - INSERTS_A_PASS_MAX), text];
-    remember(this.inserts, { key: passId, value, max: limits.googleInsertsRememberedMax });
+    remember(this.inserts, { key: passId, value, max: walletLimits.googleInsertsRememberedMax });
   }
 
   private insertClass({ content, caller }: GoogleDelivery): Promise<GoogleAnswer> {
@@ -198,7 +203,7 @@ export class GoogleObjects {
   }
 
   private bringDone({ pass }: GoogleDelivery): Outcome {
-    remember(this.brought, { key: pass.passId, value: pass.version, max: limits.googleVersionsRememberedMax });
+    remember(this.brought, { key: pass.passId, value: pass.version, max: walletLimits.googleVersionsRememberedMax });
     return { kind: "delivered", result: { pass_id: pass.passId } };
   }
 
@@ -218,7 +223,7 @@ function pathOf({ content, pass }: GoogleDelivery): readonly string[] {
   return [`${content.kind}Object`, pass.serial];
 }
 
-/** The same whenever this update is delivered: a message that is there already is not added again. */
+/** The same for every delivery of this update, so a message that is already there is not added again. */
 function messageIdOf({ payload }: GoogleDelivery): string {
   return `waybill-v${payload.version}`;
 }
@@ -228,17 +233,17 @@ function hasMessage(held: JsonObject, delivery: GoogleDelivery): boolean {
   return messages.some((message) => isJsonObject(message) && message["id"] === messageIdOf(delivery));
 }
 
-/** Whether it was created, now or by somebody else. */
+/** Whether it exists, created by this call or before. */
 function isThere(answer: GoogleAnswer): boolean {
   return answer.kind === "done" || (answer.kind === "refused" && answer.cause === "exists");
 }
 
-/** Whether the same call would be refused again. */
+/** Whether Google would refuse the same call again. */
 function isDecided(answer: Extract<Refused, { kind: "refused" }>): boolean {
   return answer.cause !== "busy" && answer.cause !== "unanswered" && answer.cause !== "away";
 }
 
-/** What follows from a call that did not do what it should, where nothing else is to be said of it. */
+/** The outcome of a failed call that needs no special treatment. */
 function outcomeOf(answer: GoogleAnswer): Outcome {
   if (answer.kind === "done") return { kind: "retry", why: "Google's wallet gave an unexpected answer" };
   if (answer.kind === "unasked") {

@@ -1,31 +1,31 @@
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 
-/** Why a call of the wallet's REST API did not do what it should. */
+/** Why a call to the wallet's REST API failed. */
 export type Cause =
-  /** What was sent is not acceptable, now or later. */
+  /** The request is invalid, now and later. */
   | "invalid"
   | "missing"
-  /** There is one with this id already. */
+  /** The id is already taken. */
   | "exists"
-  /** Neither the token nor a new one is taken. */
+  /** Google accepts neither the token nor a new one. */
   | "credentials"
   /** The service account may not act for the issuer. */
   | "forbidden"
-  /** No more notifications to this pass today, or too many calls altogether. */
+  /** No more notifications for this pass today, or too many calls overall. */
   | "quota"
   /** The next try may succeed. */
   | "busy"
-  /** The service as a whole is out of order, or cannot be reached. */
+  /** The whole service is down or unreachable. */
   | "away";
 
 interface Rule {
   readonly cause: Cause;
   readonly statuses: readonly [from: number, to: number];
-  /** `error.errors[0].reason`, where it matters. */
+  /** `error.errors[0].reason`, if it matters. */
   readonly reasons?: readonly string[];
 }
 
-/** The first rule that holds decides; none: `busy`. By status and reason, never by the text beside them. */
+/** The first matching rule decides; none: `busy`. Rules look at status and reason, never at the text. */
 const RULES: readonly Rule[] = [
   { cause: "missing", statuses: [400, 400], reasons: ["classNotFound", "resourceNotFound"] },
   { cause: "exists", statuses: [400, 400], reasons: ["existingResource"] },
@@ -44,11 +44,11 @@ const RULES: readonly Rule[] = [
 
 export interface Refusal {
   readonly cause: Cause;
-  /** What Google says, as a tenant may read it: one line, bounded. Empty where it says nothing. */
+  /** Google's message in the form shown to a tenant: one line, bounded. Empty if there is none. */
   readonly said: string;
 }
 
-/** What an answer that is not a success means. */
+/** Classifies an unsuccessful response. */
 export function refusalOf(status: number, text: string): Refusal {
   const error = errorIn(text);
   const [first] = Array.isArray(error["errors"]) ? error["errors"] : [];
@@ -59,18 +59,18 @@ export function refusalOf(status: number, text: string): Refusal {
   return { cause: rule?.cause ?? "busy", said: quotable(textOf(error["message"])) };
 }
 
-/** Milliseconds that `Retry-After` asks for (RFC 9110, 10.2.3), within `RETRY_AFTER_MS_MAX`; null: nothing. */
+/** The delay that `Retry-After` requests (RFC 9110, 10.2.3) in milliseconds, up to `RETRY_AFTER_MS_MAX`; null: none. */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - nowMs;
   return Number.isNaN(ms) || ms <= 0 ? null : Math.min(ms, RETRY_AFTER_MS_MAX);
 }
 
-/** A provider that asks for more is asked again sooner than it wants, rather than a day later. */
+/** A provider that asks for more is called sooner than it wants, rather than a day later. */
 const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
 const QUOTED_CHARS_MAX = 300;
 
-/** What somebody else wrote, as a tenant may read it. */
+/** Text from outside, in the form shown to a tenant. */
 export function quotable(text: string): string {
   const line = text
     .slice(0, QUOTED_CHARS_MAX * 4)

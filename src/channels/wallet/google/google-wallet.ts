@@ -2,12 +2,12 @@ import { ApiError } from "../../../domain/errors.ts";
 import type { GoogleClasses, GoogleClassOwners } from "../../../domain/google-classes.ts";
 import type { Health } from "../../../domain/health.ts";
 import type { Json } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
 import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../../../domain/passes.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
 import { GoogleClassService } from "./google-class-service.ts";
@@ -17,15 +17,15 @@ import { requestError } from "./request-error.ts";
 import { SaveLinkSigner } from "./save-link.ts";
 
 export interface GoogleWalletOptions extends GoogleApiOptions {
-  /** Without a slash at its end: `https://pay.google.com/gp/v/save`. */
+  /** Without a trailing slash: `https://pay.google.com/gp/v/save`. */
   readonly saveUrlBase: string;
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
-  /** Whose an object is, is whose pass it is. */
+  /** Looks up an object's owner by its pass. */
   readonly passes: Pick<PassStore, "holder">;
 }
 
-/** Google's wallet, to the wallet channel and to the API. Opens no connection by itself. */
+/** Google's wallet, for the wallet channel and the API. Opens no connection on construction. */
 export class GoogleWallet implements GooglePasses, SaveLinks {
   readonly classes: GoogleClasses;
   private readonly api: GoogleApi;
@@ -44,8 +44,8 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   }
 
   /**
-   * Brings one of Google's passes to its holders. Deliveries of a pass must not overlap; a delivery may be repeated. An
-   * abort of `signal` ends it with the outcome `retry`. Rejects where the registry is away.
+   * Delivers a Google pass to its holders. Deliveries of one pass must not overlap; a delivery may be repeated.
+   * Aborting `signal` ends it with the outcome `retry`. Rejects if the registry is away.
    */
   async deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const content = contentOf(pass);
@@ -76,7 +76,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     if (barred?.why === "foreign") throw new ApiError(400, `pass_data.object_data: ${foreignLink(barred.objectId)}`);
   }
 
-  /** Whether Google answers. */
+  /** Whether Google responds. */
   health(): Health {
     return this.api.health();
   }
@@ -85,14 +85,14 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     return this.saveLinks.sign(pass, contentOf(pass), this.issuerOf(tenant));
   }
 
-  /** Ends what callers of the API wait for. Safe to repeat. */
+  /** Aborts the calls that API callers wait for. Safe to repeat. */
   close(): void {
     this.stopped.abort();
     this.api.close();
   }
 
   private requestOf(tenant: Tenant): Caller {
-    const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(limits.googleRequestTimeoutMs)]);
+    const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(walletLimits.googleRequestTimeoutMs)]);
     return { issuer: this.issuerOf(tenant), urgency: "request", signal };
   }
 
@@ -111,7 +111,7 @@ const ID_CHARS_MAX = 250;
 const NOT_FOUND: GooglePassStatus = { googleStatus: "not_found", hasUsers: false, isInstalled: false };
 const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
 
-/** Former names of the states, in lower case, are still given back. */
+/** Google still returns former lower-case names of the states. */
 function stateOf(state: Json | undefined): (typeof STATES)[number] {
   const known = STATES.find((name) => typeof state === "string" && name === state.toUpperCase());
   if (known === undefined) throw new ApiError(500, "Google's wallet gave the pass a state that is not known");

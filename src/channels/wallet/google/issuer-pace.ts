@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../../../domain/clock.ts";
-import { limits } from "../../../domain/limits.ts";
+import { walletLimits } from "../limits.ts";
 
-/** Who waits for a call: a job, which may come back later, or a caller of the API, who waits for the answer. */
+/** The origin of a call: a job, which can be retried later, or an API caller, who waits for the response. */
 export type Urgency = "job" | "request";
 
 interface Waiter {
@@ -9,12 +9,12 @@ interface Waiter {
 }
 
 /**
- * The pace at which one issuer may be called (Google: 20 calls a second), spaced evenly, so that no second sees more.
+ * Paces the calls to one issuer (Google: 20 calls a second), spaced evenly, so no second exceeds the limit.
  *
  * Invariants:
- * P1. Two calls start no less than `1000 / googleCallsPerSecond` ms apart.
- * P2. Who waits is bounded in number, and so in time; one more is told to come back.
- * P3. While both wait, jobs and requests take turns: neither can shut the other out.
+ * P1. Calls start at least `1000 / googleCallsPerSecond` ms apart.
+ * P2. The number of waiting calls is bounded, and with it the wait; beyond it, a call is told to come back.
+ * P3. While both kinds wait, jobs and requests alternate: neither can starve the other.
  */
 export class IssuerPace {
   private readonly waiting: Readonly<Record<Urgency, Set<Waiter>>> = { job: new Set(), request: new Set() };
@@ -25,18 +25,18 @@ export class IssuerPace {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Whether nobody waits and the past matters no more. */
+  /** Whether no call waits and past calls no longer affect the pace. */
   get isIdle(): boolean {
     return this.timer === null && this.nextMs <= this.clock.monotonicMs();
   }
 
-  /** Milliseconds until a call that is asked for now could start, at worst. */
+  /** Milliseconds until a call requested now could start, at worst. */
   get waitMs(): number {
     const queued = this.waiting.job.size + this.waiting.request.size;
     return Math.max(0, this.nextMs - this.clock.monotonicMs()) + queued * SPACING_MS;
   }
 
-  /** Resolves when the call may start: true; false where too many wait already, or once `signal` aborts. */
+  /** Resolves to true when the call may start; to false if too many calls wait already, or once `signal` aborts. */
   take(urgency: Urgency, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     const nowMs = this.clock.monotonicMs();
@@ -67,7 +67,7 @@ export class IssuerPace {
     const urgency = this.turn();
     if (urgency === null) return;
     const nowMs = this.clock.monotonicMs();
-    // A timer may be early by the part of a millisecond.
+    // A timer may fire a fraction of a millisecond early.
     if (nowMs < this.nextMs) {
       this.timer = this.clock.setTimer(this.nextMs - nowMs, () => this.next());
       return;
@@ -89,8 +89,8 @@ export class IssuerPace {
   }
 }
 
-const SPACING_MS = 1000 / limits.googleCallsPerSecond;
+const SPACING_MS = 1000 / walletLimits.googleCallsPerSecond;
 const WAITING_MAX: Readonly<Record<Urgency, number>> = {
-  job: limits.googleJobsWaitingMax,
-  request: limits.googleRequestsWaitingMax,
+  job: walletLimits.googleJobsWaitingMax,
+  request: walletLimits.googleRequestsWaitingMax,
 };

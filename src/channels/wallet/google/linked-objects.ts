@@ -4,18 +4,19 @@ import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent } from "../../../domain/wallet.ts";
 
-/** An object that a pass must not be linked to. `unfinished`: it is the tenant's own, and may not be there yet. */
+/** An object that a pass must not link to. `unfinished`: it is the tenant's own, but may not exist yet. */
 export interface BarredLink {
   readonly objectId: string;
   readonly why: "foreign" | "unfinished";
 }
 
-/** Members of an object that name other objects, which Google then shows with it. */
+/** Members of an object that name other objects, which Google then displays with it. */
 const LINKS = new Set(["linkedobjectids", "linkedofferids"]);
 
 /**
- * Keeps tenants that share the platform's issuer from linking their passes to others': Google asks only whether the
- * issuer is the same, and whoever has a pass knows its id. On an issuer of its own every object is the tenant's.
+ * Stops tenants that share the platform's issuer from linking their passes to another tenant's objects: Google only
+ * checks that the issuer is the same, and every holder of a pass knows its id. A tenant with its own issuer owns every
+ * object.
  */
 export class LinkedObjects {
   constructor(
@@ -23,20 +24,20 @@ export class LinkedObjects {
     private readonly platform: PlatformCredentials,
   ) {}
 
-  /** The first link that must not be; null: there is none. Rejects where the registry is away. */
+  /** The first forbidden link; null: there is none. Rejects if the registry is away. */
   async barred(tenant: Tenant, content: GoogleContent): Promise<BarredLink | null> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return null;
     for (const serial of linkedIn(content)) {
       const pass = await this.passes.holder({ tenantId: tenant.tenantId, content, serial });
       if (pass === null) return { objectId: serial, why: "foreign" };
-      // Until its creation has ended, its id may be taken by somebody else's object.
+      // Until its creation ends, another object may hold its id.
       if (pass.state !== "ready") return { objectId: serial, why: "unfinished" };
     }
     return null;
   }
 }
 
-/** The objects that the pass names, but for itself. Google reads its members' names in snake case as well. */
+/** The objects that the pass names, except itself. Google also reads these member names in snake case. */
 function linkedIn({ object }: GoogleContent): ReadonlySet<string> {
   const named = Object.entries(object)
     .filter(([name]) => LINKS.has(name.replaceAll("_", "").toLowerCase()))

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../domain/errors.ts";
 import type { Refused } from "./google-api.ts";
 
-/** What the caller of the API hears of a call that failed for no reason of the caller's. */
+/** What the API caller is told when a call fails through no fault of the caller. */
 export function requestError(answer: Refused): ApiError {
   if (answer.kind === "refused") {
     if (answer.cause === "credentials") {

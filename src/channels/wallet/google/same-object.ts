@@ -1,26 +1,26 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
 /**
- * Whether the object that Google holds is the one that was sent: every member that was sent, and no other but what
- * Google adds by itself. Somebody else's object with the same id must not pass for ours.
+ * Whether the object that Google holds is the one that was sent: it has every member sent, and no others except those
+ * that Google adds by itself. Another object with the same id must not pass for ours.
  */
 export function isSameObject(sent: JsonObject, held: JsonObject): boolean {
   return isSame(sent, held);
 }
 
-/** Members of the held object that were not sent, and that Google did not add either. */
+/** Members of the held object that were neither sent nor added by Google. */
 export function leftovers(sent: JsonObject, held: JsonObject): readonly string[] {
   return Object.keys(held).filter((name) => !Object.hasOwn(sent, name) && !isGooglesOwn(name, held[name] ?? null));
 }
 
-/** What Google adds to an object, and `messages`, which are added by a call of their own. */
+/** Members that Google adds to an object, and `messages`, which a separate call adds. */
 const GOOGLES_OWN = new Set(["kind", "version", "hasUsers", "hasLinkedDevice", "classReference", "messages"]);
 
 function isGooglesOwn(name: string, value: Json): boolean {
   return GOOGLES_OWN.has(name) || isEmpty(value);
 }
 
-/** A default that is spelled out. */
+/** A default value written out. */
 function isEmpty(value: Json): boolean {
   if (value === null || value === false || value === "" || value === 0) return true;
   if (Array.isArray(value)) return value.length === 0;
@@ -33,7 +33,7 @@ function isSame(sent: Json, held: Json): boolean {
     return Array.isArray(held) && sent.length === held.length && sent.every((item, at) => isSame(item, held[at]));
   }
   if (typeof sent === "string" && typeof held === "string") return sent === held || isSameEnum(sent, held);
-  // 64-bit numbers come back as text.
+  // 64-bit numbers come back as strings.
   return sent === held || (isScalar(sent) && isScalar(held) && String(sent) === String(held));
 }
 
@@ -44,7 +44,7 @@ function areSameMembers(sent: JsonObject, held: JsonObject): boolean {
   return sentAll && leftovers(sent, held).length === 0;
 }
 
-/** Google answers some values of enumerations under their former names: `QR_CODE` as `qrCode`. */
+/** Google returns some enumeration values under their former names: `QR_CODE` as `qrCode`. */
 function isSameEnum(sent: string, held: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(sent) && sent.replaceAll("_", "").toLowerCase() === held.toLowerCase();
 }

@@ -1,31 +1,32 @@
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { ApiError } from "../../../domain/errors.ts";
 import { jobTimeMs } from "../../../domain/ids.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { Pass } from "../../../domain/passes.ts";
 import type { GoogleContent, GoogleIssuer } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 
 /**
- * Signs save links: `<base>/<JWT>` (RFC 7519, RS256). The token only names the object and its class, which Google has
- * already: with the content in it, it would grow beyond what links may have (1,800 characters). It has no end.
+ * Signs save links: `<base>/<JWT>` (RFC 7519, RS256). The token only names the object and its class, which Google
+ * already has: with the content included, it would exceed the length limit of links (1,800 characters). It does not
+ * expire.
  */
 export class SaveLinkSigner {
   /** By their text: reading a key takes half as long as signing with it. */
   private readonly keys = new Map<string, KeyObject>();
 
-  /** `base` without a slash at its end. */
+  /** `base` has no trailing slash. */
   constructor(private readonly base: string) {}
 
-  /** The same link for the same pass and key. Throws `ApiError` 500 where the key cannot sign. */
+  /** Returns the same link for the same pass and key. Throws `ApiError` 500 if the key cannot sign. */
   sign(pass: Pass, { kind, classId }: GoogleContent, issuer: GoogleIssuer): string {
     const claims = {
       iss: issuer.clientEmail,
       aud: "google",
       typ: "savetowallet",
-      // When the pass was made, so that a link that is asked for again is the same.
+      // The pass's creation time keeps the link the same on every request.
       iat: Math.floor(jobTimeMs(pass.jobId) / 1000),
       payload: { [`${kind}Objects`]: [{ id: pass.serial, classId }] },
-      // Origins are for buttons on web pages: with any of them, links that are opened from mail can fail.
+      // Origins are for buttons on web pages: a link with any of them can fail when opened from an e-mail.
       origins: [],
     };
     const signed = `${HEADER}.${base64Url(claims)}`;
@@ -45,7 +46,7 @@ export class SaveLinkSigner {
     const known = this.keys.get(pem);
     if (known !== undefined) return known;
     const key = createPrivateKey(pem);
-    if (this.keys.size >= limits.googleAccountsMax) this.keys.clear();
+    if (this.keys.size >= walletLimits.googleAccountsMax) this.keys.clear();
     this.keys.set(pem, key);
     return key;
   }

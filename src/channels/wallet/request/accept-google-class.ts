@@ -1,22 +1,22 @@
 import type { GoogleClass } from "../../../domain/google-classes.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import { fault, requireKnownMembers } from "./fault.ts";
 import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
 import { checkJson, oneOf, type Reader, readFilledText, readLocalized } from "./readers.ts";
 
 export const CLASS_ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
-/** ISO 8601, with or without an offset: without one it is the venue's own time. */
+/** ISO 8601, with or without an offset: without one, it is the venue's local time. */
 export const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?$/;
 
-/** What Google does not take a class without, beside its id and its review status. */
+/** Members that Google requires in a class, beside its id and review status. */
 const REQUIRED: Readonly<Record<GoogleKind, readonly string[]>> = {
   eventTicket: ["issuerName", "eventName"],
   generic: [],
 };
 
-/** Members that are looked at; others go to Google as they come, which judges them. */
+/** Members that we check; Google receives and checks all others unchanged. */
 const MEMBERS: Readonly<Record<string, Reader>> = {
   issuerName: readFilledText,
   eventName: readLocalized,
@@ -27,7 +27,7 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   heroImage: readImage,
 };
 
-/** From the parsed body of `POST /v1/google/classes` to a class. Throws an `ApiError` 400 that names the field. */
+/** Parses the body of `POST /v1/google/classes` into a class. Throws an `ApiError` 400 that names the field. */
 export function acceptGoogleClass(body: unknown): GoogleClass {
   const { kind, given } = readBody(body);
   const classId = readFilledText(given["id"] ?? "", "class_data.id");
@@ -41,7 +41,7 @@ export function acceptGoogleClass(body: unknown): GoogleClass {
   return { kind, classId, data: { ...data, ...design, id: classId, ...reviewOf(kind, given, "new") } };
 }
 
-/** From the parsed body of `PUT /v1/google/classes/{class_id}` to what changes. Throws an `ApiError` 400. */
+/** Parses the body of `PUT /v1/google/classes/{class_id}` into a change. Throws an `ApiError` 400. */
 export function acceptGoogleClassChange(body: unknown, classId: string): GoogleClass {
   const { kind, given } = readBody(body);
   const { id, ...members } = given;
@@ -49,13 +49,13 @@ export function acceptGoogleClassChange(body: unknown, classId: string): GoogleC
   return { kind, classId, data: { ...readMembers(members), ...reviewOf(kind, given, "changed") } };
 }
 
-/** `class_type` as a query has it. Throws an `ApiError` 400. */
+/** `class_type` from a query. Throws an `ApiError` 400. */
 export function readClassType(text: string | undefined): GoogleKind {
   if (text === undefined || text === "") throw fault("class_type", "is required");
   return oneOf(GOOGLE_KINDS)(text, "class_type");
 }
 
-/** Whether Google could have a class with this id. */
+/** Whether Google accepts the id for a class. */
 export function isGoogleClassId(text: string): boolean {
   return CLASS_ID.test(text);
 }
@@ -69,13 +69,13 @@ function readBody(body: unknown): { readonly kind: GoogleKind; readonly given: J
   if (class_data === undefined || class_data === null) throw fault("class_data", "is required");
   if (!isJsonObject(class_data)) throw fault("class_data", "must be an object");
   checkJson(class_data, "class_data");
-  if (JSON.stringify(class_data).length > limits.passContentCharsMax) {
-    throw fault("class_data", `must not be larger than ${limits.passContentCharsMax} characters`);
+  if (JSON.stringify(class_data).length > walletLimits.passContentCharsMax) {
+    throw fault("class_data", `must not be larger than ${walletLimits.passContentCharsMax} characters`);
   }
   return { kind, given: class_data };
 }
 
-/** A member that is null is one that is taken away. */
+/** A null member removes that member. */
 function readMembers(given: JsonObject): JsonObject {
   const members = Object.entries(given).map(([name, value]) => {
     const read = Object.hasOwn(MEMBERS, name) ? MEMBERS[name] : undefined;
@@ -85,8 +85,8 @@ function readMembers(given: JsonObject): JsonObject {
 }
 
 /**
- * The review status that is written with a class. Clients may write DRAFT and UNDER_REVIEW only, and a class that was
- * approved is submitted again with every change; so what is read from Google can be given back as it came.
+ * The review status to write with a class. Clients may write only DRAFT and UNDER_REVIEW, and every change to an
+ * approved class submits it again; so a client can send back unchanged what it read from Google.
  */
 function reviewOf(kind: GoogleKind, { reviewStatus: given }: JsonObject, age: "new" | "changed"): JsonObject {
   if (kind === "generic") {
@@ -100,7 +100,7 @@ function reviewOf(kind: GoogleKind, { reviewStatus: given }: JsonObject, age: "n
   throw fault("class_data.reviewStatus", "must be DRAFT or UNDER_REVIEW");
 }
 
-/** By their name without case and underscores: Google also gives back former names such as `underReview`. */
+/** Names without case and underscores: Google also returns former names such as `underReview`. */
 const REVIEW_STATUSES = new Map([
   ["draft", "DRAFT"],
   ["underreview", "UNDER_REVIEW"],

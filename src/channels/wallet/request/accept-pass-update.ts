@@ -14,7 +14,7 @@ import { readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 import { oneOf, readText } from "./readers.ts";
 
-/** What a request to change a pass comes to, before it is known what the pass says by then. */
+/** A parsed request to change a pass, independent of the pass's content at that time. */
 export interface AcceptedUpdate {
   readonly passData: JsonObject;
   /** Google: shown to the pass's holders. */
@@ -31,14 +31,14 @@ const IDS = new Map([
 ]);
 export const NOTE_CHARS_MAX = 1_000;
 
-/** From the parsed body of `PUT /v1/passes/{pass_id}`. Throws an `ApiError` 400 that names the field. */
+/** Parses the body of `PUT /v1/passes/{pass_id}`. Throws an `ApiError` 400 that names the field. */
 export function acceptPassUpdate(body: unknown): AcceptedUpdate {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   requireKnownMembers(body, ["pass_data", ...NOTES]);
   const given = body["pass_data"] ?? null;
   if (given === null) throw fault("pass_data", "is required");
   if (!isJsonObject(given)) throw fault("pass_data", "must be an object");
-  // The notes stand beside pass_data, or in it: the specification shows the second, for Google.
+  // The notification members stand beside pass_data, or inside it: the specification shows the latter for Google.
   const note = (snake: string, camel: string) => body[snake] ?? body[camel] ?? given[snake] ?? given[camel] ?? null;
   const message = note("notify_message", "notifyMessage");
   const kind = note("notification_kind", "notificationKind");
@@ -56,14 +56,14 @@ function readMessage(value: Json): string {
   throw fault("notify_message", `must not be longer than ${NOTE_CHARS_MAX} characters`);
 }
 
-/** Bytes of the images that the update may need, by their SHA-256. Throws an `ApiError` 400 that names the field. */
+/** Bytes of the images that the update may need, by SHA-256. Throws an `ApiError` 400 that names the field. */
 export function imagesOfUpdate({ passData }: AcceptedUpdate, { content }: Pass): ReadonlyMap<string, Uint8Array> {
   return content.type === "apple" ? readImages(appleMembers(passData), {}).bytes : new Map();
 }
 
 /**
- * What the pass says after the update: fields are merged by their key (text modules by their id), every other member is
- * replaced, null removes. Serials and ids stay. `title`: the tenant's name. Throws an `ApiError` 400 that names the field.
+ * The pass's content after the update: fields are merged by key (text modules by id), every other member is replaced,
+ * null removes. Serials and ids stay. `title`: the tenant's name. Throws an `ApiError` 400 that names the field.
  */
 export function updatedContent({ passData }: AcceptedUpdate, pass: Pass, title: string): PassContent {
   const { content, serial } = pass;
@@ -82,7 +82,7 @@ export function updatedContent({ passData }: AcceptedUpdate, pass: Pass, title: 
   return readGooglePass(members, { issuerId: null, kind, title }).content;
 }
 
-/** The changed members, which may stand in `object_data` as when the pass was created. */
+/** The changed members, which may be inside `object_data`, as on creation. */
 function objectChanges(passData: JsonObject, kind: GoogleKind): JsonObject {
   const { object_data, objectData, class_type, classType = class_type ?? kind, ...direct } = passData;
   if (classType !== kind) throw fault("pass_data.class_type", "cannot be changed");

@@ -13,13 +13,13 @@ import { fault, requireKnownMembers } from "./fault.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 
-/** What a request for a pass comes to. */
+/** A parsed request for a pass. */
 export interface AcceptedPass {
   readonly serial: string;
   readonly content: PassContent;
-  /** Bytes of images by their SHA-256 in hex. */
+  /** Image bytes by SHA-256 in hex. */
   readonly images: ReadonlyMap<string, Uint8Array>;
-  /** The slug of the template that it is made from, or null. */
+  /** The slug of the template that the pass uses, or null. */
   readonly template: string | null;
 }
 
@@ -27,18 +27,18 @@ export interface PassContext {
   readonly templates: ReadonlyMap<string, WalletTemplate>;
   /** The tenant's name. */
   readonly title: string;
-  /** Google's issuer whose objects the tenant's passes are; null: there are no credentials. */
+  /** The Google issuer of the tenant's objects; null: there are no credentials. */
   readonly issuerId: string | null;
-  /** Of a Google pass that does not say. */
+  /** The default for a Google pass without a class type. */
   readonly kind: GoogleKind;
 }
 
 const QUOTED_CHARS_MAX = 100;
 
 /**
- * From the parsed body of `POST /v1/send/wallet` or `/v1/passes/create` to a pass. A template gives type and style and
- * what the request does not say itself: fields are merged by their key, text modules by their id, and all else that the
- * request says takes the place of what the template has. Throws an `ApiError` 400 that names the field.
+ * Parses the body of `POST /v1/send/wallet` or `/v1/passes/create` into a pass. A template supplies type, style and
+ * everything that the request omits: fields are merged by key, text modules by id, and every other member of the
+ * request replaces the template's. Throws an `ApiError` 400 that names the field.
  */
 export function acceptPass(body: unknown, surroundings: PassContext): AcceptedPass {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
@@ -54,8 +54,8 @@ export function acceptPass(body: unknown, surroundings: PassContext): AcceptedPa
 }
 
 /**
- * What an operator stores as a template, checked as far as it goes: what a request has to add is made up for it. Throws
- * an `ApiError` 400 that names the field.
+ * Checks a template from an operator as far as possible, with made-up values for the parts that a request must add.
+ * Throws an `ApiError` 400 that names the field.
  */
 export function checkTemplate({ passType, style, passData }: WalletTemplate): void {
   if (passType === "apple") {

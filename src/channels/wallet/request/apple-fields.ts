@@ -1,12 +1,12 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
 import type { PassStyle } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
 import { fault } from "./fault.ts";
 import { MemberNames, snakeCase } from "./member-names.ts";
 import { oneOf, type Reader, readAnyObject, readFilledText, readFlag, readText } from "./readers.ts";
 
-/** The places of a pass that fields stand in. */
+/** The places of a pass that hold fields. */
 export const FIELD_PLACES = [
   "headerFields",
   "primaryFields",
@@ -47,7 +47,7 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
 };
 const NAMES = new MemberNames(["key", "value", ...Object.keys(MEMBERS)]);
 
-/** A list of fields with the members' names in Apple's spelling, not checked any further. */
+/** A list of fields with member names in Apple's spelling, otherwise unchecked. */
 export function namedFields(value: Json, path: string): Json {
   if (!Array.isArray(value)) return value;
   return value.map((item: Json, i) =>
@@ -55,14 +55,15 @@ export function namedFields(value: Json, path: string): Json {
   );
 }
 
-/** The fields of a pass by their place. Throws an `ApiError` 400: also for a key that is there twice, anywhere. */
+/** The fields of a pass by place. Throws an `ApiError` 400, also if a key occurs twice anywhere in the pass. */
 export function readFields(members: ReadonlyMap<string, Json>, style: PassStyle): JsonObject {
   const keys = new Set<string>();
   const places = FIELD_PLACES.flatMap((place) => {
     const path = `pass_data.${snakeCase(place)}`;
     const value = namedFields(members.get(place) ?? [], path);
     if (!Array.isArray(value)) throw fault(path, "must be a list");
-    if (value.length > limits.passFieldsMax) throw fault(path, `must not have more than ${limits.passFieldsMax} items`);
+    if (value.length > walletLimits.passFieldsMax)
+      throw fault(path, `must not have more than ${walletLimits.passFieldsMax} items`);
     const fields = value.map((item: Json, i) => readField(item, `${path}[${i}]`, keys));
     const rowed = fields.findIndex((field) => field["row"] !== undefined);
     if (rowed !== -1 && (style !== "eventTicket" || place !== "auxiliaryFields")) {
@@ -84,7 +85,7 @@ function readField(item: Json, path: string, keys: Set<string>): JsonObject {
   const value = readValue(givenValue, `${path}.value`);
   const others = Object.entries(item).flatMap(([name, member]) => {
     const read = MEMBERS[name];
-    // Many writers of JSON send what is not set as null or as empty text.
+    // Many JSON writers send unset members as null or as an empty string.
     if (read === undefined || member === null || member === "") return [];
     return [[name, read(member, `${path}.${name}`)] as const];
   });
@@ -99,7 +100,7 @@ function readValue(value: Json, path: string): Json {
   throw fault(path, "must be a string or a number");
 }
 
-/** A device refuses the whole pass where a value is not of the kind that its style names. */
+/** A device refuses the whole pass if a value does not match the type of its style. */
 function checkValueFits(field: JsonObject, path: string): void {
   const { value = null, dateStyle, timeStyle, numberStyle, currencyCode } = field;
   if (dateStyle !== undefined || timeStyle !== undefined) readDate(value, `${path}.value`);

@@ -3,7 +3,7 @@ import { snakeCase } from "./member-names.ts";
 import { PLACEHOLDER_ICON } from "./placeholder-icon.ts";
 import { readPng } from "./png.ts";
 
-/** Name of the member → name of the file in the bundle. */
+/** Member name → file name in the bundle. */
 export const IMAGE_FILES: ReadonlyMap<string, string> = new Map(
   ["icon", "logo", "strip", "thumbnail", "background", "footer"].flatMap((image) => [
     [`${image}Base64`, `${image}.png`],
@@ -17,16 +17,16 @@ export type ImageFiles = Readonly<Record<string, string>>;
 
 export interface PassImages {
   readonly files: ImageFiles;
-  /** Bytes of those that are new, by their SHA-256. */
+  /** Bytes of the new images, by SHA-256. */
   readonly bytes: ReadonlyMap<string, Uint8Array>;
 }
 
 const ICONS = ["icon.png", "icon@2x.png", "icon@3x.png"];
 
 /**
- * The images of a pass: those it had, changed by what the members say. A PNG replaces one, null removes it, empty text
- * changes nothing. A pass without an icon gets the placeholder, one without the smallest icon its next larger one, since
- * a device needs `icon.png`. Throws an `ApiError` 400 that names the field.
+ * The pass's previous images with the members' changes applied. A PNG replaces an image, null removes it, an empty
+ * string changes nothing. A pass without an icon gets the placeholder, and one without the smallest icon gets its next
+ * larger one, since a device requires `icon.png`. Throws an `ApiError` 400 that names the field.
  */
 export function readImages(members: ReadonlyMap<string, Json>, before: ImageFiles): PassImages {
   const bytes = new Map<string, Uint8Array>();
@@ -44,7 +44,7 @@ export function readImages(members: ReadonlyMap<string, Json>, before: ImageFile
   return { files: Object.fromEntries(files), bytes };
 }
 
-/** Without the placeholder, and without a larger icon in the place of the smallest: they give way to what is sent. */
+/** Drops the placeholder, and a larger icon standing in for the smallest: sent images replace them. */
 function withoutStandIns(files: ImageFiles): ImageFiles {
   const { "icon.png": icon, "icon@2x.png": icon2x, "icon@3x.png": icon3x } = files;
   const own = Object.entries(files).filter(([file, hash]) => {

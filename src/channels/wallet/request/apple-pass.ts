@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
 import { type AppleContent, PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
+import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";
 import { readColour, readDate, readEncoding } from "./apple-values.ts";
@@ -21,13 +21,16 @@ import {
   recordOf,
 } from "./readers.ts";
 
-/** `pass_data` of an Apple pass by canonical name: in Apple's spelling, flat, the field lists not yet in their style. */
+/**
+ * `pass_data` of an Apple pass by canonical name: Apple's spelling, flat, with field lists not yet placed in their
+ * style.
+ */
 export type AppleMembers = ReadonlyMap<string, Json>;
 
 export interface ReadApplePass {
   readonly serial: string;
   readonly content: AppleContent;
-  /** Bytes of images by their SHA-256 in hex. */
+  /** Image bytes by SHA-256 in hex. */
   readonly images: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -46,7 +49,7 @@ const readBarcode: Reader = (value, field) => {
   return { message: text, messageEncoding: readEncoding(messageEncoding, text, `${field}.messageEncoding`), ...others };
 };
 
-/** Members of pass.json that stand there as they come (Apple, PassKit: Pass). */
+/** Members copied into pass.json unchanged (Apple, PassKit: Pass). */
 const TOP: Readonly<Record<string, Reader>> = {
   organizationName: readFilledText,
   description: readFilledText,
@@ -100,7 +103,7 @@ const TOP: Readonly<Record<string, Reader>> = {
   preferredStyleSchemes: listOf(readFilledText, 20),
 };
 
-/** Members of `pass_data` by their canonical names. */
+/** Members of `pass_data` by canonical name. */
 export const APPLE_MEMBERS: readonly string[] = [
   "serialNumber",
   "style",
@@ -112,7 +115,7 @@ export const APPLE_MEMBERS: readonly string[] = [
 ];
 const NAMES = new MemberNames(APPLE_MEMBERS);
 
-/** What a pass has that says nothing else: the platform's design. */
+/** Defaults for a pass: the platform's design. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   backgroundColor: "#0B1F3A",
   foregroundColor: "#FFFFFF",
@@ -126,14 +129,14 @@ export function appleMembers(passData: JsonObject): Map<string, Json> {
     const value = members.get(place);
     if (value !== undefined) members.set(place, namedFields(value, `pass_data.${snakeCase(place)}`));
   }
-  // What Apple's devices knew before there could be several.
+  // `barcode` is the older member, from when a pass could have only one.
   const barcode = members.get("barcode");
   members.delete("barcode");
   if (barcode !== undefined && barcode !== null && !members.has("barcodes")) members.set("barcodes", [barcode]);
   return members;
 }
 
-/** The members that would make this content, without its images. */
+/** The members that would produce this content, without its images. */
 export function appleMembersOf({ style, pass }: AppleContent, serial: string): AppleMembers {
   const inStyle = pass[style];
   const { [style]: _, ...top } = pass;
@@ -143,8 +146,8 @@ export function appleMembersOf({ style, pass }: AppleContent, serial: string): A
 }
 
 /**
- * A pass from its members. `imagesBefore`: those of the pass that the members change. Throws an `ApiError` 400 that names
- * the field. What it makes reads back as the same.
+ * Builds a pass from its members. `imagesBefore`: images of the pass that the members change. Throws an `ApiError` 400
+ * that names the field. Reading the result back gives the same members.
  */
 export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = {}): ReadApplePass {
   const given = new Map([...members].filter(([name, value]) => !isUnset(name, value)));
@@ -171,7 +174,7 @@ export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = 
   return { serial, content: { type: "apple", style, pass, images: images.files }, images: images.bytes };
 }
 
-/** Many writers of JSON send what is not set as null or as empty text. */
+/** Many JSON writers send unset members as null or as an empty string. */
 function isUnset(name: string, value: Json): boolean {
   return value === null || (value === "" && !IMAGE_FILES.has(name));
 }
@@ -185,11 +188,11 @@ function readTransitType(given: AppleMembers, style: PassStyle): JsonObject {
   return {};
 }
 
-/** One line: it stands in the addresses that devices ask at. */
+/** One line: it is part of the URLs that devices call. */
 export function readSerial(value: Json, field: string): string {
   const serial = readFilledText(value, field);
-  if (serial.length > limits.passSerialCharsMax) {
-    throw fault(field, `must not be longer than ${limits.passSerialCharsMax} characters`);
+  if (serial.length > walletLimits.passSerialCharsMax) {
+    throw fault(field, `must not be longer than ${walletLimits.passSerialCharsMax} characters`);
   }
   if (/[\t\r\n]/.test(serial)) throw fault(field, "must not contain control characters");
   return serial;

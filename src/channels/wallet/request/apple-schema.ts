@@ -1,17 +1,17 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { limits } from "../../../domain/limits.ts";
 import { PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
+import { walletLimits } from "../limits.ts";
 import { DATE_STYLES, DETECTORS, NUMBER_STYLES, TEXT_ALIGNMENTS } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { BARCODE_FORMATS, TRANSIT_TYPES } from "./apple-pass.ts";
 import { snakeCase } from "./member-names.ts";
 import { partOf } from "./part-of.ts";
 
-/** `pass_data` of an Apple pass, as the document shows it: in one of the two spellings that are taken. */
+/** `pass_data` of an Apple pass in the API document, in one of the two accepted spellings. */
 
-const Text = Type.String({ maxLength: limits.passTextCharsMax });
-const FilledText = Type.String({ minLength: 1, maxLength: limits.passTextCharsMax });
+const Text = Type.String({ maxLength: walletLimits.passTextCharsMax });
+const FilledText = Type.String({ minLength: 1, maxLength: walletLimits.passTextCharsMax });
 const DateTime = Type.String({
   format: "date-time",
   description: "With time and zone, such as 2026-12-31T23:59:00+01:00.",
@@ -84,7 +84,7 @@ const PassDates = Type.Object(
   { $id: "PassDates" },
 );
 
-const PassFields = Type.Array(PassField, { maxItems: limits.passFieldsMax });
+const PassFields = Type.Array(PassField, { maxItems: walletLimits.passFieldsMax });
 
 const SIZES: Readonly<Record<string, string>> = {
   icon_base64: "29x29; a placeholder where there is none",
@@ -103,7 +103,7 @@ const IMAGES: TProperties = Object.fromEntries(
 const REQUIRED: TProperties = {
   serial_number: Type.String({
     minLength: 1,
-    maxLength: limits.passSerialCharsMax,
+    maxLength: walletLimits.passSerialCharsMax,
     description: "Used once. An update cannot change it.",
   }),
   organization_name: FilledText,
@@ -149,10 +149,10 @@ const OPTIONAL: TProperties = {
   preferred_style_schemes: Type.Array(FilledText, { maxItems: 20 }),
 };
 
-/** All that a pass is made of. */
+/** All members of a pass. */
 export const ApplePassData = Type.Object({ ...REQUIRED, ...membersAs(optional, OPTIONAL) }, { $id: "ApplePassData" });
 
-/** What is laid over a template or over a pass. What a pass cannot be without cannot be removed. */
+/** Members laid over a template or a pass. Required members cannot be removed. */
 export const ApplePassPart = Type.Object(
   { ...membersAs(Type.Optional, REQUIRED), ...partOf(OPTIONAL) },
   { $id: "ApplePassPart", description: "What is left out stays as it is; null removes it." },

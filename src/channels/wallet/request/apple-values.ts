@@ -5,7 +5,7 @@ import { type Reader, readText } from "./readers.ts";
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i;
 const HEX = /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i;
 
-/** A colour as pass.json holds it, `rgb(11, 31, 58)`, from that form or `#0B1F3A`: older devices know no other. */
+/** A colour as pass.json holds it, `rgb(11, 31, 58)`, from that form or `#0B1F3A`: older devices know no other form. */
 export function readColour(value: Json, field: string): string {
   const text = readText(value, field).trim();
   const parts = HEX.test(text) ? hexParts(text) : RGB.exec(text)?.slice(1).map(Number);
@@ -23,13 +23,13 @@ function hexParts(text: string): readonly number[] {
 const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d)(:[0-5]\d)?(?:[.,]\d{1,9})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
 
-/** A date with time and zone (W3C NOTE-datetime), which is what Apple's devices read. Fractions of a second are cut off. */
+/** A date with time and zone (W3C NOTE-datetime), the form that Apple's devices read. Drops fractions of a second. */
 export const readDate: Reader = (value, field) => {
   const text = readText(value, field);
   const [, year = "", month = "", day = "", hours = "", minutes = "", seconds = "", zone = ""] =
     DATE_TIME.exec(text) ?? [];
   const midnight = new Date(`${year}-${month}-${day}T00:00:00Z`);
-  // Date.parse takes 31 June for 1 July.
+  // Date.parse reads 31 June as 1 July.
   if (zone === "" || Number.isNaN(midnight.getTime()) || midnight.getUTCDate() !== Number(day)) {
     throw fault(field, "must be a date with time and zone, such as 2026-12-31T23:59:00Z or 2026-12-31T23:59:00+01:00");
   }
@@ -41,7 +41,7 @@ const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ISO 8859-1
 const IN_LATIN_1 = /^[\u0000-\u00ff]*$/;
 
-/** The encoding of a barcode's message: the given one, or the first of those all readers know that can hold it. */
+/** A barcode message's encoding: the given one, or else the first universally supported one that can represent it. */
 export function readEncoding(value: Json | undefined, message: string, field: string): string {
   const isLatin = IN_LATIN_1.test(message);
   if (value === undefined || value === null || value === "") return isLatin ? "iso-8859-1" : "utf-8";

@@ -14,11 +14,11 @@ export interface ReadGooglePass {
 }
 
 export interface GoogleContext {
-  /** The issuer that ids begin with; null: not known, nothing is compared. */
+  /** The issuer prefix of ids; null: unknown, so ids are not checked against it. */
   readonly issuerId: string | null;
-  /** Where `class_type` does not say. */
+  /** The default if `class_type` is absent. */
   readonly kind: GoogleKind;
-  /** The tenant's: what a generic object is titled with that brings no title, for Google refuses it without. */
+  /** The tenant's name: the default title of a generic object, which Google refuses without one. */
   readonly title: string;
 }
 
@@ -28,7 +28,7 @@ export const OBJECT_STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as c
 export const MODULE_ID = /^[A-Za-z0-9_-]{1,100}$/;
 export const ITEMS_MAX = 50;
 
-/** Members of an object that are looked at; others go to Google as they come, which judges them. */
+/** Members of an object that we check; Google receives and checks all others unchanged. */
 const OBJECT: Readonly<Record<string, Reader>> = {
   state: (value, field) => oneOf(OBJECT_STATES)(typeof value === "string" ? value.toUpperCase() : value, field),
   ticketHolderName: readText,
@@ -49,7 +49,7 @@ export function googleMembers(passData: JsonObject): GoogleMembers {
   return NAMES.read(passData, "pass_data");
 }
 
-/** A pass from its members. Throws an `ApiError` 400 that names the field. */
+/** Builds a pass from its members. Throws an `ApiError` 400 that names the field. */
 export function readGooglePass(members: GoogleMembers, surroundings: GoogleContext): ReadGooglePass {
   const { issuerId } = surroundings;
   const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
@@ -65,7 +65,7 @@ export function readGooglePass(members: GoogleMembers, surroundings: GoogleConte
   return { serial, content: { type: "google", kind, classId, object } };
 }
 
-/** The ids stand beside the object, which must not contradict them: in no spelling, since Google reads several. */
+/** The ids stand beside the object, which must not contradict them in any spelling, since Google reads several. */
 function requireIds(object: JsonObject, { id, classId }: { readonly id: string; readonly classId: string }): void {
   for (const [name, value] of Object.entries(object)) {
     const plain = name.replaceAll("_", "").toLowerCase();
@@ -78,7 +78,7 @@ function requireIds(object: JsonObject, { id, classId }: { readonly id: string; 
   }
 }
 
-/** An object's members as they are kept. Those that are null are left out. */
+/** The stored members of an object, without null ones. */
 function readObject(given: JsonObject, { kind, title }: Omit<GoogleContext, "issuerId">): JsonObject {
   const members = Object.entries(given).flatMap(([name, value]) => {
     if (value === null) return [];

@@ -6,7 +6,7 @@ import { CLASS_ID, DATE_TIME } from "./accept-google-class.ts";
 import { ITEMS_MAX, MODULE_ID, OBJECT_ID, OBJECT_STATES } from "./google-pass.ts";
 import { partOf } from "./part-of.ts";
 
-/** Passes and classes of Google's wallet, as the document shows them. Members beside these go to Google as they come. */
+/** Google passes and classes in the API document. Other members are sent to Google unchanged. */
 
 const OTHERS_TOO = { additionalProperties: true } as const;
 
@@ -56,7 +56,7 @@ const classId = Type.String({
 const classType = optional(enumOf([...GOOGLE_KINDS, ""], "Empty counts as absent."));
 const objectId = Type.String({ pattern: OBJECT_ID.source, description: "`<issuer_id>.<object_name>`, used once." });
 
-/** All that a pass is made of. */
+/** All members of a pass. */
 export const GooglePassData = Type.Object(
   { class_id: classId, class_type: classType, object_id: objectId, object_data: GooglePassObject },
   { $id: "GooglePassData" },
@@ -69,13 +69,13 @@ const PART: TProperties = {
   object_data: Type.Optional(GooglePassObject),
 };
 
-/** What is laid over a template. */
+/** Members laid over a template. */
 export const GooglePassPart = Type.Object(PART, {
   $id: "GooglePassPart",
   description: "Members of `object_data` that are left out are the template's; null removes one.",
 });
 
-/** What is laid over a pass. */
+/** Members laid over a pass. */
 export const GooglePassChange = Type.Object(
   { ...PART, object_data: optional(GooglePassObject), ...partOf(OBJECT_MEMBERS) },
   {
@@ -172,7 +172,7 @@ const GenericClassUpdate = Type.Object(
 /** The body of `PUT /v1/google/classes/{id}`. */
 export const GoogleClassUpdate = Type.Union([EventTicketClassUpdate, GenericClassUpdate], { $id: "GoogleClassUpdate" });
 
-/** A class as Google gives it, unchecked: its known members, and whatever else Google says. */
+/** A class as Google returns it, unchecked: its known members, and any others. */
 export const GoogleClass = Type.Unsafe<JsonObject>(
   Type.Object(
     {

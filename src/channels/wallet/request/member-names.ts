@@ -3,7 +3,9 @@ import { fault } from "./fault.ts";
 
 const QUOTED_CHARS_MAX = 100;
 
-/** Names that members of an object may have: each as Apple or Google writes it (`textAlignment`) and as `text_alignment`. */
+/**
+ * Accepted names of an object's members: each as Apple or Google writes it (`textAlignment`) and as `text_alignment`.
+ */
 export class MemberNames {
   private readonly canonical = new Map<string, string>();
 
@@ -13,8 +15,8 @@ export class MemberNames {
   }
 
   /**
-   * The members by their camelCase names; where an object has both spellings, the camelCase one wins. Throws an
-   * `ApiError` 400 for a name that is not known: a misspelt one would be lost in silence.
+   * The members by camelCase name; if an object has both spellings, the camelCase one wins. Throws an `ApiError` 400
+   * for an unknown name: a misspelt member would otherwise be lost silently.
    */
   read(object: JsonObject, path: string): Map<string, Json> {
     const members = new Map<string, Json>();

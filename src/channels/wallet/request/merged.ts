@@ -2,18 +2,18 @@ import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.t
 import { FIELD_PLACES } from "./apple-fields.ts";
 import type { AppleMembers } from "./apple-pass.ts";
 
-/** Lists whose items are known by a member, by the list's name: an item that is there changes, a new one is appended. */
+/** By list name: the member that identifies a list's items. A known item is changed, a new one is appended. */
 type KeyedLists = Readonly<Record<string, string>>;
 
 const APPLE_LISTS: KeyedLists = Object.fromEntries(FIELD_PLACES.map((place) => [place, "key"]));
-/** Google itself replaces lists. */
+/** Google itself replaces whole lists. */
 const GOOGLE_LISTS: KeyedLists = {
   textModulesData: "id",
   imageModulesData: "id",
   messages: "id",
 };
 
-/** Members of an Apple pass laid over others. What belongs to a style that gave way goes with it. */
+/** Lays members over those of an Apple pass. Members that belong to a replaced style are dropped. */
 export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembers {
   const result = merged(under, over, APPLE_LISTS);
   if ((result.get("style") ?? "generic") === (under.get("style") ?? "generic")) return result;
@@ -21,15 +21,15 @@ export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembe
   return result;
 }
 
-/** Members of a Google object laid over others. */
+/** Lays members over those of a Google object. */
 export function mergedGoogle(under: JsonObject, over: JsonObject): JsonObject {
   return Object.fromEntries(merged(new Map(Object.entries(under)), new Map(Object.entries(over)), GOOGLE_LISTS));
 }
 
 /**
  * Lays members over others: a keyed list is merged item by item, and an item member by member; every other member
- * replaces the one that was there. Null stays and stands for nothing, so that whoever reads the result can tell what was
- * removed; in an item of a keyed list it removes.
+ * replaces the previous one. Null stays as a marker, so the caller can tell what was removed; in an item of a keyed
+ * list, null removes.
  */
 function merged(
   under: ReadonlyMap<string, Json>,
@@ -44,7 +44,7 @@ function merged(
   return result;
 }
 
-/** What is no list is not merged, and left to whoever checks the result. */
+/** A value that is not a list is not merged: checking the result reports it. */
 function mergedLists(under: Json | undefined, over: Json, by: string): Json {
   if (!Array.isArray(under) || !Array.isArray(over)) return over;
   const items: Json[] = [...under];

@@ -1,4 +1,7 @@
-/** The icon of passes that bring none (a card on the base background), by file name. Without one no device opens a pass. */
+/**
+ * The icon of passes that bring none (a card on the base background), by file name. Devices open no pass without an
+ * icon.
+ */
 export const PLACEHOLDER_ICON: ReadonlyMap<string, Uint8Array> = new Map([
   [
     "icon.png",

@@ -1,12 +1,12 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { limits } from "../../../domain/limits.ts";
+import { walletLimits } from "../limits.ts";
 import { fault } from "./fault.ts";
 import { MemberNames } from "./member-names.ts";
 
-/** Checks a value and gives it back in its canonical form. Throws an `ApiError` 400 that begins with `field`. */
+/** Checks a value and returns its canonical form. Throws an `ApiError` 400 that begins with `field`. */
 export type Reader = (value: Json, field: string) => Json;
 
-/** C0 but tab and line breaks, DEL and C1: nothing shows them, and PostgreSQL stores no NUL. */
+/** C0 except tab and line breaks, DEL and C1: no device shows them, and PostgreSQL stores no NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
@@ -57,7 +57,7 @@ export function listOf(read: Reader, max: number): Reader {
   };
 }
 
-/** An object of known members, none of them null; those that are empty are left out. */
+/** An object of known, non-null members; drops empty ones. */
 export function recordOf(readers: Readonly<Record<string, Reader>>, required: readonly string[] = []): Reader {
   const names = new MemberNames(Object.keys(readers));
   return (value, field) => {
@@ -70,14 +70,14 @@ export function recordOf(readers: Readonly<Record<string, Reader>>, required: re
   };
 }
 
-/** An object of which nothing is known but that it can be kept. */
+/** An object with unknown members, checked only for being storable. */
 export const readAnyObject: Reader = (value, field) => {
   if (!isJsonObject(value)) throw fault(field, "must be an object");
   checkJson(value, field);
   return value;
 };
 
-/** A text of Google's in one or more languages (`LocalizedString`). */
+/** A Google text in one or more languages (`LocalizedString`). */
 export function readLocalized(value: Json, field: string): Json {
   const text = isJsonObject(value) ? value["defaultValue"] : undefined;
   if (!isJsonObject(text)) throw fault(`${field}.defaultValue`, "must be an object with language and value");
@@ -93,7 +93,7 @@ export const readUrl: Reader = (value, field) => {
   return text;
 };
 
-/** Throws where a text or number in the value, however deep, is one that PostgreSQL or another reader of JSON refuses. */
+/** Throws if a text or number anywhere in the value is one that PostgreSQL or another JSON reader refuses. */
 export function checkJson(value: Json, field: string): void {
   if (typeof value === "string") checkText(value, field);
   else if (typeof value === "number" && !Number.isFinite(value)) throw fault(field, "must be a smaller number");
@@ -106,15 +106,15 @@ export function checkJson(value: Json, field: string): void {
   }
 }
 
-/** Throws where what a pass says is more than a phone should have to load. */
+/** Throws if the pass's content is larger than a phone should have to load. */
 export function checkSize(content: JsonObject): void {
-  if (JSON.stringify(content).length <= limits.passContentCharsMax) return;
-  throw fault("pass_data", `must not be larger than ${limits.passContentCharsMax} characters, beside its images`);
+  if (JSON.stringify(content).length <= walletLimits.passContentCharsMax) return;
+  throw fault("pass_data", `must not be larger than ${walletLimits.passContentCharsMax} characters, beside its images`);
 }
 
 function checkText(text: string, field: string): void {
-  if (text.length > limits.passTextCharsMax) {
-    throw fault(field, `must not be longer than ${limits.passTextCharsMax} characters`);
+  if (text.length > walletLimits.passTextCharsMax) {
+    throw fault(field, `must not be longer than ${walletLimits.passTextCharsMax} characters`);
   }
   if (CONTROL.test(text)) throw fault(field, "must not contain control characters");
   if (!text.isWellFormed()) throw fault(field, "must be valid Unicode");

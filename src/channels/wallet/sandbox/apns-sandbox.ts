@@ -13,7 +13,7 @@ import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
 
-/** A push that was taken. */
+/** An accepted push. */
 export interface ReceivedPush {
   /** Pass type. */
   readonly topic: string;
@@ -21,11 +21,11 @@ export interface ReceivedPush {
 }
 
 export interface ApnsSandboxOptions {
-  /** What it shows its clients. */
+  /** The certificate and key that it presents to clients. */
   readonly server: Identity;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** The device that a push is for would hear of it now. Must not throw. */
+  /** Called when a push would reach its device. Must not throw. */
   onPush?(push: ReceivedPush): void;
 }
 
@@ -33,7 +33,7 @@ export interface ApnsSandbox {
   /** `https://127.0.0.1:<port>` */
   readonly url: string;
   readonly mailbox: SandboxMailbox;
-  /** Tells every client to go away (RFC 9113, 6.8), as Apple's servers do from time to time. */
+  /** Sends GOAWAY to every client (RFC 9113, 6.8), as Apple's servers do from time to time. */
   goAway(): void;
   /** Drops every connection. Safe to repeat. */
   stop(): Promise<void>;
@@ -42,11 +42,11 @@ export interface ApnsSandbox {
 interface Fate {
   readonly status: number;
   readonly reason: string;
-  /** How often it is answered so before the push is taken; absent: each time. */
+  /** How often the push gets this response before it is accepted; absent: every time. */
   readonly times?: number;
 }
 
-/** What happens to a push, by the last four digits of its token; any other is taken. */
+/** Selects what happens to a push by the last four digits of its token; all other pushes are accepted. */
 const FATES: Readonly<Record<string, Fate>> = {
   "0400": { status: 400, reason: "BadDeviceToken" },
   "0403": { status: 403, reason: "BadCertificate" },
@@ -59,12 +59,12 @@ const PUSHES_MAX = 1_000;
 const BYTES_MAX = 4 * 1024 * 1024;
 const PAYLOAD_BYTES_MAX = 4_096;
 const STREAMS_MAX = 1_000;
-/** Tokens whose refusals are counted at one time; the oldest is forgotten first. */
+/** Tokens whose refusals are counted at once; the oldest is forgotten first. */
 const REFUSED_MAX = 10_000;
 
 /**
- * Starts a push service on a free loopback port: HTTP/2 over TLS, for clients with a Pass Type ID certificate, whoever
- * issued it, and for pushes of that very pass type.
+ * Starts a push service on a free loopback port: HTTP/2 over TLS, for clients with a Pass Type ID certificate of any
+ * issuer, and for pushes of that certificate's pass type.
  */
 export async function startApnsSandbox(options: ApnsSandboxOptions): Promise<ApnsSandbox> {
   const sandbox = new Sandbox(options);
@@ -78,11 +78,11 @@ export async function startApnsSandbox(options: ApnsSandboxOptions): Promise<Apn
 }
 
 /**
- * The server and what it remembers.
+ * The server and its state.
  *
  * Invariants:
- * S1. A push is kept, and its device notified, only when it is taken.
- * S2. Everything held is bounded.
+ * S1. Only an accepted push is kept and reported to its device.
+ * S2. All state is bounded.
  */
 class Sandbox {
   readonly mailbox = new MessageRing(PUSHES_MAX, BYTES_MAX);
@@ -180,7 +180,7 @@ class Sandbox {
 
 const TOO_LARGE: Fate = { status: 413, reason: "PayloadTooLarge" };
 
-/** `UID` of the certificate that the client showed; null: it showed none, or another kind. */
+/** `UID` of the client's certificate; null: it presented none, or another kind. */
 function passTypeOf({ socket }: ServerHttp2Session): string | null {
   if (!(socket instanceof TLSSocket)) return null;
   const subject: unknown = socket.getPeerCertificate().subject;
@@ -192,7 +192,7 @@ function tokenIn(headers: IncomingHttpHeaders): string | null {
   return /^\/3\/device\/([0-9A-Za-z]{1,200})$/.exec(headers[":path"] ?? "")?.[1] ?? null;
 }
 
-/** What Apple answers with, a 410 with the time from which nobody was there. */
+/** Apple's response; a 410 carries the time since which the device has been gone. */
 function bodyOf({ status, reason }: Fate, nowMs: number): object {
   return status === 410 ? { reason, timestamp: nowMs } : { reason };
 }

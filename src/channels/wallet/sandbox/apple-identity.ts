@@ -1,12 +1,12 @@
 import type { AppleSigner } from "../../../domain/wallet.ts";
 import { type CertificateRequest, type Identity, issueCertificate, SUBJECT } from "./certificate-authority.ts";
 
-/** What stands in for Apple's certificates: nobody's devices believe in them, every tool can check them. */
+/** Stand-ins for Apple's certificates: no device trusts them, but every tool can verify them. */
 export interface AppleIdentity {
   readonly signer: AppleSigner;
-  /** The push service's. */
+  /** The push service's certificate and key. */
   readonly server: Identity;
-  /** The root that all of it comes from. */
+  /** The root that issued all of them, directly or indirectly. */
   readonly rootPem: string;
 }
 
@@ -16,8 +16,8 @@ const YEARS = 20;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * A root, an intermediate like Apple's, a Pass Type ID certificate and the push service's, one after the other in PEM, the
- * keys of the last two before them. Made once and kept: what was signed with another root could not be checked.
+ * A root, an intermediate like Apple's, a Pass Type ID certificate and the push service's, concatenated in PEM, with
+ * the keys of the last two before them. Created once and kept: signatures under another root could not be verified.
  */
 export async function makeAppleIdentity(nowMs: number): Promise<string> {
   const root = await issueCertificate(authority("Waybill Sandbox Root", "Sandbox", nowMs), null);
@@ -43,7 +43,7 @@ export async function makeAppleIdentity(nowMs: number): Promise<string> {
   return [...blocks, server.privateKeyPem, server.certificatePem].join("");
 }
 
-/** What `makeAppleIdentity` made, or null where the text is something else. */
+/** Reads back what `makeAppleIdentity` made; null for any other text. */
 export function readAppleIdentity(pem: string): AppleIdentity | null {
   const blocks = pem.match(/-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----/g) ?? [];
   const [rootPem, wwdrPem, privateKeyPem, certificatePem, serverKeyPem, serverPem] = blocks;
@@ -65,7 +65,7 @@ function authority(commonName: string, unit: string, nowMs: number): Certificate
   return { subject, ...validity(nowMs), purpose: "authority" };
 }
 
-/** From yesterday on, for machines whose clocks disagree. */
+/** Valid from yesterday, for machines whose clocks disagree. */
 function validity(nowMs: number): Pick<CertificateRequest, "notBeforeMs" | "notAfterMs"> {
   return { notBeforeMs: nowMs - DAY_MS, notAfterMs: nowMs + YEARS * 365 * DAY_MS };
 }

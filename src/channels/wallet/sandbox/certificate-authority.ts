@@ -19,14 +19,14 @@ export interface Identity {
   readonly privateKeyPem: string;
 }
 
-/** An identity that certificates can be issued by. */
+/** An identity that can issue certificates. */
 export interface Issuer extends Identity {
   readonly certificate: Certificate;
   readonly key: CryptoKey;
 }
 
 export interface CertificateRequest {
-  /** Object identifier → value, in the order of the subject. */
+  /** Object identifier → value, in the subject's order. */
   readonly subject: readonly (readonly [oid: string, value: string])[];
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
@@ -52,14 +52,14 @@ const RSA = {
 const EXTENDED_USAGE = { client: "1.3.6.1.5.5.7.3.2", server: "1.3.6.1.5.5.7.3.1" } as const;
 
 /**
- * A new key and a certificate for it (RFC 5280), for what only this machine shall believe in. `issuer` null: it is signed
- * by itself. A server's is for `127.0.0.1` and `localhost`.
+ * A new key with a certificate (RFC 5280) that only this machine should trust. `issuer` null: self-signed. A server
+ * certificate is for `127.0.0.1` and `localhost`.
  */
 export async function issueCertificate(request: CertificateRequest, issuer: Issuer | null): Promise<Issuer> {
   const keys = await crypto.subtle.generateKey(RSA, true, ["sign", "verify"]);
   const certificate = new Certificate({ version: 2 });
   const serial = crypto.getRandomValues(new Uint8Array(16));
-  // Positive, and never zero (RFC 5280, 4.1.2.2).
+  // Positive and non-zero (RFC 5280, 4.1.2.2).
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   certificate.serialNumber = new Integer({ valueHex: serial });
   certificate.subject = nameOf(request.subject);
@@ -86,7 +86,7 @@ function nameOf(subject: CertificateRequest["subject"]): RelativeDistinguishedNa
   return new RelativeDistinguishedNames({ typesAndValues });
 }
 
-/** Whole seconds; UTCTime through 2049, GeneralizedTime from then on (RFC 5280, 4.1.2.5). */
+/** Whole seconds; UTCTime through 2049, GeneralizedTime from 2050 (RFC 5280, 4.1.2.5). */
 function timeOf(ms: number): Time {
   return new Time({ type: ms < Date.UTC(2050, 0) ? 0 : 1, value: new Date(Math.floor(ms / 1000) * 1000) });
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
-/** An answer of the wallet's REST API. */
+/** A response of the wallet's REST API. */
 export interface Reply {
   readonly status: number;
   readonly body: JsonObject;
@@ -10,11 +10,11 @@ export interface Reply {
 interface Resource {
   data: JsonObject;
   chars: number;
-  /** When its messages alerted, in Unix milliseconds. */
+  /** When its messages alerted the holder (Unix ms). */
   alertsMs: readonly number[];
 }
 
-/** What each kind must have when it is inserted, beside its id. */
+/** Members required to insert each kind, beside its id. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   genericClass: [],
   eventTicketClass: ["issuerName", "eventName", "reviewStatus"],
@@ -26,17 +26,17 @@ const STATES = ["active", "completed", "expired", "inactive"];
 const MESSAGE_TYPES = ["TEXT", "TEXT_AND_NOTIFY", "EXPIRATION_NOTIFICATION"];
 const ALERTS_A_DAY = 3;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** All that is held, as JSON text; the oldest goes first. */
+/** Characters of all resources as JSON; the oldest is dropped first. */
 const CHARS_MAX = 64 * 1024 * 1024;
 const RESOURCES_MAX = 100_000;
 
 /**
- * Classes and objects with the rules of Google's wallet: ids are taken once, objects need their class, a patch replaces
- * members (`null` removes one, a list is replaced whole), a class that was submitted is submitted again with each change,
+ * Classes and objects under the rules of Google's wallet: ids are taken once, objects need their class, a patch
+ * replaces members (`null` removes one, a list is replaced whole), every change to a submitted class submits it again,
  * three messages a day alert.
  *
  * Invariant:
- * R1. What is held is bounded in number and size.
+ * R1. The resources are bounded in number and size.
  */
 export class GoogleResources {
   private readonly held = new Map<string, Resource>();
@@ -106,18 +106,18 @@ export class GoogleResources {
     return { status: 200, body: { resource: reply.body } };
   }
 
-  /** As it is held, for tests. */
+  /** The stored resource, for tests. */
   data(kind: string, id: string): JsonObject | null {
     return this.held.get(`${kind}/${id}`)?.data ?? null;
   }
 
-  /** What only the platform itself sets. */
+  /** Sets members that only the platform can set. */
   set(kind: string, id: string, members: JsonObject): void {
     const data = this.data(kind, id);
     if (data !== null) this.keep(kind, id, { ...data, ...members });
   }
 
-  /** Nobody can ask for it at Google, but objects have been seen to go. */
+  /** Google offers no such call, but objects have been seen to disappear. */
   remove(kind: string, id: string): void {
     this.drop(`${kind}/${id}`);
   }
@@ -149,7 +149,7 @@ export class GoogleResources {
   }
 }
 
-/** The first member with a value that the kind does not take, or null. */
+/** The first member with a value that the kind does not accept, or null. */
 function unsoundMember(kind: string, data: JsonObject): string | null {
   const { state, reviewStatus, venue } = data;
   if (state !== undefined && (typeof state !== "string" || !STATES.includes(state.toLowerCase()))) return "state";
@@ -159,7 +159,7 @@ function unsoundMember(kind: string, data: JsonObject): string | null {
   return null;
 }
 
-/** As Google gives it back: an object's state under its former name. */
+/** The form that Google returns: an object's state under its former name. */
 function shown(kind: string, data: JsonObject): Reply {
   const { state } = data;
   const former = kind.endsWith("Object") && typeof state === "string" ? { state: state.toLowerCase() } : {};
@@ -174,7 +174,7 @@ function invalid(message: string): Reply {
   return failure(400, "invalidResource", message);
 }
 
-/** The wallet's form of an error. */
+/** The wallet's error format. */
 export function failure(code: number, reason: string, message: string): Reply {
   const status = STATUS_NAMES[code] ?? "UNKNOWN";
   return {

@@ -9,13 +9,13 @@ import { GoogleTokens } from "./google-tokens.ts";
 
 export interface GoogleSandboxOptions {
   readonly clock: Clock;
-  /** Public keys of service accounts (PEM), by their address: their signatures are verified. Default none. */
+  /** Service accounts' public keys (PEM) by address, to verify their signatures. Default: none. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Decides about each call of the REST API, in place of the ids. */
+  /** Decides the result of each REST call, instead of the ids. */
   outcomeFor?(call: { readonly method: string; readonly path: string }): GoogleOutcome | null;
 }
 
-/** What happens to a call. `lost`: it is carried out and its answer lost. */
+/** What happens to a call. `lost`: it is carried out and its response lost. */
 export type GoogleOutcome = "denied" | "throttled" | "broken" | "lost";
 
 export interface GoogleSandbox {
@@ -31,23 +31,23 @@ export interface GoogleSandbox {
 }
 
 const FATES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
-/** How often the fates that pass are met before they have passed; `denied` does not. */
+/** How often each temporary fault occurs before the call succeeds; `denied` is permanent. */
 const TIMES: Readonly<Record<GoogleOutcome, number>> = {
   denied: Number.POSITIVE_INFINITY,
   throttled: 2,
   broken: 2,
   lost: 1,
 };
-/** Objects whose meetings are counted; the oldest is forgotten first. */
+/** Objects whose faults are counted; the oldest is forgotten first. */
 const MEETINGS_MAX = 10_000;
 const BODY_BYTES_MAX = 2 * 1024 * 1024;
 const MESSAGES_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Ids of objects choose what
- * happens: `…-denied` is refused (403), `…-throttled` twice answered 429, `…-broken` twice 500, and of `…-lost` the first
- * change is made and its answer lost.
+ * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Object ids select what happens:
+ * `…-denied` is refused (403), `…-throttled` gets 429 twice, `…-broken` gets 500 twice, and the first change to
+ * `…-lost` is made but its response lost.
  */
 export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise<GoogleSandbox> {
   const sandbox = new Sandbox(options);
@@ -72,14 +72,14 @@ interface Request {
   readonly id: string | null;
   readonly action: string | null;
   readonly account: string;
-  /** The body as it came. */
+  /** The unparsed body. */
   readonly source: string;
 }
 
 /**
  * Invariants:
- * S1. Everything held is bounded: resources, messages, tokens and counts of meetings.
- * S2. After `stop` no socket is open.
+ * S1. All state is bounded: resources, messages, tokens and fault counts.
+ * S2. After `stop`, no socket is open.
  */
 class Sandbox {
   readonly mailbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
@@ -127,13 +127,13 @@ class Sandbox {
         length > BODY_BYTES_MAX
           ? failure(413, "uploadTooLarge", "The request is too large")
           : this.answer(request, Buffer.concat(chunks).toString("utf8"));
-      // Made, and never answered.
+      // Carried out, but never answered.
       if (reply === null) request.socket.destroy();
       else send(response, reply);
     });
   }
 
-  /** Null: the answer is lost. */
+  /** Null: the response is lost. */
   private answer({ method = "", url = "", headers }: IncomingMessage, source: string): Reply | null {
     const pathname = unescaped(url.replace(/\?.*/, ""));
     if (pathname === "/token" && method === "POST") return this.tokens.grant(source, this.tokenUrl);
@@ -174,7 +174,7 @@ class Sandbox {
     return fate !== undefined && this.meets(fate, ownId) ? fate : null;
   }
 
-  /** Counts this meeting. Whether the fate still holds. */
+  /** Counts this occurrence. Returns whether the fault still applies. */
   private meets(fate: GoogleOutcome, id: string): boolean {
     const met = this.meetings.get(id) ?? 0;
     remember(this.meetings, { key: id, value: met + 1, max: MEETINGS_MAX });
@@ -219,7 +219,7 @@ function send(response: ServerResponse, { status, body }: Reply): void {
   response.end(JSON.stringify(body));
 }
 
-/** Ids hold no slash, so the whole path can be taken at once. Empty where it is no valid percent-encoding. */
+/** Ids contain no slash, so the whole path can be decoded at once. Empty if its percent-encoding is invalid. */
 function unescaped(path: string): string {
   try {
     return decodeURIComponent(path);

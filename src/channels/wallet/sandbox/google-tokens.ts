@@ -10,28 +10,28 @@ export interface TokenReply {
 
 const TOKEN_SECONDS = 3_600;
 const TOKENS_MAX = 10_000;
-/** How far the clocks of two machines may be apart. */
+/** Allowed clock difference between two machines. */
 const SKEW_SECONDS = 300;
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
 
 /**
- * The token endpoint (RFC 7523). Of an account whose key is known the signature is verified; of others any well-formed
- * assertion is taken, since tenants of a sandbox may have keys that nobody ever registered.
+ * The token endpoint (RFC 7523). For accounts with a known key it verifies the signature; for others it accepts any
+ * well-formed assertion, since a sandbox's tenants may have keys that were never registered.
  */
 export class GoogleTokens {
-  /** How many were given out. */
+  /** How many tokens were issued. */
   granted = 0;
-  /** Token → whose it is, the oldest first. */
+  /** Token → its account, oldest first. */
   private readonly issued = new Map<string, { readonly account: string; readonly endsMs: number }>();
 
   constructor(
     private readonly clock: Clock,
-    /** Public keys in PEM, by address of the service account. */
+    /** Public keys in PEM, by service account address. */
     private readonly keys: ReadonlyMap<string, string>,
   ) {}
 
-  /** `form`: the body of the request; `audience`: the endpoint's own address. */
+  /** `form`: the request body; `audience`: the endpoint's own address. */
   grant(form: string, audience: string): TokenReply {
     const fields = new URLSearchParams(form);
     if (fields.get("grant_type") !== GRANT_TYPE) return refusal("unsupported_grant_type", "Invalid grant_type");
@@ -45,13 +45,13 @@ export class GoogleTokens {
     return { status: 200, body: { access_token: token, expires_in: TOKEN_SECONDS, token_type: "Bearer" } };
   }
 
-  /** The account that the header's token was given to, or null. */
+  /** The account to which the header's token was issued, or null. */
   accountBehind(authorization: string): string | null {
     const token = this.issued.get(authorization.replace(/^Bearer /, ""));
     return token !== undefined && token.endsMs > this.clock.nowMs() ? token.account : null;
   }
 
-  /** All tokens end before their time. */
+  /** Revokes all tokens early. */
   withdraw(): void {
     this.issued.clear();
   }

@@ -1,25 +1,25 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
-/** A template message as the Graph API takes it. */
+/** A template message in the form that the Graph API accepts. */
 export interface TemplateRequest {
   readonly to: string;
   readonly template: string;
-  /** Comes back with every callback. */
+  /** Returned with every callback. */
   readonly opaque: string | null;
 }
 
-/** An error as the Graph API answers it, and with which status. */
+/** An error as the Graph API returns it, with its HTTP status. */
 export interface GraphRefusal {
   readonly status: number;
   readonly code: number;
   readonly subcode?: number;
-  /** Without the code in front. */
+  /** Without the code prefix. */
   readonly message: string;
   readonly details?: string;
   readonly type?: string;
 }
 
-/** What a request asks for, or the first thing that is wrong with it, as the provider would say it. */
+/** The message that a request asks for, or its first error in the provider's words. */
 export function readTemplateRequest(body: string): TemplateRequest | GraphRefusal {
   let parsed: unknown;
   try {
@@ -48,7 +48,7 @@ const OPAQUE_CHARS_MAX = 512;
 const NAME_CHARS_MAX = 512;
 const BODY_CHARS_MAX = 1_024;
 
-/** The name of a template that is well-formed. */
+/** The name of the template if it is well-formed. */
 function templateName(template: Json | undefined): string | GraphRefusal {
   if (!isJsonObject(template)) return missing("template is required");
   const { name, language, components } = template;

@@ -9,16 +9,19 @@ import { type GraphRefusal, readTemplateRequest, type TemplateRequest } from "./
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
 
 export interface GraphSandboxOptions {
-  /** Key of the signatures of its callbacks. */
+  /** Signs the callbacks. */
   readonly webhookSecret: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** How statuses come: shuffled, each twice, and the first ones before the message's own answer. Default: none of it. */
+  /**
+   * How statuses arrive: shuffled, each twice, or the first ones before the message's own reply. Default: none of
+   * these.
+   */
   readonly shuffled?: boolean;
   readonly doubled?: boolean;
   readonly early?: boolean;
-  /** Whether a phone number is over its throughput at the moment. Default: never. */
+  /** Whether a phone number is currently over its throughput. Default: never. */
   isThrottled?(phoneNumberId: string): boolean;
 }
 
@@ -26,13 +29,13 @@ export interface GraphSandbox {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
   readonly mailbox: SandboxMailbox;
-  /** Where the API listens that is to hear of statuses. They wait until it is known. */
+  /** Where the API that receives statuses listens. Statuses wait until it is known. */
   callBack(apiUrl: string): void;
   /** Waits for the callback in flight and drops all others. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** What happens to a message, by the last four digits of its recipient's number. */
+/** Selects what happens to a message by the last four digits of its recipient's number. */
 type Fate = "read" | "undeliverable" | "throttled" | "broken" | "failed";
 
 const FATES: Readonly<Record<string, Fate>> = {
@@ -50,12 +53,12 @@ const STATUSES: Readonly<Record<"read" | "failed", readonly MessageStatus["statu
 const MESSAGES_MAX = 1_000;
 const BYTES_MAX = 16 * 1024 * 1024;
 const REQUEST_BYTES_MAX = 1024 * 1024;
-/** Times that a message is throttled, or meets a fault, before it is accepted. */
+/** How often a message is throttled or fails before it is accepted. */
 const REFUSALS = 2;
-/** Messages whose refusals are counted at one time; the oldest is forgotten first. */
+/** Messages whose refusals are counted at once; the oldest is forgotten first. */
 const REFUSED_MAX = 10_000;
 
-/** Starts a Graph API on a free loopback port that takes template messages and sends nothing on. */
+/** Starts a Graph API on a free loopback port that accepts template messages and sends nothing. */
 export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
   const sandbox = new Sandbox(options);
   const server = Bun.serve({
@@ -76,9 +79,10 @@ export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
 }
 
 /**
- * What the server remembers.
+ * The server's state.
  *
- * G1. A message is kept, and called back on, only when it is accepted. G2. Everything held is bounded.
+ * G1. Only an accepted message is kept and reported by callbacks.
+ * G2. All state is bounded.
  */
 class Sandbox {
   readonly mailbox = new MessageRing(MESSAGES_MAX, BYTES_MAX);
@@ -130,7 +134,7 @@ class Sandbox {
     this.mailbox.add({ to, bytes: source.length, show });
   }
 
-  /** Counts this try. A message is known by its opaque data, which stays the same when it is tried again. */
+  /** Counts this try. Retries of a message share its opaque data, which identifies it. */
   private isRefused({ to, template, opaque }: TemplateRequest): boolean {
     const key = opaque ?? JSON.stringify([to, template]);
     return this.refusals.take(key, REFUSALS);
@@ -148,7 +152,7 @@ function outcomeFor(to: string): Fate {
   return Object.hasOwn(FATES, digits) ? (FATES[digits] ?? "read") : "read";
 }
 
-/** Any token will do, but for those that say that they will not: what begins with `expired` has expired. */
+/** Accepts any token except those that ask for refusal: a token that begins with `expired` has expired. */
 function tokenRefusal(request: Request): GraphRefusal | null {
   const token = /^Bearer (\S+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
   const type = "OAuthException";
@@ -159,7 +163,7 @@ function tokenRefusal(request: Request): GraphRefusal | null {
   return { status: 401, code: 190, subcode: 463, type, message: "Error validating access token: Session has expired" };
 }
 
-/** HTTP 400, not 404: the provider does not tell what is missing from what is forbidden. */
+/** HTTP 400, not 404: the provider does not distinguish missing from forbidden. */
 const UNSUPPORTED: GraphRefusal = {
   status: 400,
   code: 100,
@@ -199,7 +203,7 @@ function refused({ status, code, subcode, message, details, type = "OAuthExcepti
   return Response.json({ error }, { status });
 }
 
-/** The template that a kept request names, and its language. */
+/** The template that a kept request names, with its language. */
 function templateIn(source: string): string {
   const request: unknown = JSON.parse(source);
   const template: unknown = isJsonObject(request) ? request["template"] : null;

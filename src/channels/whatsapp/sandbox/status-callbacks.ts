@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../domain/json.ts";
 import type { Random } from "../../../domain/random.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 
-/** What a provider says of a message that it took. */
+/** A provider's status for a message that it accepted. */
 export interface MessageStatus {
   readonly phoneNumberId: string;
   readonly messageId: string;
@@ -16,9 +16,9 @@ export interface MessageStatus {
 export interface StatusCallbacksOptions {
   /** Signs the callbacks. */
   readonly secret: string;
-  /** Statuses in any order, of one message or of many. */
+  /** Shuffles statuses, within and across messages. */
   readonly shuffled: boolean;
-  /** Every status twice. */
+  /** Sends every status twice. */
   readonly doubled: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -26,22 +26,24 @@ export interface StatusCallbacksOptions {
 }
 
 const BATCH_MAX = 50;
-/** Statuses that wait for their callback; what is more is dropped. */
+/** Statuses waiting for their callback; any beyond this are dropped. */
 const PENDING_MAX = 100_000;
-/** From a status to its callback: the answer to the message goes first, and neighbours share a callback. */
+/** Delay from a status to its callback: lets the reply to the message arrive first and batches nearby statuses. */
 const LINGER_MS = 5;
-/** Long enough for statuses of many messages to come together and be mixed. */
+/** Long enough to collect and mix the statuses of many messages. */
 const SHUFFLE_MS = 50;
 const TIMEOUT_MS = 5_000;
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 1_000;
 
 /**
- * Calls the webhook with statuses, as the provider does: signed, in batches, and again until it is taken.
+ * Calls the webhook with statuses as the provider does: signed, in batches, and repeatedly until the webhook accepts
+ * them.
  *
- * C1. One callback is under way at a time, so statuses arrive in order unless they shall not.
- * C2. A callback is repeated until its answer is 2xx. C3. What waits is bounded.
- * C4. After `stop` nothing is called. It waits for the callback that is under way.
+ * C1. One callback is in flight at a time, so statuses arrive in order unless `shuffled` is set.
+ * C2. A callback is repeated until its answer is 2xx.
+ * C3. The number of waiting statuses is bounded.
+ * C4. After `stop`, no call starts; `stop` waits for the callback in flight.
  */
 export class StatusCallbacks {
   private pending: MessageStatus[] = [];
@@ -52,7 +54,7 @@ export class StatusCallbacks {
 
   constructor(private readonly options: StatusCallbacksOptions) {}
 
-  /** Where the webhook is; until it is known, statuses wait. */
+  /** The webhook's address; until it is known, statuses wait. */
   callTo(url: string): void {
     this.url = url;
     this.start();
@@ -70,7 +72,7 @@ export class StatusCallbacks {
     this.start();
   }
 
-  /** Calls the webhook once with these at once; those that it does not take wait like all others. */
+  /** Calls the webhook once with these statuses immediately; if it refuses them, they wait like all others. */
   async sayNow(statuses: readonly MessageStatus[]): Promise<void> {
     if (!(await this.call(statuses))) this.add(statuses);
   }
@@ -107,7 +109,7 @@ export class StatusCallbacks {
     if (!shuffled) return this.pending.splice(0, BATCH_MAX);
     const batch: MessageStatus[] = [];
     while (batch.length < BATCH_MAX) {
-      // The last one takes the place of the one that was drawn.
+      // Moves the last status into the slot of the drawn one.
       const at = Math.floor(random.next() * this.pending.length);
       const last = this.pending.pop();
       if (last === undefined) break;
@@ -118,7 +120,7 @@ export class StatusCallbacks {
     return batch;
   }
 
-  /** Whether the webhook took them. */
+  /** Returns whether the webhook accepted them. */
   private async call(statuses: readonly MessageStatus[]): Promise<boolean> {
     if (this.url === null) return false;
     const { clock, secret, telemetry } = this.options;
@@ -141,7 +143,7 @@ export class StatusCallbacks {
   }
 }
 
-/** One change a phone number, in the order of their first statuses. */
+/** One change per phone number, ordered by first status. */
 function notificationOf(statuses: readonly MessageStatus[], nowMs: number): JsonObject {
   const byNumber = Map.groupBy(statuses, ({ phoneNumberId }) => phoneNumberId);
   const timestamp = String(Math.floor(nowMs / 1000));

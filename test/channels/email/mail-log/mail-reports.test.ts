@@ -29,9 +29,13 @@ beforeEach(() => {
 
 afterAll(() => front.stop());
 
-async function post(body: string | Uint8Array, headers: Readonly<Record<string, string>> = {}) {
+async function post(body: string | Uint8Array, headers: Readonly<Record<string, string>> = {}, query = "") {
   const all = { Authorization: `Bearer ${OPERATOR_TOKEN}`, "Content-Type": "message/rfc822", ...headers };
-  const { status, body: answer } = await front.fetch("/dash/api/mail-reports", { method: "POST", headers: all, body });
+  const { status, body: answer } = await front.fetch(`/dash/api/mail-reports${query}`, {
+    method: "POST",
+    headers: all,
+    body,
+  });
   return { status, body: answer };
 }
 
@@ -122,6 +126,7 @@ test("encoded parts are read", async () => {
 test("it asks for the operator's token, the right type, and no more than 10 MiB", async () => {
   expect((await post(SIGNED, { Authorization: "Bearer wrong" })).status).toBe(401);
   expect((await post(SIGNED, { "Content-Type": "text/plain" })).status).toBe(400);
+  expect((await post(SIGNED, {}, "?more=1")).status).toBe(400);
   expect((await post(new Uint8Array(10 * 1024 * 1024 + 1))).status).toBe(413);
 });
 

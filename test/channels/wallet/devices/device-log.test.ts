@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { DeviceLog } from "../../../../src/channels/wallet/devices/device-log.ts";
-import { limits } from "../../../../src/domain/limits.ts";
+import { walletLimits } from "../../../../src/channels/wallet/limits.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 
@@ -15,13 +15,13 @@ test("a flood of complaints is cut to so many lines a call and a minute, and the
   const { log, telemetry, now } = open();
   const flood = Array.from({ length: 100 }, (_, at) => `${at} ${"x".repeat(1_000)}`);
   log.take(flood);
-  expect(telemetry.lines).toHaveLength(limits.deviceLogLinesMax);
+  expect(telemetry.lines).toHaveLength(walletLimits.deviceLogLinesMax);
   // Strangers, for ten minutes, a hundred lines a second.
   for (let second = 0; second < 600; second += 1) {
     log.take(flood);
     now.ms += 1_000;
   }
-  expect(telemetry.lines.length).toBeLessThanOrEqual(11 * limits.deviceLogLinesPerMinute);
+  expect(telemetry.lines.length).toBeLessThanOrEqual(11 * walletLimits.deviceLogLinesPerMinute);
   now.ms += 60_000;
   log.take(["after"]);
   expect(log.latest(1)).toEqual([{ logged_at: "1970-01-01T00:00:00.000Z", message: "after" }]);
@@ -36,7 +36,7 @@ test("what a terminal would act upon, or pass for another line, is not written",
 test("an endless line is cut, and only the latest lines are kept", () => {
   const { log } = open(2);
   log.take(["one", "two", "x".repeat(100_000)]);
-  expect(log.latest(10).map(({ message }) => message)).toEqual(["x".repeat(limits.deviceLogLineCharsMax), "two"]);
+  expect(log.latest(10).map(({ message }) => message)).toEqual(["x".repeat(walletLimits.deviceLogLineCharsMax), "two"]);
 });
 
 test("nothing is kept where nobody reads it", () => {

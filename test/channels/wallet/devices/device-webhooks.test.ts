@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type DeviceChange, DeviceWebhooks } from "../../../../src/channels/wallet/devices/device-webhooks.ts";
+import { walletLimits } from "../../../../src/channels/wallet/limits.ts";
 import { UnavailableError } from "../../../../src/domain/errors.ts";
 import { JobIds } from "../../../../src/domain/ids.ts";
-import { limits } from "../../../../src/domain/limits.ts";
 import type { TenantDirectory } from "../../../../src/domain/tenant.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../../src/runtime/system-random.ts";
@@ -152,20 +152,20 @@ describe("telling tenants of devices", () => {
     const { webhooks, receiver } = open();
     for (let at = 0; at < 100; at += 1) webhooks.note(aChange({ deviceId: `hanging-${at}` }));
     webhooks.note(aChange({ tenantId: "globex" }));
-    const calls = await callsOf(receiver, limits.tenantWebhookCallsMax + 1);
+    const calls = await callsOf(receiver, walletLimits.tenantWebhookCallsMax + 1);
     expect(calls.map(({ url }) => url).filter((url) => url.includes("globex"))).toHaveLength(1);
-    expect(calls).toHaveLength(limits.tenantWebhookCallsMax + 1);
+    expect(calls).toHaveLength(walletLimits.tenantWebhookCallsMax + 1);
     await webhooks.stop(0);
   });
 
   test("is bounded for a tenant, and what is beyond is counted", async () => {
     const { webhooks, telemetry } = open();
-    const total = limits.tenantWebhooksPendingMax + 7;
+    const total = walletLimits.tenantWebhooksPendingMax + 7;
     for (let at = 0; at < total; at += 1) webhooks.note(aChange({ deviceId: `device-${at}` }));
     expect(telemetry.results.filter((result) => result.includes("dropped"))).toHaveLength(7);
     await webhooks.stop(0);
     expect(telemetry.results.filter((result) => result.includes("dropped"))).toHaveLength(
-      total - limits.tenantWebhookCallsMax,
+      total - walletLimits.tenantWebhookCallsMax,
     );
   });
 
@@ -203,9 +203,9 @@ describe("telling tenants of devices", () => {
 
     const hanging = open();
     for (let at = 0; at < 10; at += 1) hanging.webhooks.note(aChange({ deviceId: `device-${at}` }));
-    await callsOf(hanging.receiver, limits.tenantWebhookCallsMax);
+    await callsOf(hanging.receiver, walletLimits.tenantWebhookCallsMax);
     await hanging.webhooks.stop(systemClock.monotonicMs());
-    expect(hanging.receiver.calls).toHaveLength(limits.tenantWebhookCallsMax);
+    expect(hanging.receiver.calls).toHaveLength(walletLimits.tenantWebhookCallsMax);
     expect(hanging.receiver.calls.every(({ signal }) => signal.aborted)).toBe(true);
     expect(hanging.telemetry.results).toHaveLength(10);
   });

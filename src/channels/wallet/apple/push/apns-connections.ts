@@ -1,16 +1,16 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Clock } from "../../../../domain/clock.ts";
 import { isJsonObject } from "../../../../domain/json.ts";
-import { limits } from "../../../../domain/limits.ts";
+import { walletLimits } from "../../limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsAnswer } from "./push-outcome.ts";
 
 export interface ApnsConnectionsOptions {
   /** Address of the push service, without a trailing slash. */
   readonly url: string;
-  /** PEM of the only authority that its certificate may come from; null: those that the system trusts. */
+  /** PEM of the only authority that may have issued its certificate; null: any that the system trusts. */
   readonly ca: string | null;
-  /** False: whoever answers is believed, for a service on this machine. */
+  /** False: accepts any certificate, for a service on this machine. */
   readonly verifies: boolean;
   readonly clock: Clock;
 }
@@ -18,13 +18,14 @@ export interface ApnsConnectionsOptions {
 type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
 
 /**
- * Connections to Apple's push service: HTTP/2, the signer's own certificate as the client's.
+ * Connections to Apple's push service: HTTP/2, with the signer's own certificate as the client certificate.
  *
  * Invariants:
- * H1. A signer has one session that takes requests, at most; one that was told to go away, lost or silent takes no more.
- * H2. Every request ends, answered or not, within `apnsRequestMs`, and `post` never rejects.
- * H3. After a session that could not be opened, requests fail at once until its wait is over.
- * H4. There are never more than `apnsSessionsMax` sessions; the least recently used one that is idle makes room.
+ * H1. Each signer has at most one session that accepts requests; a session that got GOAWAY, broke or fell silent
+ *     accepts none.
+ * H2. Every request ends within `apnsRequestMs`, answered or not, and `post` never rejects.
+ * H3. After a session fails to open, requests fail at once until its wait is over.
+ * H4. At most `apnsSessionsMax` sessions exist; the least recently used idle one makes room.
  */
 export class ApnsConnections {
   private readonly lines = new Map<string, Line>();
@@ -44,28 +45,28 @@ export class ApnsConnections {
     }
   }
 
-  /** Ends every session; requests in flight stay unanswered. Safe to call twice. */
+  /** Ends every session; requests in flight remain unanswered. Safe to call twice. */
   close(): void {
     this.closed = true;
     for (const { session } of this.lines.values()) session?.destroy();
     this.lines.clear();
   }
 
-  /** Asks on the line's session, and on the next one where that ended: whatever it took, a push may be repeated. */
+  /** Sends on the line's session, and on the next one if that session ends: repeating a push is harmless. */
   private async askAlong(line: Line, request: Request): Promise<ApnsAnswer> {
     for (let moves = 0; ; moves += 1) {
       const session = await this.sessionOf(line, request.signer);
       if (typeof session === "string") return unanswered(session);
       const answer = await this.ask(line, session, request);
-      if (answer.kind === "answered" || line.session === session || moves === limits.apnsMovesMax) return answer;
+      if (answer.kind === "answered" || line.session === session || moves === walletLimits.apnsMovesMax) return answer;
     }
   }
 
   private lineOf({ id }: PushSigner): Line | null {
     const known = this.lines.get(id);
-    if (known === undefined && this.lines.size >= limits.apnsSessionsMax && !this.makeRoom()) return null;
+    if (known === undefined && this.lines.size >= walletLimits.apnsSessionsMax && !this.makeRoom()) return null;
     const line = known ?? { session: null, inFlight: 0, heardMs: 0, failures: 0, notBeforeMs: 0, probe: null };
-    // Put back at the end: the first key is the least recently used.
+    // Moved to the end: the first key is the least recently used.
     this.lines.delete(id);
     this.lines.set(id, line);
     return line;
@@ -81,10 +82,10 @@ export class ApnsConnections {
     return false;
   }
 
-  /** A session that takes requests, or why there is none. */
+  /** A session that accepts requests, or why there is none. */
   private async sessionOf(line: Line, signer: PushSigner): Promise<ClientHttp2Session | string> {
     const { clock } = this.options;
-    if (line.session !== null && clock.monotonicMs() - line.heardMs > limits.apnsIdleMs) {
+    if (line.session !== null && clock.monotonicMs() - line.heardMs > walletLimits.apnsIdleMs) {
       // Networks forget idle connections without a word. One question, whoever asks.
       line.probe ??= this.probe(line, line.session).finally(() => {
         line.probe = null;
@@ -121,12 +122,12 @@ export class ApnsConnections {
   }
 
   private postpone(line: Line): void {
-    const waitMs = Math.min(limits.apnsReconnectMs * 2 ** line.failures, limits.apnsReconnectMsMax);
+    const waitMs = Math.min(walletLimits.apnsReconnectMs * 2 ** line.failures, walletLimits.apnsReconnectMsMax);
     line.failures += 1;
     line.notBeforeMs = this.options.clock.monotonicMs() + waitMs;
   }
 
-  /** Ends the session unless its peer answers a PING. */
+  /** Sends a PING and ends the session unless the peer answers. */
   private probe(line: Line, session: ClientHttp2Session): Promise<void> {
     const { clock } = this.options;
     return new Promise((resolve) => {
@@ -137,11 +138,11 @@ export class ApnsConnections {
         if (!isAlive && line.session === session) line.session = null;
         resolve();
       };
-      const timer = clock.setTimer(limits.apnsPingMs, () => end(false));
+      const timer = clock.setTimer(walletLimits.apnsPingMs, () => end(false));
       try {
         if (!session.ping((error) => end(error === null))) end(false);
       } catch {
-        // The session ended meanwhile.
+        // The session has ended meanwhile.
         end(false);
       }
     });
@@ -154,15 +155,15 @@ export class ApnsConnections {
       try {
         stream = session.request(headersOf(request, url));
       } catch {
-        // It was told to go away in this very moment.
+        // The session got GOAWAY at this very moment.
         if (line.session === session) line.session = null;
         return resolve(unanswered("the connection is being closed"));
       }
       const answer = new AnswerReader(stream);
-      const timer = clock.setTimer(limits.apnsRequestMs, () => {
+      const timer = clock.setTimer(walletLimits.apnsRequestMs, () => {
         stream.close(constants.NGHTTP2_CANCEL);
         end(unanswered("there was no answer in time"));
-        // Whether only this request hangs shows the answer to a PING.
+        // A PING shows whether only this request hangs.
         if (line.session === session) line.probe ??= this.probeOf(line, session);
       });
       const end = (result: ApnsAnswer) => {
@@ -183,16 +184,16 @@ export class ApnsConnections {
   }
 }
 
-/** What is known of the way to the push service for one signer. */
+/** The state of one signer's connection to the push service. */
 interface Line {
   session: ClientHttp2Session | null;
   inFlight: number;
-  /** When its peer last showed that it is there, on the monotonic clock. */
+  /** When the peer last responded, on the monotonic clock. */
   heardMs: number;
-  /** Sessions in a row that could not be opened. */
+  /** Consecutive sessions that failed to open. */
   failures: number;
   notBeforeMs: number;
-  /** The question whether it is still there, while it is being asked. */
+  /** The PING in flight, if any. */
   probe: Promise<void> | null;
 }
 
@@ -212,7 +213,7 @@ function headersOf({ signer, pushToken }: Request, url: string): Record<string, 
   };
 }
 
-/** Collects an answer as it comes in. */
+/** Collects a response as it arrives. */
 class AnswerReader {
   private status: number | null = null;
   private body = "";
@@ -223,11 +224,11 @@ class AnswerReader {
       this.status = Number(headers[":status"]);
     });
     stream.on("data", (text: string) => {
-      if (this.body.length < limits.apnsAnswerCharsMax) this.body += text;
+      if (this.body.length < walletLimits.apnsAnswerCharsMax) this.body += text;
     });
   }
 
-  /** Null: the stream ended without an answer. */
+  /** Null: the stream ended without a response. */
   read(): ApnsAnswer | null {
     return this.status === null ? null : { kind: "answered", status: this.status, reason: reasonIn(this.body) };
   }
@@ -238,7 +239,7 @@ function reasonIn(body: string): string | null {
     const parsed: unknown = JSON.parse(body);
     return isJsonObject(parsed) && typeof parsed["reason"] === "string" ? parsed["reason"] : null;
   } catch {
-    // Success has no body, and a proxy's page is no JSON.
+    // Success has no body, and a proxy's error page is not JSON.
     return null;
   }
 }

@@ -1,8 +1,8 @@
 import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
-import { limits } from "../../../../domain/limits.ts";
 import type { PassDevices } from "../../../../domain/passes.ts";
 import type { Random } from "../../../../domain/random.ts";
 import type { Telemetry } from "../../../../domain/telemetry.ts";
+import { walletLimits } from "../../limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
 import { type ApnsAnswer, type PushOutcome, pushOutcomeOf } from "./push-outcome.ts";
@@ -17,21 +17,22 @@ export interface PassPusherOptions {
 
 type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
 
-/** Waits before a push is tried again, in milliseconds, one a try; after the last one it is given up. */
+/** Delays in milliseconds before each retry of a push; after the last one it is abandoned. */
 const WAITS: Readonly<Partial<Record<PushOutcome, readonly number[]>>> = {
   transient: [1_000, 5_000, 25_000],
   throttled: [10_000, 60_000],
 };
 
 /**
- * Tells devices that a pass of theirs changed. A push carries nothing, so one that waits stands for all that follow, and
- * one that is lost costs time only: devices also ask by themselves.
+ * Tells devices that one of their passes changed. A push carries no data, so a waiting push stands for all later ones,
+ * and a lost push costs only time: devices also ask by themselves.
  *
  * Invariants:
- * A1. At most `apnsConcurrencyMax` requests are under way, and at most `apnsPendingMax` pushes are remembered.
- * A2. No push is tried more often than `WAITS` says, and none of a signer that Apple refuses, for `apnsPauseMs`.
+ * A1. At most `apnsConcurrencyMax` requests are in flight, and at most `apnsPendingMax` pushes are pending.
+ * A2. A push is retried no more often than `WAITS` allows. After Apple refuses a signer, none of its pushes is tried
+ *     for `apnsPauseMs`.
  * A3. A device is forgotten only when Apple says that it is gone.
- * A4. After `stop` nothing is sent, and no timer runs.
+ * A4. After `stop`, nothing is sent and no timer runs.
  */
 export class PassPusher {
   private readonly ready: Push[] = [];
@@ -44,8 +45,8 @@ export class PassPusher {
   constructor(private readonly options: PassPusherOptions) {}
 
   /**
-   * Resolves when each device that has the pass was tried once, or after `apnsFirstRoundMs`; what has to be repeated goes
-   * on behind. Rejects where the registry cannot say which devices there are.
+   * Resolves when each device that has the pass was tried once, or after `apnsFirstRoundMs`; retries continue in the
+   * background. Rejects if the registry cannot list the devices.
    */
   async push(passId: string, signer: PushSigner, signal: AbortSignal): Promise<void> {
     const targets = await this.options.devices.targets(passId);
@@ -54,11 +55,11 @@ export class PassPusher {
     this.work();
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
-    await Promise.race([Promise.all(tries), sleep(this.options.clock, limits.apnsFirstRoundMs, stop)]);
+    await Promise.race([Promise.all(tries), sleep(this.options.clock, walletLimits.apnsFirstRoundMs, stop)]);
     over.abort();
   }
 
-  /** Drops pushes that are not in flight, and ends the connections. Safe to call twice. */
+  /** Drops pushes that are not in flight, and closes the connections. Safe to call twice. */
   stop(): void {
     this.stopped = true;
     for (const push of this.pending.values()) this.drop(push);
@@ -66,12 +67,12 @@ export class PassPusher {
     this.options.connections.close();
   }
 
-  /** Resolves when the device was tried, or will not be. */
+  /** Resolves when the device was tried, or will not be tried. */
   private enter(signer: PushSigner, token: string): Promise<void> {
     const key = `${signer.id} ${token}`;
     const known = this.pending.get(key);
     if (known?.timer === null) return known.tried;
-    if (this.stopped || (known === undefined && this.pending.size >= limits.apnsPendingMax)) {
+    if (this.stopped || (known === undefined && this.pending.size >= walletLimits.apnsPendingMax)) {
       this.count("dropped");
       return Promise.resolve();
     }
@@ -94,7 +95,7 @@ export class PassPusher {
   }
 
   private work(): void {
-    while (this.underWay < limits.apnsConcurrencyMax) {
+    while (this.underWay < walletLimits.apnsConcurrencyMax) {
       const push = this.ready.shift();
       if (push === undefined) return;
       this.pending.delete(push.key);
@@ -124,20 +125,20 @@ export class PassPusher {
     this.retry(push, fate);
   }
 
-  /** None of its pushes would pass, and each would be held against the certificate. */
+  /** Pauses the signer: none of its pushes would pass, and Apple would hold each against the certificate. */
   private pause(signer: PushSigner, answer: ApnsAnswer): void {
     const { clock, telemetry } = this.options;
     const nowMs = clock.monotonicMs();
     for (const [each, untilMs] of this.pausedUntilMs) if (untilMs <= nowMs) this.pausedUntilMs.delete(each);
     if (this.pausedUntilMs.has(signer.id)) return;
-    this.pausedUntilMs.set(signer.id, nowMs + limits.apnsPauseMs);
+    this.pausedUntilMs.set(signer.id, nowMs + walletLimits.apnsPauseMs);
     telemetry.count("apple_push_pauses");
     telemetry.log("error", "Apple takes no pushes with this certificate; they pause", said(signer, answer));
   }
 
   private retry(push: Push, fate: PushOutcome): void {
     const waitMs = WAITS[fate]?.[push.failures];
-    if (waitMs === undefined || this.stopped || this.pending.size >= limits.apnsPendingMax) return;
+    if (waitMs === undefined || this.stopped || this.pending.size >= walletLimits.apnsPendingMax) return;
     // Somebody has asked for the same meanwhile.
     if (this.pending.has(push.key)) return;
     const { clock, random } = this.options;
@@ -154,12 +155,12 @@ export class PassPusher {
   }
 }
 
-/** One device to tell. */
+/** A push to one device. */
 interface Push {
   readonly key: string;
   readonly signer: PushSigner;
   readonly token: string;
-  /** Tries that failed. */
+  /** Failed tries. */
   failures: number;
   /** Null: ready. */
   timer: Timer | null;

@@ -1,29 +1,29 @@
-/** What the push service said, or that it said nothing. */
+/** The push service's response, or that there was none. */
 export type ApnsAnswer =
   | {
       readonly kind: "answered";
       readonly status: number;
-      /** Its word for what is wrong, for example `BadDeviceToken`; null where it gave none. */
+      /** Apple's reason, such as `BadDeviceToken`; null if it gave none. */
       readonly reason: string | null;
     }
   | { readonly kind: "unanswered"; readonly why: string };
 
 /**
- * `delivered`: Apple has it. `gone`: nobody is there any more. `credentials`: no push of this certificate will pass.
- * `throttled` and `transient`: later. `refused`: ours to mend, no use in repeating.
+ * `delivered`: Apple has it. `gone`: the device no longer exists. `credentials`: no push with this certificate will
+ * pass. `throttled` and `transient`: retry later. `refused`: a fault on our side; retrying is useless.
  */
 export type PushOutcome = "delivered" | "gone" | "credentials" | "throttled" | "transient" | "refused";
 
 interface Rule {
   readonly status: readonly [from: number, to: number];
-  /** Absent: any. */
+  /** Absent: any reason. */
   readonly reasons?: readonly string[];
   readonly fate: PushOutcome;
 }
 
 /**
- * The first rule that holds decides (Apple, "Handling notification responses from APNs"). A device is forgotten only
- * where the reason says so in a word: a whole address book could be lost to a proxy's 400 otherwise.
+ * The first matching rule decides (Apple, "Handling notification responses from APNs"). A device is forgotten only if
+ * the reason explicitly says so: otherwise a proxy's 400 could erase every device.
  */
 const RULES: readonly Rule[] = [
   { status: [200, 299], fate: "delivered" },
@@ -36,7 +36,7 @@ const RULES: readonly Rule[] = [
 ];
 
 export function pushOutcomeOf(answer: ApnsAnswer): PushOutcome {
-  // A push says no more than "ask": a repeated one changes nothing.
+  // A push only means "ask": repeating one is harmless.
   if (answer.kind === "unanswered") return "transient";
   const { status, reason } = answer;
   const rule = RULES.find(

@@ -1,12 +1,12 @@
-import { measurePages, type PageRow } from "../load/ledger-pages.ts";
+import { measurePages, type PageRow } from "../load/event-pages.ts";
 import type { SectionOptions } from "./section.ts";
 
-/** Events in the table that pages are read from; `LEDGER_EVENTS` sets another number. */
+/** Events in the table that pages are read from; `LEDGER_EVENTS` overrides it. */
 const EVENTS_DEFAULT = 10_000_000;
-/** PostgreSQL gets a copy up to this many: its load takes minutes, and 150 bytes an event. */
+/** PostgreSQL gets a copy up to this many: loading takes minutes, and 150 bytes per event. */
 const POSTGRES_EVENTS_MAX = 20_000_000;
 
-export async function eventStore({ rounds, smoke }: SectionOptions): Promise<unknown> {
+export async function pages({ rounds, smoke }: SectionOptions): Promise<unknown> {
   const events = smoke ? 100_000 : Number(process.env["LEDGER_EVENTS"] ?? EVENTS_DEFAULT);
   const withPostgres = !smoke && events <= POSTGRES_EVENTS_MAX;
   const report = await measurePages({ events, rounds: smoke ? 1 : rounds * 8, withPostgres });

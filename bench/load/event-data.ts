@@ -3,16 +3,16 @@ import type { ClickHouse } from "../../src/events/clickhouse.ts";
 
 const DAY_MS = 86_400_000;
 
-/** When events happened: their first instant and their length. */
+/** A period of events: its start and its length. */
 export interface Span {
   readonly startMs: number;
   readonly lengthMs: number;
 }
 
-/** A month of events. Recent, so that no time to live takes them. */
+/** A month of events, recent enough for no TTL to remove them. */
 export const MONTH = spanOf(31);
 
-/** So many days, of which the last is over. */
+/** The given number of days, ending with the last complete one. */
 export function spanOf(days: number): Span {
   return { startMs: Math.floor(Date.now() / DAY_MS - days - 1) * DAY_MS, lengthMs: days * DAY_MS };
 }
@@ -20,14 +20,14 @@ export function spanOf(days: number): Span {
 /** Weights fall as 1/k: the first of a thousand tenants has a tenth of the jobs, the last one 1 in 10,000. */
 export const TENANTS = 1_000;
 
-/** Measured of the recipe below; jobs are made until there are at least as many events as were asked for. */
+/** Measured for the recipe below; jobs are created until there are at least as many events as requested. */
 const EVENTS_PER_JOB = 2.3;
 const JOBS_PER_INSERT = 500_000;
 
 /**
- * Fills `events` with a month of jobs, or another span, in the order of their time, the same in every run: 70 % e-mail, 28 % chat, 2 %
- * wallet; most are delivered, a quarter of the mail is opened, 0.7 % bounces, 0.02 % is complained about. Rows are made
- * by the engine itself, and pass the materialized views as any other. Answers how many there are.
+ * Fills `events` with a month of jobs, or another span, in order of time, the same in every run: 70 % e-mail, 28 %
+ * chat, 2 % wallet; most are delivered, a quarter of the mail is opened, 0.7 % bounces, 0.02 % draws a complaint. The
+ * engine itself generates the rows, which pass the materialized views like all others. Returns the number of rows.
  */
 export async function fillEvents(
   clickhouse: ClickHouse,

@@ -8,8 +8,8 @@ import type { ChannelName } from "../../src/domain/job.ts";
 import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../../test/support/chdb-event-store.ts";
 import { createPostgres } from "../../test/support/postgres.ts";
+import { fillEvents, MONTH } from "./event-data.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
-import { fillEvents, MONTH } from "./ledger-data.ts";
 
 export interface PageOptions {
   readonly events: number;
@@ -22,7 +22,7 @@ export interface PageOptions {
 export interface PageReport {
   readonly events: number;
   readonly fillSeconds: number;
-  /** Thousands of events a second through the recorder's own writer, in batches of 10,000. */
+  /** Thousands of events per second through the recorder's own writer, in batches of 10,000. */
   readonly ingestThousandsPerSecond: number;
   readonly bytesPerEvent: Readonly<Record<string, number>>;
   readonly parts: number;
@@ -33,14 +33,14 @@ export interface PageRow {
   readonly filter: string;
   readonly depth: string;
   readonly waybill: LatencySummary;
-  /** The same page by OFFSET on the same table, where the page is not the first. */
+  /** The same page by OFFSET on the same table, if it is not the first page. */
   readonly offset: LatencySummary | null;
   readonly postgres: LatencySummary | null;
 }
 
 const DATABASE = "bench";
 const PAGE = 100;
-/** The largest tenant (a tenth of all), one in the middle and a small one. */
+/** The largest tenant (a tenth of all jobs), a medium and a small one. */
 const ASKED = ["t1", "t30", "t700"] as const;
 const FILTERS: readonly {
   readonly name: string;
@@ -55,7 +55,7 @@ const FILTERS: readonly {
   { name: "event_type=complained (0.006 %)", channel: null, type: "complained" },
   { name: "email, failed", channel: "email", type: "failed" },
 ];
-/** How far into the month a page begins, counted from its end. */
+/** Where in the month a page starts, counted from its end. */
 const DEPTHS = [
   { name: "first page", share: 0 },
   { name: "middle", share: 0.5 },
@@ -106,7 +106,7 @@ async function ingestRate({ writer }: TestEventStore): Promise<number> {
   return round((batches.length * 10_000) / (performance.now() - begunMs), 0);
 }
 
-/** What ClickHouse does by itself while the weeks go by: a month that is over becomes one part, the current one some. */
+/** Merges as ClickHouse does over the weeks: a past month into one part, the current one into several. */
 async function mergesToEnd({ reading, writing }: TestEventStore): Promise<void> {
   const over = await reading.rows(
     `SELECT DISTINCT table, partition FROM system.parts WHERE database = '${DATABASE}' AND active
@@ -135,7 +135,7 @@ async function readPages(
   for (let at = 0; at < rounds * ASKED.length; at += 1) {
     const tenantId = ASKED[at % ASKED.length] ?? ASKED[0];
     for (const [n, { filter, depth }] of kinds.entries()) {
-      // Another place every time, so that no page is read twice.
+      // A different place every time, so no page is read twice.
       const share = Math.min(0.999, depth.share + (at / (rounds * ASKED.length)) * 0.009);
       const end = Math.round(to - share * (to - from));
       const query = {
@@ -196,7 +196,7 @@ WHERE tenant_id = '${tenantId}' AND event_id >= ${fromEventId} AND event_id < ${
 ${type === null ? "" : `AND event_type = '${type}'`} ORDER BY event_id DESC LIMIT ${PAGE + 1}`;
 }
 
-/** Bytes on disk an event, by table; all tables together as `all`. */
+/** Bytes on disk per event, by table; the sum of all tables as `all`. */
 async function sizesOf({ reading }: TestEventStore, events: number) {
   const rows = await reading.rows(
     `SELECT table, sum(bytes_on_disk), count() FROM system.parts WHERE database = '${DATABASE}' AND active GROUP BY table`,
@@ -207,7 +207,7 @@ async function sizesOf({ reading }: TestEventStore, events: number) {
   return { bytes, parts: Number(rows.find(([table]) => table === "events")?.[2]) };
 }
 
-/** The same rows in a PostgreSQL with the index that one would make: by tenant and id, and by job. */
+/** The same rows in PostgreSQL with the usual indexes: by tenant and id, and by job. */
 async function copyToPostgres({ writing }: TestEventStore) {
   const server = await createPostgres();
   const folder = await mkdtemp(join(tmpdir(), "waybill-bench-"));

@@ -1,0 +1,95 @@
+/** Bounds of wallet passes, their devices and their providers. */
+export const walletLimits = {
+  // Passes.
+  passSerialCharsMax: 200,
+  passTextCharsMax: 20_000,
+  /** Fields at one place of a pass: more than any device shows. */
+  passFieldsMax: 100,
+  /** The content of a pass as JSON, without its images. */
+  passContentCharsMax: 256 * 1024,
+  passImageBytesMax: 2 * 1024 * 1024,
+  passImagePixelsMax: 4_096,
+  /** The content of a pass template, including images: every process keeps it in memory. */
+  passTemplateCharsMax: 1024 * 1024,
+  /**
+   * How long a request waits for another one with its Idempotency-Key that has stored its pass but not queued its job.
+   */
+  passTwinMs: 10_000,
+  /** Longer than an accept can be in flight: a pass whose job is unknown by then has none. */
+  passUnfinishedMs: 15 * 60_000,
+  passSweepMs: 60_000,
+
+  // Wallet.
+  /** Passes that a process handles at one time. */
+  walletDeliveriesMax: 32,
+  /** Passes for which the process remembers the version that it pushed to their devices. */
+  pushedVersionsRememberedMax: 10_000,
+  /** From a push to the end of its answer. */
+  apnsRequestMs: 10_000,
+  /** A connection that was idle for this long is pinged, and has `apnsPingMs` to answer. */
+  apnsIdleMs: 30_000,
+  apnsPingMs: 2_000,
+  /** First and longest wait after a connection could not be opened. */
+  apnsReconnectMs: 500,
+  apnsReconnectMsMax: 20_000,
+  /** How often a push moves to the next connection because the last one ended, before it waits. */
+  apnsMovesMax: 5,
+  /** Certificates, one connection each. */
+  apnsSessionsMax: 256,
+  apnsConcurrencyMax: 200,
+  /** Pushes that a process remembers; devices miss further ones and find out by themselves. */
+  apnsPendingMax: 50_000,
+  /** How long an update waits for its pushes; they continue without it. */
+  apnsFirstRoundMs: 10_000,
+  /** How long a certificate is not used after Apple has refused it. */
+  apnsPauseMs: 5 * 60_000,
+  apnsAnswerCharsMax: 4_096,
+
+  // Google's wallet.
+  /** Calls per second that Google accepts for one issuer (its FAQ for issuers). */
+  googleCallsPerSecond: 20,
+  /** Jobs of an issuer that wait for their turn: a tenant's window and more; others come back later. */
+  googleJobsWaitingMax: 100,
+  /** API callers that wait for their turn; others are told to try again. */
+  googleRequestsWaitingMax: 20,
+  googleCallTimeoutMs: 15_000,
+  /** How long an API caller waits for Google, all calls together. */
+  googleRequestTimeoutMs: 20_000,
+  googleAnswerBytesMax: 4 * 1024 * 1024,
+  googleTokenTimeoutMs: 10_000,
+  /** Access tokens last an hour; they are no longer used this long before their end. */
+  googleTokenMarginMs: 5 * 60_000,
+  /** Service accounts whose access tokens a process holds, and issuers whose pace it knows. */
+  googleAccountsMax: 1_000,
+  /** Objects whose insertion got no answer, remembered in order to recognise them later. */
+  googleInsertsRememberedMax: 1_000,
+  /** A larger object is not remembered. */
+  googleInsertCharsMax: 32 * 1024,
+  /** Passes for which the process remembers the version that Google has. */
+  googleVersionsRememberedMax: 10_000,
+
+  // Devices with passes. Apple names no limits; its devices stay far below these.
+  /** Devices per pass: anybody with its token could invent more. */
+  devicesPerPassMax: 10_000,
+  deviceIdCharsMax: 255,
+  /** Length of a pass type or a serial in a URL. */
+  passNameCharsMax: 1_024,
+  registrationBytesMax: 4 * 1024,
+  /** Serials in one answer about updates; the remaining ones follow in the next. */
+  updatedSerialsMax: 1_000,
+  deviceLogBytesMax: 16 * 1024,
+  /**
+   * Lines that are kept per call, and per minute for all devices; further ones are counted. Any stranger can send them.
+   */
+  deviceLogLinesMax: 10,
+  deviceLogLinesPerMinute: 60,
+  deviceLogLineCharsMax: 500,
+  /** Calls that wait or are in flight, in all and per tenant; further ones are counted but not made. */
+  webhooksPendingMax: 10_000,
+  tenantWebhooksPendingMax: 1_000,
+  /** Calls in flight, in all and per tenant. */
+  webhookCallsMax: 32,
+  tenantWebhookCallsMax: 4,
+  /** From the name lookup to the status of the answer. */
+  webhookTimeoutMs: 5_000,
+} as const;

@@ -1,0 +1,83 @@
+/** Bounds of the engine alone. */
+export const engineLimits = {
+  idempotencyKeptMs: 24 * 60 * 60 * 1000,
+  rateWindowMs: 60_000,
+  /** The window is counted in slices of this length, the oldest of them whole: never more than the plan allows. */
+  rateSliceMs: 1_000,
+
+  // Accepting.
+  acceptBatchJobsMax: 256,
+  acceptBatchBytesMax: 4 * 1024 * 1024,
+  queueStartMs: 10_000,
+  /** Requests that wait to enter the queue; more are refused. */
+  commitQueueMax: 20_000,
+  /** A request that has waited this long for its turn is refused. */
+  commitWaitMs: 5_000,
+
+  // Delivering.
+  /** A tenant's deliveries in flight on a channel. */
+  tenantWindowMax: 64,
+  pullEntriesPerBoxMax: 64,
+  pullBoxesMax: 64,
+  pullDueMax: 256,
+  /** How far a shard's time may be from its owner's estimate: more than a call takes, less than any retry's wait. */
+  shardTimeSlackMs: 1_000,
+  pullReadyMax: 256,
+  /** An actor pulls more when fewer entries than this wait for a slot. */
+  refillEntries: 48,
+  /** Entries of a tenant queue that are pulled and not yet settled. */
+  boxOpenMax: 256,
+  /** Payloads that a process holds before their delivery; above it a tenant queue hands out one job at a time. */
+  backlogBytesMax: 128 * 1024 * 1024,
+  settleBatchMax: 256,
+  /** Outcomes of all shards in one call: each takes Redis some 7 µs. */
+  settleCallMax: 1_024,
+  /** Shards in one pull. */
+  pullShardsMax: 64,
+  /** Longest wait before a failed queue call is tried again. */
+  queueRetryMs: 1_000,
+  /** Longest wait between two tries of giving back what a failed job took. */
+  giveBackRetryMsMax: 5_000,
+  /** Wait before a tenant is looked up again in a registry that does not answer. */
+  tenantRetryMs: 500,
+  /**
+   * A day's allowance is taken in pieces, at most a fiftieth of it and at most this many: a crash loses the unused
+   * units.
+   */
+  allowancePieceMax: 64,
+  /** How long the count of a day's allowance is kept: longer than any clock can take that day for today. */
+  allowanceKeptMs: 2 * 24 * 60 * 60 * 1000,
+  /** A tenant queue whose allowance is used up is checked this often: the operator may have raised it. */
+  allowanceLookMs: 60_000,
+  idlePollMs: 250,
+  /** How long queued jobs can stay unknown when the answer that named them to the owner got lost. */
+  surveyMs: 10_000,
+
+  // Retrying.
+  retryBaseMs: 1_000,
+  retryFactor: 2,
+  retryDelayMsMax: 15 * 60 * 1000,
+  /** How long a job waits for its retries, all of them together. */
+  retryWaitedMsMax: 24 * 60 * 60 * 1000,
+  /** References are written by the hour and leave by the hour. */
+  providerRefHourMs: 60 * 60 * 1000,
+
+  // Recording.
+  /** Rows that one call freezes in all. */
+  recordRowsMax: 10_000,
+  recordEntriesMax: 4_000,
+  /** Pieces of a batch: each shard's mark names them all. */
+  recordPiecesMax: 32,
+  /** First and longest wait before a batch that could not be recorded is tried again. */
+  recordRetryMs: 250,
+  recordRetryMsMax: 5_000,
+  recordBytesMax: 8 * 1024 * 1024,
+  /** Finished jobs that are noted together, and leave Redis together. */
+  leaveTogetherMax: 64,
+  /** Minimum of due jobs that a call of `record` removes, if there are as many: a backlog shrinks on idle calls. */
+  leaveJobsMin: 512,
+  /** How long a job stays readable in Redis once it is final and in the event store. */
+  jobKeptMs: 15 * 60 * 1000,
+  /** Opens and clicks that a process remembers until the queue has them; further ones are not recorded. */
+  engagementsPendingMax: 10_000,
+} as const;

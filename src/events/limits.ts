@@ -1,0 +1,25 @@
+/** Bounds of the event store, its pages and its exports. */
+export const eventLimits = {
+  /** A batch with more text than this is written by several inserts. */
+  eventStoreInsertCharsMax: 8 * 1024 * 1024,
+
+  // Reading.
+  eventPageDefault: 100,
+  eventPageMax: 500,
+  eventWindowDaysMax: 31,
+  eventStoreReadTimeoutMs: 10_000,
+  /** Events shown per job, the oldest first. */
+  jobEventsMax: 10_000,
+
+  // Exports for analysts.
+  /** In flight at a time per process: a piece of each is in memory, and in the embedded default each has a core. */
+  exportsMax: 1,
+  /** Days, including both ends. */
+  exportDaysMax: 366,
+  /** Rows per statement, and about how many bytes they should come to. */
+  exportPieceRowsMax: 10_000,
+  exportPieceBytesMax: 4 * 1024 * 1024,
+  exportChunkBytes: 256 * 1024,
+  /** A client that reads nothing for this long is gone. */
+  exportStalledMs: 60_000,
+} as const;

@@ -1,0 +1,20 @@
+/** Bounds of analysts' statements inside this process: few and narrow, so that the recorder and the API keep the machine. */
+export const analystLimits = {
+  // Analysts' statements inside this process: few and narrow, so that the recorder and the API keep the machine.
+  analystQueriesMax: 2,
+  /** Statements that wait for their turn, and how long they wait. */
+  analystQueriesWaitingMax: 128,
+  analystWaitMs: 30_000,
+  analystQueryMs: 300_000,
+  analystThreadsMax: 2,
+  analystMemoryBytesMax: 512 * 1024 * 1024,
+  /**
+   * Size of a result that is returned in one piece, as columns in the engine's memory; a streamed result has no bound.
+   */
+  analystResultBytesMax: 32 * 1024 * 1024,
+  analystResultRowsMax: 1_000_000,
+  /** Size of a request after decompression: the engine accepts no longer statement. */
+  analystRequestBytesMax: 256 * 1024,
+  /** A client that reads none of its result for this long is cut off: it occupies one of the few turns. */
+  analystStallMs: 30_000,
+} as const;
