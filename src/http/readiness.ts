@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "../domain/clock.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
+import { Repeated } from "../domain/repeated.ts";
 import { PartsAwayError, type ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 
@@ -41,35 +42,26 @@ const LOOK_MS = 2_000;
 export class Readiness {
   readonly look: () => Promise<ReadinessState>;
   private readonly away = new Map<string, number>();
-  private readonly stopped = new AbortController();
-  private watching: Promise<void> | null = null;
+  private readonly looks: Repeated;
 
   constructor(private readonly options: ReadinessOptions) {
     this.look = oneAtATime(() => this.ask());
+    this.looks = new Repeated(this.look, options.clock, LOOK_MS);
   }
 
   start(): void {
-    this.watching ??= this.watch();
+    this.looks.start();
   }
 
-  async stop(): Promise<void> {
-    this.stopped.abort();
-    await this.watching;
-  }
-
-  private async watch(): Promise<void> {
-    const { signal } = this.stopped;
-    while (!signal.aborted) {
-      await this.look();
-      await sleep(this.options.clock, LOOK_MS, signal);
-    }
+  stop(): Promise<void> {
+    return this.looks.stop();
   }
 
   private async ask(): Promise<ReadinessState> {
     const { needed, beside } = this.options;
     const down = (await Promise.all(needed.map((probe) => this.askOne(probe)))).flat();
     // A stopping process closes its stores one by one; that is no outage.
-    if (!this.stopped.signal.aborted) this.note(down);
+    if (!this.looks.isStopping) this.note(down);
     const parts = down.map(({ part }) => ({ part, sinceMs: this.away.get(part) ?? this.options.clock.nowMs() }));
     return { failing: down.map(({ part }) => part), away: [...parts, ...(beside?.() ?? [])] };
   }

@@ -1,9 +1,10 @@
-import { type Clock, sleep } from "../../domain/clock.ts";
+import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
 import type { PassStore, UnfinishedPass } from "../../domain/passes.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
+import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
 import { walletLimits } from "./limits.ts";
@@ -28,20 +29,20 @@ export interface PassSweepPorts {
  * S2. A pass whose job cannot be checked now is checked at the next sweep.
  */
 export class PassSweep {
-  private readonly stopping = new AbortController();
-  private sweeping: Promise<void> | null = null;
+  private readonly sweeps: Repeated;
 
-  constructor(private readonly ports: PassSweepPorts) {}
+  constructor(private readonly ports: PassSweepPorts) {
+    this.sweeps = new Repeated(() => this.sweep(), ports.clock, walletLimits.passSweepMs);
+  }
 
   /** Starts sweeping. Call once only. */
   start(): void {
-    this.sweeping ??= this.sweepUntilStopped();
+    this.sweeps.start();
   }
 
   /** Waits for the running sweep. Safe to call twice. */
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.sweeping;
+  stop(): Promise<void> {
+    return this.sweeps.stop();
   }
 
   /** Checks the passes that are due once. Resolves when every pass that can be checked now is done. */
@@ -53,7 +54,7 @@ export class PassSweep {
       do {
         const page: readonly UnfinishedPass[] = await passes.unfinished(beforeMs, last);
         for (const pass of page) {
-          if (this.stopping.signal.aborted) return;
+          if (this.sweeps.isStopping) return;
           await this.settle(pass);
         }
         last = page.at(-1)?.passId ?? null;
@@ -61,14 +62,6 @@ export class PassSweep {
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
       telemetry.log(level, "passes without a job could not be looked for", { error: String(error) });
-    }
-  }
-
-  private async sweepUntilStopped(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await this.sweep();
-      await sleep(this.ports.clock, walletLimits.passSweepMs, signal);
     }
   }
 

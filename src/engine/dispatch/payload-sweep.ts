@@ -1,10 +1,11 @@
-import { type Clock, sleep } from "../../domain/clock.ts";
+import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
 import { isJobId, jobTimeMs } from "../../domain/ids.ts";
 import { isFinal } from "../../domain/job.ts";
 import type { PayloadRef, PayloadStore } from "../../domain/payload-store.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
+import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
 
@@ -35,20 +36,20 @@ const UNQUEUED_MS = 15 * 60_000;
  * S2. A question that cannot be answered now is asked again at the next sweep.
  */
 export class PayloadSweep {
-  private readonly stopping = new AbortController();
-  private sweeping: Promise<void> | null = null;
+  private readonly sweeps: Repeated;
 
-  constructor(private readonly ports: PayloadSweepPorts) {}
+  constructor(private readonly ports: PayloadSweepPorts) {
+    this.sweeps = new Repeated(() => this.sweep(), ports.clock, SWEEP_MS);
+  }
 
   /** Call only once. */
   start(): void {
-    this.sweeping ??= this.sweepUntilStopped();
+    this.sweeps.start();
   }
 
   /** Waits for the running sweep. Safe to repeat. */
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.sweeping;
+  stop(): Promise<void> {
+    return this.sweeps.stop();
   }
 
   /** Checks all payloads once. */
@@ -58,7 +59,7 @@ export class PayloadSweep {
     try {
       for await (const piece of payloads.all()) {
         for (const ref of piece) {
-          if (this.stopping.signal.aborted) return;
+          if (this.sweeps.isStopping) return;
           if (await this.isNeeded(ref)) kept += 1;
           else await payloads.remove(ref);
         }
@@ -67,14 +68,6 @@ export class PayloadSweep {
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
       telemetry.log(level, "large payloads could not be swept", { error: String(error) });
-    }
-  }
-
-  private async sweepUntilStopped(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await this.sweep();
-      await sleep(this.ports.clock, SWEEP_MS, signal);
     }
   }
 
