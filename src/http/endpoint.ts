@@ -109,13 +109,15 @@ export interface Declaration {
   readonly operation: string;
   readonly tag: Tag;
   readonly summary: string;
-  readonly description?: string;
-  readonly params?: PathParameters;
-  readonly query?: QueryParameters;
-  readonly headers?: readonly HeaderParameter[];
+  readonly description?: string | undefined;
+  readonly params?: PathParameters | undefined;
+  readonly query?: QueryParameters | undefined;
+  readonly headers?: readonly HeaderParameter[] | undefined;
   readonly answers: Answers;
   /** Failures by status, beyond those that follow from caller, body and parameters. */
-  readonly fails?: Readonly<Record<number, Failure>>;
+  readonly fails?: Readonly<Record<number, Failure>> | undefined;
+  /** How long the connection may stay silent while the request is served, if longer than usual. */
+  readonly idleSeconds?: number | undefined;
 }
 
 /** An endpoint as the server serves it. */
@@ -125,11 +127,9 @@ export interface Endpoint extends Declaration {
    * Names of `securitySchemes`, any one of which suffices, for endpoints whose caller kind does not imply one. Empty: none. A
    * null entry allows anonymous calls.
    */
-  readonly security?: readonly (string | null)[];
-  readonly channel?: ChannelName;
-  readonly documentedBody?: DocumentedBody;
-  /** How long the connection may stay silent while the request is served, if longer than usual. */
-  readonly idleSeconds?: number;
+  readonly security?: readonly (string | null)[] | undefined;
+  readonly channel?: ChannelName | undefined;
+  readonly documentedBody?: DocumentedBody | undefined;
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
 }
 
@@ -166,13 +166,12 @@ export function operatorEndpoint<
   declared: Declared<P, Q, A> & {
     readonly body?: B;
     handle(call: Call<P, Q> & { readonly body: BodyOf<B> }): Promise<Reply<A> | Response>;
-    readonly idleSeconds?: number;
   },
 ): Endpoint {
   const body = bodyReader(declared.body);
   return finished(declared, {
     caller: "operator",
-    ...(body.documented === undefined ? {} : { documentedBody: body.documented }),
+    documentedBody: body.documented,
     async serve(door, exchange, params) {
       door.requireOperator(exchange);
       const named = readParams(declared, params);
@@ -209,8 +208,8 @@ export function tenantEndpoint<
   const { channel, queues = false } = declared;
   return finished(declared, {
     caller: "tenant",
-    ...(channel === undefined ? {} : { channel }),
-    ...(body.documented === undefined ? {} : { documentedBody: body.documented }),
+    channel,
+    documentedBody: body.documented,
     async serve(door, exchange, params) {
       const tenant = await door.authenticate(exchange);
       await door.admit(exchange, tenant);
@@ -239,7 +238,6 @@ export function endpoint<const A extends Answers>(
       readonly security?: readonly (string | null)[];
       readonly channel?: ChannelName;
       readonly body?: DocumentedBody;
-      readonly idleSeconds?: number;
       handle(
         door: FrontDoor,
         exchange: Exchange,
@@ -247,12 +245,12 @@ export function endpoint<const A extends Answers>(
       ): Reply<A> | Response | Promise<Reply<A> | Response>;
     },
 ): Endpoint {
-  const { body } = declared;
+  const { caller = "anyone", security, channel, body } = declared;
   return finished(declared, {
-    caller: declared.caller ?? "anyone",
-    ...(declared.security === undefined ? {} : { security: declared.security }),
-    ...(declared.channel === undefined ? {} : { channel: declared.channel }),
-    ...(body === undefined ? {} : { documentedBody: body }),
+    caller,
+    security,
+    channel,
+    documentedBody: body,
     serve(door, exchange, params) {
       const answered = declared.handle(door, exchange, params);
       if (answered instanceof Response) return answered;
@@ -265,16 +263,13 @@ export function endpoint<const A extends Answers>(
 type Rest = Omit<Endpoint, keyof Declaration>;
 
 /** Throws a `TypeError` if path and parameters disagree, which is a mistake in the declaration. */
-export function finished(declared: Declaration & { readonly idleSeconds?: number }, rest: Rest): Endpoint {
+export function finished(declared: Declaration, rest: Rest): Endpoint {
   const named = Array.from(declared.path.matchAll(/:(\w+)/g), ([, name = ""]) => name);
   const known = Object.keys(declared.params ?? {});
   if (named.toSorted().join() !== known.toSorted().join()) {
     throw new TypeError(`${declared.path} declares the parameters ${known.join(", ") || "none"}`);
   }
-  const { method, path, name, operation, tag, summary, description, params, query, headers, answers, fails } = declared;
-  const optional = { description, params, query, headers, fails, idleSeconds: declared.idleSeconds };
-  const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
-  return { method, path, name, operation, tag, summary, answers, ...given, ...rest };
+  return { ...declared, ...rest };
 }
 
 /** An answer of any endpoint. */

@@ -169,7 +169,7 @@ function answerOf(answer: Answer, caller: CallerKind, components: Components): J
   const { description, schema, mediaType, isBinary = false, examples, headers = {} } = answer;
   const own = Object.entries(headers).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
   const all = { ...(caller === "tenant" ? LIMITED : TRACED), ...Object.fromEntries(own) };
-  const media = { schema, isBinary, examples, ...(mediaType === undefined ? {} : { mediaType }) };
+  const media = { schema, mediaType, isBinary, examples };
   const content = contentOf(media, components);
   return { description, headers: all, ...content };
 }
@@ -185,7 +185,7 @@ function bodyOf(body: DocumentedBody, components: Components): JsonObject {
 
 interface Content {
   readonly schema: TSchema | null;
-  readonly mediaType?: string | readonly string[];
+  readonly mediaType?: string | readonly string[] | undefined;
   readonly isBinary?: boolean;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json] | undefined;
 }

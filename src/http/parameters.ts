@@ -83,10 +83,6 @@ export const limitParameter: QueryParameter<number> = {
 
 /** The parameters `?cursor&limit` of a paged list. */
 export const paging = {
-  cursor: {
-    description: "The `next_cursor` of the previous page.",
-    schema: Type.String(),
-    read: (text: string | undefined) => text ?? null,
-  },
+  cursor: queryText("The `next_cursor` of the previous page."),
   limit: limitParameter,
 } satisfies Record<string, QueryParameter<unknown>>;

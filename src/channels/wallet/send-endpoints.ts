@@ -16,7 +16,7 @@ import { tenantFailure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
-import { keyConflict, pendingJob, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
 import { walletLimits } from "./limits.ts";
 import { missingCredentials } from "./missing-credentials.ts";
 import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
@@ -268,18 +268,7 @@ async function queueJob(
   const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
-  switch (answer.kind) {
-    case "accepted":
-      return exchange.jsonText(202, pendingJob(answer.jobId));
-    case "replayed":
-      return replay(exchange, answer.jobId);
-    case "conflict":
-      throw keyConflict();
-    case "limited":
-      throw door.overLimit(exchange, tenant);
-    case "queue_full":
-      throw door.queueFull(exchange, tenant, answer.what);
-  }
+  return answerAccepted(door, exchange, tenant, answer);
 }
 
 /** If it cannot be undone now, the sweep undoes it. */

@@ -13,9 +13,8 @@ type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "descr
 export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
   const { path, name, operation, summary, description, channel, scope, body, accept, fails } = declared;
   const kind: SendKind = { channel, scope, accept };
-  const said = { path, name, operation, summary, ...(description === undefined ? {} : { description }) };
   return finished(
-    { ...sends("Send"), ...said, fails: { ...SEND_FAILS, ...fails } },
+    { ...sends("Send"), path, name, operation, summary, description, fails: { ...SEND_FAILS, ...fails } },
     { caller: "tenant", channel, documentedBody: body, serve: (door, exchange) => serveSend(door, exchange, kind) },
   );
 }

@@ -2,7 +2,7 @@ import { ApiError } from "../../domain/errors.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import type { Json } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Idempotency, QueueQuota } from "../../domain/queue.ts";
+import type { AcceptResult, Idempotency, QueueQuota } from "../../domain/queue.ts";
 import type { Plan, Tenant } from "../../domain/tenant.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
@@ -55,6 +55,11 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
   const accepted = await acceptJob(door, { tenant, requestsPerMinute, job });
   if (!isCounted) exchange.rate = accepted.rate;
+  return answerAccepted(door, exchange, tenant, accepted);
+}
+
+/** The answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */
+export function answerAccepted(door: FrontDoor, exchange: Exchange, tenant: Tenant, accepted: AcceptResult): Response {
   switch (accepted.kind) {
     case "accepted":
       return exchange.jsonText(202, pendingJob(accepted.jobId));
@@ -140,7 +145,7 @@ export function keyConflict(): ApiError {
   return new ApiError(422, "this Idempotency-Key was used before with another body");
 }
 
-export function pendingJob(jobId: string): string {
+function pendingJob(jobId: string): string {
   return `{"job_id":"${jobId}","status":"pending"}`;
 }
 
