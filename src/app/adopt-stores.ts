@@ -9,6 +9,7 @@ import { requireSchema } from "../storage/migrate.ts";
 import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { requireMasterKeys } from "../storage/require-master-keys.ts";
 import { Vault } from "../storage/vault.ts";
+import { sealedColumnsOf } from "./channel-parts.ts";
 import { CHANNELS } from "./channels.ts";
 import { type Belonging, masterKeyIds } from "./start-checks.ts";
 import { openDatabase, openEventStore, openRedis, usesEventStore } from "./stores.ts";
@@ -26,7 +27,8 @@ export async function adoptStores(config: Config, telemetry: Telemetry): Promise
   let registry: string;
   try {
     await requireSchema(database.db);
-    await requireMasterKeys(new Database(database.db, systemClock), new Vault(config.masterKeys, systemRandom));
+    const vault = new Vault(config.masterKeys, systemRandom);
+    await requireMasterKeys(new Database(database.db, systemClock), vault, sealedColumnsOf(CHANNELS));
     await noteMasterKey(database.db, keyId);
     registry = (await readIdentity(database.db)).registry;
   } finally {

@@ -1,6 +1,7 @@
 import type { ChannelMembers } from "../domain/tenant.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
+import { credentials } from "../tenants/tables.ts";
 import type { AppChannel } from "./app-channel.ts";
 
 /** What all channels together add to a tenant. */
@@ -12,6 +13,11 @@ export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<Channe
     // Each member of the type is one of a listed channel's.
     members: (rows) => Object.assign({}, ...parts.map((part) => part.members(rows))) as ChannelMembers,
   };
+}
+
+/** Every column that holds secrets which the vault sealed. */
+export function sealedColumnsOf(channels: readonly AppChannel[]) {
+  return [credentials.sealed, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
 }
 
 /** Of the channels whose messages can come from templates. */

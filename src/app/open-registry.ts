@@ -35,7 +35,7 @@ import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { TokenRepository } from "../tenants/token-repository.ts";
 import type { AppChannel } from "./app-channel.ts";
-import { templateKindsOf, tenantPartOf } from "./channel-parts.ts";
+import { sealedColumnsOf, templateKindsOf, tenantPartOf } from "./channel-parts.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -77,7 +77,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const { clock, feed, telemetry, vault, shards } = options;
   const database = new Database(options.db, clock);
   const version = await prepare(database, shards);
-  await requireMasterKeys(database, vault);
+  await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });

@@ -7,8 +7,8 @@ import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
-import { keys } from "../storage/tables.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey, randomText } from "./api-key.ts";
+import { keys } from "./tables.ts";
 
 const KEY_ID = /^key_[0-9A-Za-z]{16}$/;
 /** Part of the id of every key with a checksum. Ids of former releases contain no zero. */

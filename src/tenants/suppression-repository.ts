@@ -8,7 +8,8 @@ import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { requireTenant } from "../storage/require-tenant.ts";
-import { suppressions, tenants } from "../storage/tables.ts";
+import { tenants } from "../storage/tables.ts";
+import { suppressions } from "./tables.ts";
 
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 const SHARD_PAGE_ROWS = 500;

@@ -6,7 +6,7 @@ import type { TemplateKind } from "../http/template-kind.ts";
 import type { Database } from "../storage/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
-import { templates } from "../storage/tables.ts";
+import { templates } from "./tables.ts";
 
 export interface TemplateRepositoryOptions {
   readonly database: Database;

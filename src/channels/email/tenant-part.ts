@@ -1,11 +1,11 @@
 import type { VerifiedDomain } from "../../domain/domain.ts";
 import type { EmailTemplate } from "../../domain/email.ts";
 import type { ChannelMembers } from "../../domain/tenant.ts";
-import { domains } from "../../storage/tables.ts";
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
 import { verifiedDomainOf } from "./domains/domain-repository.ts";
 import { parseEmailTemplate } from "./stored-template.ts";
+import { domains } from "./tables.ts";
 
 const TEMPLATES: StoredTemplates<EmailTemplate> = { parse: parseEmailTemplate };
 
@@ -24,6 +24,7 @@ const VERIFIED_DOMAINS: TenantTable<VerifiedDomain, typeof domains.$inferSelect>
 export const emailPart: TenantPart<Pick<ChannelMembers, "emailTemplates" | "emailSender" | "domains">> = {
   templates: { email: TEMPLATES },
   tables: [VERIFIED_DOMAINS],
+  sealed: [domains.privateKey],
   members: ({ tenant, templates, rows, credentials }) => ({
     emailTemplates: templates(TEMPLATES),
     emailSender: tenant.allowCustom.includes("email")

@@ -7,8 +7,8 @@ import { checkText } from "../../storage/check-text.ts";
 import type { Database } from "../../storage/database.ts";
 import type { RegistryChanges } from "../../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../../storage/require-tenant.ts";
-import { aliases } from "../../storage/tables.ts";
 import { chatLimits } from "./limits.ts";
+import { aliases } from "./tables.ts";
 
 /** Tenants' own names for the chat provider's templates. */
 export class AliasRepository {

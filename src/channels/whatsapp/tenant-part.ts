@@ -1,9 +1,9 @@
 import type { ChannelMembers } from "../../domain/tenant.ts";
 import type { WhatsappAlias } from "../../domain/whatsapp.ts";
-import { aliases } from "../../storage/tables.ts";
 import type { TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { aliasOf } from "./alias-repository.ts";
 import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./credentials.ts";
+import { aliases } from "./tables.ts";
 
 const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
   table: aliases,
