@@ -9,10 +9,10 @@ import type { LinkReader } from "../domain/links.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
-import type { Registry } from "../domain/registry.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { DoorPorts } from "../http/door-ports.ts";
+import type { Registry } from "../storage/registry.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */

@@ -10,6 +10,7 @@ import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import type { Registry, RegistryTools } from "../storage/registry.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AwayParts } from "./away-parts.ts";
@@ -22,6 +23,8 @@ import type { Shutdown } from "./shutdown.ts";
 export interface AppChannel extends QueuedChannel {
   /** The call that sends, and all others. */
   endpoints(ports: ApiPorts): readonly Endpoint[];
+  /** Its part of the registry, for its endpoints; absent: none. */
+  registry?(tools: RegistryTools): Partial<Registry>;
   /** What it keeps in memory of each tenant; absent: nothing. */
   readonly tenantPart?: TenantPart<object>;
   /** How operators write its templates; absent: it has none. */

@@ -2,7 +2,7 @@ import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { SuppressionReason } from "../domain/job.ts";
-import type { Page } from "../domain/registry.ts";
+import type { Page } from "../domain/page.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
