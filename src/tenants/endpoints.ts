@@ -78,3 +78,7 @@ export function tenantRegistry(
     suppressionsOfShard: (shard, after) => suppressed.ofShard(shard, after),
   };
 }
+
+declare module "../storage/registry.ts" {
+  interface Registry extends TenantRegistry {}
+}

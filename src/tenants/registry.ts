@@ -94,7 +94,3 @@ export interface TenantRegistry extends SuppressionRegistry {
   addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }>;
   tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<Page<TokenMovement>>;
 }
-
-declare module "../storage/registry.ts" {
-  interface Registry extends TenantRegistry {}
-}
