@@ -71,7 +71,7 @@ async function readDocument(): Promise<ApiDocument> {
     telemetry: { count() {}, time() {} },
     operatorToken: "",
     registry: PORT,
-    whatsapp: PORT,
+    whatsapp: { webhookSecrets: [] },
     wallet: PORT,
     passKit: PORT,
   };

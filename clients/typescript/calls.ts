@@ -157,7 +157,11 @@ export class Calls {
     if (body === undefined) return { method, headers };
     headers["content-type"] = sends ?? "application/json";
     // Operations whose body is not JSON take it as bytes or text.
-    return { method, headers, body: sends === undefined ? JSON.stringify(body) : (body as BodyInit) };
+    return {
+      method,
+      headers,
+      body: sends === undefined ? JSON.stringify(body) : (body as string | Uint8Array<ArrayBuffer>),
+    };
   }
 
   private async attempt({ streams }: Call, url: string, init: RequestInit, signal?: AbortSignal): Promise<unknown> {
@@ -259,7 +263,9 @@ function pathOf(path: string, input: object): string {
 
 function queryOf(input: object): string {
   const given = Object.entries(memberOf(input, "query") ?? {}).filter(([, value]) => value !== undefined);
-  return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  return given.length === 0
+    ? ""
+    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
 }
 
 function memberOf(of: object, name: string): object | undefined {

@@ -925,7 +925,7 @@ export type Template =
       /** Of passes of type apple; null: as the request says. */
       style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
       /** What requests leave out of theirs. */
-      pass_data: JsonObject;
+      pass_data: ApplePassPart | GooglePassPart;
     };
 
 export type TemplateList = { templates: readonly Template[] };
@@ -1619,7 +1619,10 @@ export type Operations = {
           pass_data: JsonObject;
           /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
           style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic";
-        } & ({ pass_type?: "apple" } | { style?: never }));
+        } & (
+          | { pass_type?: "apple"; pass_data?: ApplePassPart }
+          | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })
+        ));
     answer: Template;
   };
   /** One template. */
