@@ -89,13 +89,14 @@ function generatedFrom({ paths, components }: ApiDocument): string {
   const types = Object.entries(components.schemas).map(
     ([name, schema]) => `${commentOf(schema.description)}export type ${typeName(name)} = ${typeOf(schema)};\n`,
   );
+  const calls = operations.map((each) => `${each.operation.operationId}: ${callOf(each)},`);
   return [
     HEAD,
     ...types,
     "/** What each operation takes and answers, by its name in the OpenAPI document. */",
     `export type Operations = {${operations.map(({ operation }) => operationType(operation)).join("")}};\n`,
     CALL,
-    `export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {${operations.map((each) => `${each.operation.operationId}: ${callOf(each)},`).join("")}};`,
+    `export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {${calls.join("")}};`,
   ].join("\n");
 }
 
