@@ -12,8 +12,7 @@ beforeAll(async () => {
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {
   front.queue.failure = null;
-  front.registry.failure = null;
-  front.registry.isCold = false;
+  front.database.isAway = false;
   front.queue.queued.length = 0;
   front.queue.counted = 0;
 });
@@ -78,7 +77,8 @@ describe("a valid send", () => {
   });
 
   test("is taken while the tenant has to be loaded first", async () => {
-    front.registry.isCold = true;
+    await front.forgetAcme();
+    expect(front.stores.directory.byIdNow?.("acme")).toBeUndefined();
     expect((await front.send(SEND)).status).toBe(202);
   });
 
@@ -244,7 +244,7 @@ describe("the order of the checks", () => {
     await front.registry.putTemplate("small", {
       slug: "welcome",
       channel: "email",
-      subject: "",
+      subject: "Hi",
       html: "x",
       text: null,
     });
@@ -343,10 +343,13 @@ describe("when something fails", () => {
     expect(log).toContain("secret internals");
   });
 
-  test("a registry that cannot be reached is a 500 that names no part of the house", async () => {
-    front.registry.failure = new UnavailableError("postgres is gone");
+  test("a registry that cannot be reached is a 500 that does not name the part that is away", async () => {
+    await front.forgetAcme();
+    front.database.isAway = true;
     const answer = await front.send(SEND);
-    expect(answer.status).toBe(500);
-    expect(answer.text).not.toContain("postgres");
+    expect([answer.status, answer.text]).toEqual([
+      500,
+      '{"error":"a part of the service cannot be reached at the moment: try again"}',
+    ]);
   });
 });

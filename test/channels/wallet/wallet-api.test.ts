@@ -477,7 +477,11 @@ describe("operators", () => {
     expect([stored.status, stored.body]).toEqual([200, { slug: "ticket", ...template }]);
     await world.front.operate("PUT", "/tenants/acme/templates/mail", { channel: "email", subject: "s", html: "h" });
     const { body } = await world.front.operate("GET", "/tenants/acme/templates");
-    expect(body["templates"]).toMatchObject([{ slug: "mail" }, { slug: "ticket", channel: "wallet" }]);
+    expect(body["templates"]).toMatchObject([
+      { slug: "mail" },
+      { slug: "ticket", channel: "wallet" },
+      { slug: "welcome" },
+    ]);
     const data = { serial_number: "t-1", description: "Mine", header_fields: [{ key: "gate", value: "B" }] };
     expect((await create({ template_id: "ticket", pass_data: data })).status).toBe(202);
     expect(world.lastJob.template).toBe("ticket");

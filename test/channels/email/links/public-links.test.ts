@@ -21,7 +21,6 @@ beforeAll(async () => {
 beforeEach(() => {
   front.engagements.length = 0;
   front.queue.failure = null;
-  front.registry.failure = null;
 });
 afterAll(() => front.stop(), 15_000);
 
