@@ -23,6 +23,41 @@ const HURRIED: Clock = {
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs / 100, run),
 };
 
+/** Knows how many timers are set: without one, and with nothing in flight, nothing more happens. */
+class CountedTimers implements Clock {
+  waiting = 0;
+  readonly nowMs = () => this.clock.nowMs();
+  readonly monotonicMs = () => this.clock.monotonicMs();
+
+  constructor(private readonly clock: Clock) {}
+
+  setTimer(delayMs: number, run: () => void) {
+    this.waiting += 1;
+    let isSet = true;
+    const end = () => {
+      if (isSet) this.waiting -= 1;
+      isSet = false;
+    };
+    const timer = this.clock.setTimer(delayMs, () => {
+      end();
+      run();
+    });
+    return {
+      cancel: () => {
+        end();
+        timer.cancel();
+      },
+    };
+  }
+}
+
+class CountedTries extends QuietTelemetry {
+  tries = 0;
+  override count(name = ""): void {
+    if (name === "apple_pushes") this.tries += 1;
+  }
+}
+
 let apple: AppleAuthority;
 let identity: Identity;
 let signer: PassSigner;
@@ -42,12 +77,14 @@ afterEach(async () => {
 interface Told {
   readonly push: (signal?: AbortSignal) => Promise<void>;
   readonly forgotten: string[];
-  readonly telemetry: QuietTelemetry;
+  readonly telemetry: CountedTries;
+  readonly timers: CountedTimers;
 }
 
 function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemClock): Told {
   const forgotten: string[] = [];
-  const telemetry = new QuietTelemetry();
+  const telemetry = new CountedTries();
+  const timers = new CountedTimers(clock);
   const devices = {
     targets: async (): Promise<readonly PushTarget[]> =>
       tokens.map((pushToken) => ({ deviceId: `device-${pushToken}`, pushToken })),
@@ -57,12 +94,13 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemC
     },
   };
   const connections = new ApnsConnections({ url, ca: apple.root.certificatePem, verifies: true, clock });
-  const pusher = new PassPusher({ connections, devices, clock, random: systemRandom, telemetry });
+  const pusher = new PassPusher({ connections, devices, clock: timers, random: systemRandom, telemetry });
   ends.push(() => pusher.stop());
   return {
     push: (signal = new AbortController().signal) => pusher.push("pass-1", signer, signal),
     forgotten,
     telemetry,
+    timers,
   };
 }
 
@@ -137,13 +175,14 @@ test("what Apple cannot take at the moment is tried again a few times, behind th
   const { server, url } = await serve((stream, token, nth) =>
     token === "never" || nth < 3 ? answers(503, "ServiceUnavailable")(stream, token, nth) : takes(stream, token, nth),
   );
-  const { push, forgotten } = pusherTo(url, ["a", "b", "never"], HURRIED);
+  const { push, forgotten, telemetry, timers } = pusherTo(url, ["a", "b", "never"], HURRIED);
   await push();
   expect(server.tokens).toHaveLength(3);
-  await eventually("the tries are used up", () => server.tokens.filter((token) => token === "never").length === 4);
-  expect(server.tokens.filter((token) => token === "a")).toHaveLength(2);
-  await Bun.sleep(500);
-  expect(server.tokens).toHaveLength(8);
+  await eventually("every try is answered", () => telemetry.tries === 8);
+  expect(timers.waiting).toBe(0);
+  for (const [token, tries] of Object.entries({ a: 2, b: 2, never: 4 })) {
+    expect(server.tokens.filter((one) => one === token)).toHaveLength(tries);
+  }
   expect(forgotten).toEqual([]);
 });
 
@@ -239,10 +278,10 @@ test("a server whose certificate nobody vouches for hears nothing", async () => 
 
 test("after the stop nothing is sent", async () => {
   const { server, url } = await serve(answers(503, "ServiceUnavailable"));
-  const { push } = pusherTo(url, ["a"], HURRIED);
+  const { push, timers } = pusherTo(url, ["a"], HURRIED);
   await push();
   for (const end of ends.splice(1)) end();
   await push();
-  await Bun.sleep(300);
+  expect(timers.waiting).toBe(0);
   expect(server.tokens).toEqual(["a"]);
 });
