@@ -21,7 +21,7 @@ test("a channel that the app adds is stored, counted and seen by analysts, and t
       `INSERT INTO widening.events (tenant_id, event_id, job_id, channel, event_type) SELECT 'acme', ${EVENT_ID} + ${n}, generateUUIDv7(), '${channel}', '${type}'`,
     );
   await store("wallet", 1, "failed");
-  expect(eventStoreIdentity(reading, target, CHANNELS)).rejects.toThrow("run `waybill migrate`");
+  await expect(eventStoreIdentity(reading, target, CHANNELS)).rejects.toThrow("run `waybill migrate`");
 
   expect(await migrateEventStore(writing, target, CHANNELS)).toEqual([]);
   await eventStoreIdentity(reading, target, CHANNELS);
@@ -51,5 +51,5 @@ test("names keep their numbers, whatever the order of the list, and after a chan
 
 test("a channel's name that is not plain never becomes part of a statement", async () => {
   const { writing, target } = await engine.eventStore("plain", "process");
-  expect(migrateEventStore(writing, target, ["a'b"])).rejects.toThrow("broken invariant");
+  await expect(migrateEventStore(writing, target, ["a'b"])).rejects.toThrow("broken invariant");
 });

@@ -164,7 +164,7 @@ describe("stopping", () => {
     release();
     expect((await sending).status).toBe(202);
     await stopping;
-    expect(front.fetch("/health")).rejects.toThrow();
+    await expect(front.fetch("/health")).rejects.toThrow();
     await front.stop();
   });
 });
@@ -172,6 +172,6 @@ describe("stopping", () => {
 test("an address that is taken is refused", async () => {
   front = await Front.start();
   const other = await Front.start();
-  expect(other.server.listen({ host: "127.0.0.1", port: front.port })).rejects.toThrow();
+  await expect(other.server.listen({ host: "127.0.0.1", port: front.port })).rejects.toThrow();
   await other.stop();
 });
