@@ -52,7 +52,7 @@ test("jobs and callers of the API take turns", async () => {
   expect(jobs.length).toBeGreaterThan(5);
 });
 
-test("who would wait too long is told to come back, and when", async () => {
+test("a call that would wait too long is told when to come back", async () => {
   const clock = new VirtualClock();
   const pace = new IssuerPace(clock);
   ask(pace, clock, "job", walletLimits.googleJobsWaitingMax + 1);
@@ -62,7 +62,7 @@ test("who would wait too long is told to come back, and when", async () => {
   expect(await pace.take("job", NEVER)).toBe(true);
 });
 
-test("who gives up takes no turn", async () => {
+test("a cancelled call takes no turn", async () => {
   const clock = new VirtualClock();
   const pace = new IssuerPace(clock);
   const giving = new AbortController();

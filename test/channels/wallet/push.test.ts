@@ -171,7 +171,7 @@ test("devices are forgotten when Apple says that they are gone, and for no other
   expect(server.tokens).toHaveLength(8);
 });
 
-test("what Apple cannot take at the moment is tried again a few times, behind the update", async () => {
+test("a push that Apple cannot take at the moment is retried a few times, after the update has ended", async () => {
   const { server, url } = await serve((stream, token, nth) =>
     token === "never" || nth < 3 ? answers(503, "ServiceUnavailable")(stream, token, nth) : takes(stream, token, nth),
   );
@@ -186,7 +186,7 @@ test("what Apple cannot take at the moment is tried again a few times, behind th
   expect(forgotten).toEqual([]);
 });
 
-test("a push that waits to be tried again stands for the next one, too", async () => {
+test("a push that waits for its retry also stands for the next one", async () => {
   const { server, url } = await serve(answers(429, "TooManyRequests"));
   const { push } = pusherTo(url, ["a"]);
   await push();
@@ -195,12 +195,12 @@ test("a push that waits to be tried again stands for the next one, too", async (
   expect(server.tokens).toEqual(["a", "a"]);
 });
 
-test("a certificate that Apple refuses is left alone for a while, and no device is forgotten", async () => {
+test("a certificate that Apple refuses pauses for a while, and no device is forgotten", async () => {
   const { server, url } = await serve(answers(403, "BadCertificate"));
   const { push, forgotten, telemetry } = pusherTo(url, tokensOf(2_000));
   await push();
   const tried = server.tokens.length;
-  // Those that were under way when the first answer came, and no more.
+  // Those that were in flight when the first answer came, and no more.
   expect(tried).toBeLessThan(500);
   await push();
   expect(server.tokens).toHaveLength(tried);
@@ -232,7 +232,7 @@ test("a connection that breaks in the middle of it loses no push", async () => {
   expect(server.sessions).toBeGreaterThan(1);
 });
 
-test("streams that are refused are asked again", async () => {
+test("refused streams are retried", async () => {
   const { server, url } = await serve((stream, token, nth) =>
     // REFUSED_STREAM (RFC 9113, 7)
     nth < 5 ? stream.close(7) : takes(stream, token, nth),
@@ -241,7 +241,7 @@ test("streams that are refused are asked again", async () => {
   await eventually("every device was told", () => new Set(server.tokens.slice(5)).size === 10);
 });
 
-test("a server that never answers holds up nobody for longer than the first round", async () => {
+test("a server that never answers delays an update by no more than the first round", async () => {
   const { server, url } = await serve(() => undefined);
   const { push } = pusherTo(url, tokensOf(1_000), HURRIED);
   const startedMs = HURRIED.monotonicMs();
@@ -259,7 +259,7 @@ test("an aborted delivery waits for no push", async () => {
   await pushed;
 });
 
-test("a service that is down costs an update nothing, and hears of it when it is back", async () => {
+test("a push service that is down does not fail an update, and gets the pushes when it is back", async () => {
   const port = await freePort();
   const { push, telemetry } = pusherTo(`https://127.0.0.1:${port}`, ["a", "b"], HURRIED);
   await push();
@@ -268,7 +268,7 @@ test("a service that is down costs an update nothing, and hears of it when it is
   expect(telemetry.lines).toEqual([]);
 });
 
-test("a server whose certificate nobody vouches for hears nothing", async () => {
+test("a server with an untrusted certificate gets no push", async () => {
   const stranger = await AppleAuthority.make();
   const server = new PushServer(await stranger.server(), takes);
   ends.push(() => server.stop());
