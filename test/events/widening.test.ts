@@ -39,7 +39,7 @@ test("a channel that the app adds is stored, counted and seen by analysts, and t
   }
 });
 
-test("names keep their numbers, whatever the order of the list, and after a channel has gone from it", async () => {
+test("names keep their numbers in any order of the list, and after a channel has been removed from it", async () => {
   const { writing, reading, target } = await engine.eventStore("numbers", "process");
   await migrateEventStore(writing, target, ["file", "email"]);
   await migrateEventStore(writing, target, ["pager", "email"]);
@@ -49,7 +49,7 @@ test("names keep their numbers, whatever the order of the list, and after a chan
   expect(row).toEqual(["Enum8('email' = 1, 'whatsapp' = 2, 'wallet' = 3, 'file' = 4, 'pager' = 5)"]);
 });
 
-test("a channel's name that is not plain never becomes part of a statement", async () => {
+test("an unsafe channel name never becomes part of a statement", async () => {
   const { writing, target } = await engine.eventStore("plain", "process");
   await expect(migrateEventStore(writing, target, ["a'b"])).rejects.toThrow("broken invariant");
 });
