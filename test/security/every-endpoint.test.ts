@@ -33,7 +33,7 @@ const attacks = new Attacks("every endpoint");
 
 let target: Target;
 let operations: readonly Operation[] = [];
-/** What the victim has, what the attacker has, and what nobody has. */
+/** Identifiers of the victim, of the attacker, and unknown ones. */
 let victims: Identifiers;
 let own: Identifiers;
 let invented: Identifiers;

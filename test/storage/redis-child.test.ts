@@ -59,7 +59,7 @@ async function parentOf(folder: string) {
   return { parent, redisPid };
 }
 
-/** A redis-server that works in the folder and that nobody looks after. */
+/** A redis-server that works in the folder without a supervisor. */
 async function orphanIn(folder: string) {
   const orphan = Bun.spawn(["redis-server", join(folder, "redis.conf")], { cwd: folder, stdout: "ignore" });
   cleanups.push(() => orphan.kill("SIGKILL"));

@@ -59,7 +59,7 @@ class CutPglite extends PGlite {
   }
 }
 
-/** All but those that say what the schema is, and whose. */
+/** All tables but those with the schema's version and the database's identity. */
 async function tablesOf(client: PGlite): Promise<string> {
   const { rows } = await client.query<{ readonly name: string }>(
     "select quote_ident(tablename) as name from pg_tables where schemaname = 'public' " +

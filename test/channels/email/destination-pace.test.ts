@@ -15,7 +15,7 @@ function aPace() {
   const sendMany = (count: number, answer: DestinationAnswer, name?: string) => {
     for (let i = 0; i < count; i += 1) send(answer, name);
   };
-  /** Those that may be under way at one time. */
+  /** How many may be in flight at one time. */
   const open = (name = "big.test"): Passage[] => {
     const passages: Passage[] = [];
     for (;;) {
@@ -77,7 +77,7 @@ describe("a destination", () => {
     for (let i = 0; i < 9; i += 1) {
       const waitedMs = send("refused");
       spacings.push(waitedMs);
-      // Whoever was told to wait has left; the next one may go when its time has come.
+      // A message that was told to wait has left; the next one may go when its time has come.
       await clock.advance(waitedMs);
       expect(send("refused")).toBe(0);
     }

@@ -87,7 +87,7 @@ function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: Pl
     if (kept !== null && kept.version >= pass.version) return kept;
     return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
   };
-  // Requests for passes only ask it whose a class or an object is, which is known here.
+  // Requests for passes only ask it for the owner of a class or an object, which is known here.
   const google = new GoogleWallet({
     apiUrl: NOWHERE,
     tokenUrl: NOWHERE,

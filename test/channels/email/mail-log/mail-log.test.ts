@@ -91,7 +91,7 @@ function sent(queueId: string, reply = "250 2.0.0 Ok", instance = "postfix"): st
 
 test("a real log is understood without a single line misjudged", async () => {
   const world = new World();
-  // Whose Message-ID is whose job, and what a person who reads the log finds became of it.
+  // Which Message-ID belongs to which job, and the outcome that a person reads in the log.
   const outcomes: Readonly<Record<string, readonly string[]>> = {
     "job-ok": ["delivered"],
     "job-nouser": ["bounced nouser@good.test", "bounced nouser@good.test"],
@@ -261,7 +261,7 @@ test("killed again and again, over a rotation, it reports every message", async 
   for (let i = 0; i < JOBS; i++) {
     const queueId = `4jWc${i.toString().padStart(8, "0").replaceAll(/0/g, "Z")}`;
     lines.push(named(queueId, i));
-    // The fate of a message comes long after its name.
+    // The outcome of a message comes long after its name.
     if (i >= 1_000) lines.push(sent(`4jWc${(i - 1_000).toString().padStart(8, "0").replaceAll(/0/g, "Z")}`));
   }
   for (let i = JOBS - 1_000; i < JOBS; i++)
