@@ -14,7 +14,6 @@ import { JobIds } from "../../../src/domain/ids.ts";
 import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Random } from "../../../src/domain/random.ts";
-import type { Registry } from "../../../src/domain/registry.ts";
 import type { DeliveryReport } from "../../../src/domain/report.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
@@ -168,7 +167,7 @@ export class Front {
     this.statuses.push(...statuses);
   }
 
-  get registry(): Registry {
+  get registry(): OpenRegistry["registry"] {
     return this.stores.registry;
   }
 
