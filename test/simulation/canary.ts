@@ -59,7 +59,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a pull does not say who is suppressed",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;",
+    find: "const suppressed = shard.suppressed.get(tenantQueue.tenantId)?.get(entry.recipient) ?? null;",
     replace: "const suppressed = null;",
     seed: 7,
   },
@@ -113,7 +113,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "boxes with mail are never named again",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "if (request.survey) for (const box of shard.held) shard.ready.add(box);",
+    find: "if (request.survey) for (const tenantQueue of shard.held) shard.ready.add(tenantQueue);",
     replace: "",
   },
   {

@@ -1,5 +1,5 @@
 import { engineLimits } from "../../src/engine/limits.ts";
-import { auditBooks, auditEnd, hasLeft, isSettled } from "./audit.ts";
+import { auditEnd, auditState, hasLeft, isSettled } from "./audit.ts";
 import type { Violation } from "./promises.ts";
 import type { World } from "./world.ts";
 
@@ -21,7 +21,7 @@ export class Driver {
     const { world } = this;
     while (goesOn()) {
       const went = world.step();
-      if (world.clock.steps % AUDIT_EVERY_STEPS === 0) auditBooks(world);
+      if (world.clock.steps % AUDIT_EVERY_STEPS === 0) auditState(world);
       this.throwViolation();
       if (!went) return;
     }
@@ -87,11 +87,13 @@ function whatIsLeft({ jobs, load, state, drawn }: World): string {
   const shards = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard));
   const whereIs = (jobId: string) => {
     if (shards.some(({ parked }) => parked.has(jobId))) return "parked";
-    const entries = shards.flatMap(({ boxes }) => [...boxes.values()].flatMap((box) => [...box.entries.values()]));
+    const entries = shards.flatMap(({ tenantQueues }) =>
+      [...tenantQueues.values()].flatMap((tenantQueue) => [...tenantQueue.entries.values()]),
+    );
     return entries.some((entry) => entry.jobId === jobId) ? "in its box" : "nowhere";
   };
   const unfinished = [...jobs.jobs.values()].filter(({ status }) => status === "pending" || status === "running");
   const names = unfinished.slice(0, 3).map(({ jobId, status }) => `${jobId} ${status} ${whereIs(jobId)}`);
   const outboxes = shards.map(({ outbox }) => outbox.entries.size).join(" ");
-  return `unfinished: ${names.join(", ")}; sends under way: ${load.underWay}; outboxes: ${outboxes}`;
+  return `unfinished: ${names.join(", ")}; sends under way: ${load.inFlight}; outboxes: ${outboxes}`;
 }

@@ -53,7 +53,7 @@ const ENDING: Readonly<Record<string, EventType | undefined>> = {
 };
 const ENDING_TYPES: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
 
-export interface JobBooksOptions {
+export interface JobCheckerOptions {
   readonly read: (tenant: Tenant, jobId: string) => JobRecord | null;
   /** The queue never both forgets and goes back in time: then its event ids and batch tokens could repeat themselves. */
   readonly isClockSound: boolean;
@@ -81,7 +81,7 @@ export class JobChecker {
   constructor(
     private readonly clock: SimClock,
     private readonly watch: Watch,
-    private readonly options: JobBooksOptions,
+    private readonly options: JobCheckerOptions,
   ) {
     this.shares = new ShareChecker(watch);
   }

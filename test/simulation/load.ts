@@ -24,7 +24,7 @@ export interface LoadParts {
 /** The tenants' programs: they send, and where they named a key they send again what was not answered. */
 export class Load {
   /** Sends that are not answered and not given up. */
-  underWay = 0;
+  inFlight = 0;
   acknowledgedCount = 0;
   /** Requests that were answered with a share of the queue that is used up. */
   refusedCount = 0;
@@ -41,7 +41,7 @@ export class Load {
     const content = template === null ? { html } : { template_id: template, data: { html } };
     const body: JsonObject = { to_address: recipient, ...content };
     const idempotencyKey = dice.chance(0.3) ? `key-${(this.keys += 1)}` : null;
-    this.underWay += 1;
+    this.inFlight += 1;
     clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));
   }
 
@@ -61,7 +61,7 @@ export class Load {
         clock.at(1_000, () => this.attempt(request, triesLeft - 1));
         return;
       }
-      this.underWay -= 1;
+      this.inFlight -= 1;
     };
     const patience = clock.at(PATIENCE_MS, () => end(null));
     if (house === null) return;

@@ -1,7 +1,15 @@
 import type { AcceptResult, NewJob, RateState } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import { alive, boxOf, count, enqueue, payloadBytes, type RateWindow, type ShardState } from "./memory-queue-shard.ts";
+import {
+  alive,
+  count,
+  enqueue,
+  payloadBytes,
+  type RateWindow,
+  type ShardState,
+  tenantQueueName,
+} from "./memory-queue-shard.ts";
 
 const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 
@@ -69,7 +77,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
 
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
   const { jobId, channel, recipient, payload, needsScreening, template, stored } = job;
-  const box = boxOf({ tenantId: tenant.tenantId, channel });
+  const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
     jobId,
     channel,
@@ -80,7 +88,7 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(template !== undefined && { template }),
     ...(stored !== undefined && { stored }),
   };
-  const entryId = enqueue(shard, box, entry, nowMs);
+  const entryId = enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));
   shard.jobs.set(jobId, {
     tenantId: tenant.tenantId,
@@ -94,8 +102,8 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     kept: [],
     result: null,
   });
-  if (!shard.ready.has(box)) {
-    shard.ready.add(box);
+  if (!shard.ready.has(tenantQueue)) {
+    shard.ready.add(tenantQueue);
     hint();
   }
 }

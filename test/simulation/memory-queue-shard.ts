@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 
 /** A job's place in its box, in the form that a parked job keeps, too. */
-export interface BoxEntry {
+export interface QueueEntry {
   readonly jobId: string;
   readonly channel: ChannelName;
   readonly attempts: number;
@@ -19,14 +19,14 @@ export interface BoxEntry {
 }
 
 /** Entries by id, oldest first. */
-export interface Box {
-  readonly entries: Map<string, BoxEntry>;
+export interface QueueEntries {
+  readonly entries: Map<string, QueueEntry>;
 }
 
 /** A job that waits for another try or, where it is lent, for what became of the try that is in flight elsewhere. */
 export interface Parked {
-  readonly box: string;
-  readonly entry: BoxEntry;
+  readonly tenantQueue: string;
+  readonly entry: QueueEntry;
   /** The token of the lease that it was lent under. */
   readonly lentUnder?: string;
   /** For how long. */
@@ -95,7 +95,7 @@ export interface Expiring<T> {
 
 /** All that the queue knows of a shard. Plain data, so that it can be copied whole. */
 export interface ShardState {
-  readonly boxes: Map<string, Box>;
+  readonly tenantQueues: Map<string, QueueEntries>;
   /** The number of the last entry, of all boxes. */
   lastEntry: number;
   readonly ready: Set<string>;
@@ -131,7 +131,7 @@ export interface ShardState {
 
 export function emptyShard(): ShardState {
   return {
-    boxes: new Map(),
+    tenantQueues: new Map(),
     lastEntry: 0,
     ready: new Set(),
     held: new Set(),
@@ -172,11 +172,11 @@ export function append<T>(stream: Stream<T>, nowMs: number, value: T): string {
 }
 
 /** Adds a job to its box, behind all entries that there ever were, and answers the entry's id. */
-export function enqueue(shard: ShardState, box: string, entry: BoxEntry, nowMs: number): string {
+export function enqueue(shard: ShardState, tenantQueue: string, entry: QueueEntry, nowMs: number): string {
   shard.lastEntry = Math.max(shard.lastEntry + 1, (nowMs - EVENT_EPOCH_MS) * ENTRIES_PER_MS);
   const entryId = `${shard.lastEntry}-0`;
-  const known = shard.boxes.get(box);
-  if (known === undefined) shard.boxes.set(box, { entries: new Map([[entryId, entry]]) });
+  const known = shard.tenantQueues.get(tenantQueue);
+  if (known === undefined) shard.tenantQueues.set(tenantQueue, { entries: new Map([[entryId, entry]]) });
   else known.entries.set(entryId, entry);
   return entryId;
 }
@@ -202,7 +202,7 @@ export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: 
 }
 
 /** What a job counts for. */
-export function payloadBytes({ payload, stored }: Pick<BoxEntry, "payload" | "stored">): number {
+export function payloadBytes({ payload, stored }: Pick<QueueEntry, "payload" | "stored">): number {
   return stored?.bytes ?? Buffer.byteLength(payload);
 }
 
@@ -218,13 +218,13 @@ export function alive<T extends { readonly expiresMs: number | null }>(item: T |
 }
 
 /** A box's name. */
-export function boxOf({ tenantId, channel }: TenantQueue): string {
+export function tenantQueueName({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }
 
-export function mailboxOf(box: string): TenantQueue {
-  const slash = box.indexOf("/");
-  return { tenantId: box.slice(0, slash), channel: box.slice(slash + 1) };
+export function tenantQueueOf(tenantQueue: string): TenantQueue {
+  const slash = tenantQueue.indexOf("/");
+  return { tenantId: tenantQueue.slice(0, slash), channel: tenantQueue.slice(slash + 1) };
 }
 
 export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
@@ -259,7 +259,7 @@ export function templateOf({ template }: { readonly template?: string }): readon
 }
 
 /** A box entry as the queue writes it, `channel` being one letter. */
-export function entryText(entry: BoxEntry, channel: string): string {
+export function entryText(entry: QueueEntry, channel: string): string {
   const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
   const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}`;

@@ -28,7 +28,14 @@ import { pull } from "./memory-queue-pull.ts";
 import { record } from "./memory-queue-record.ts";
 import { jobsOf, type References, remember } from "./memory-queue-references.ts";
 import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
-import { boxOf, type Expiring, emptyShard, isBeyond, type ShardState, storedJob } from "./memory-queue-shard.ts";
+import {
+  type Expiring,
+  emptyShard,
+  isBeyond,
+  type ShardState,
+  storedJob,
+  tenantQueueName,
+} from "./memory-queue-shard.ts";
 
 /** All that a queue holds at one moment. Plain data; what happens later does not reach it. */
 export interface QueueSnapshot {
@@ -74,7 +81,7 @@ export class QueueState {
     const stored = storedJob(shard, jobId);
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
     const { tenantId, channel, attempts, events, result, entryId, isHeldPending } = stored;
-    const cursor = shard.cursors.get(boxOf({ tenantId, channel }));
+    const cursor = shard.cursors.get(tenantQueueName({ tenantId, channel }));
     const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
     const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
     return { jobId, tenantId, channel, status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };

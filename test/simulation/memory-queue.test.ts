@@ -30,7 +30,7 @@ function world() {
   };
   const pull = (lease = acquire()) =>
     state.pullNow(lease, {
-      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 9, bytesMax: 1_000_000 }],
+      tenantQueues: [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 9, bytesMax: 1_000_000 }],
       survey: true,
       bytesMax: 1_000_000,
       shardTimeMs: null,
@@ -44,13 +44,13 @@ test("what came after a snapshot is forgotten with its restoration, as often as 
   const snapshot = state.snapshot();
   for (let again = 0; again < 2; again += 1) {
     const lost = accept();
-    expect(pull()).toMatchObject({ boxes: [{ jobs: [{ jobId: kept }, { jobId: lost }] }] });
+    expect(pull()).toMatchObject({ tenantQueues: [{ jobs: [{ jobId: kept }, { jobId: lost }] }] });
     expect(state.jobNow(ACME, kept)?.status).toBe("running");
     state.restore(snapshot);
     expect(state.jobNow(ACME, kept)?.status).toBe("pending");
     expect(state.jobNow(ACME, lost)).toBeNull();
   }
-  expect(pull()).toMatchObject({ boxes: [{ jobs: [{ jobId: kept }] }] });
+  expect(pull()).toMatchObject({ tenantQueues: [{ jobs: [{ jobId: kept }] }] });
 });
 
 test("a lease that was forgotten is not taken for the one that came in its place", () => {

@@ -90,7 +90,7 @@ describe("a shard that changes hands", () => {
 
   function acceptSlow(story: Story): readonly string[] {
     const slow = story.acceptMany(5, "slow");
-    story.until("they are in flight", () => story.world.provider.callsUnderWay === 5);
+    story.until("they are in flight", () => story.world.provider.callsInFlight === 5);
     return slow;
   }
 

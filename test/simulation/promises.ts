@@ -2,7 +2,7 @@
 export const PROMISES = {
   nothingLost: "nothing that was accepted is lost",
   everyJobEnds: "every accepted job ends, and everything is recorded, once the faults are over",
-  booksBalance: "the books balance: a job is in flight or final, its events are in the outbox or in the event store",
+  stateAgrees: "the stores agree: a job is in flight or final, its events are in the outbox or in the event store",
   eventOnce: "each event is in the event store once, and none that did not happen",
   eventOrder: "a tenant's event ids rise, and become visible in their order",
   tokenFrozen: "a batch's token names the same rows for ever",

@@ -22,7 +22,7 @@ const FORGOTTEN_MS = 3_000;
 const REPLY_MS_MAX = 5_000;
 const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
 
-export interface QueueBooksParts {
+export interface QueueCheckerParts {
   readonly clock: SimClock;
   readonly watch: Watch;
   readonly jobs: JobChecker;
@@ -82,7 +82,7 @@ export class QueueChecker {
   private readonly pulling = new Map<SimProcess, number>();
   private readonly due = new Map<string, Due>();
 
-  constructor(private readonly parts: QueueBooksParts) {}
+  constructor(private readonly parts: QueueCheckerParts) {}
 
   nowMs(): number {
     return this.parts.clock.nowMs;
@@ -99,10 +99,10 @@ export class QueueChecker {
     return this.stepsOf(shard).unnoticedMs;
   }
 
-  asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
+  asked(process: SimProcess, { bytesMax, tenantQueues }: PullRequest): void {
     const { watch } = this.parts;
     watch.demand(bytesMax <= PULL_BYTES_MAX, "bytes", () => `a pull of ${bytesMax} bytes`);
-    const isBounded = boxes.every((box) => box.bytesMax <= PULL_BYTES_MAX);
+    const isBounded = tenantQueues.every((tenantQueue) => tenantQueue.bytesMax <= PULL_BYTES_MAX);
     watch.demand(isBounded, "bytes", () => "a tenant may bring more than a pull");
     const all = (this.pulling.get(process) ?? 0) + bytesMax;
     this.pulling.set(process, all);
@@ -116,7 +116,7 @@ export class QueueChecker {
   /** What the queue hands out. */
   pulled(lease: Lease, request: PullRequest, result: PullResult): void {
     this.noticeSteps(lease, request.shardTimeMs);
-    const jobs = result.boxes.flatMap((box) => box.jobs);
+    const jobs = result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
       bytes += payload.length;
@@ -126,9 +126,9 @@ export class QueueChecker {
     this.parts.watch.demand(isBounded, "bytes", () => `a reply of ${bytes} bytes of payloads`);
   }
 
-  heardPull(process: SimProcess, lease: Lease, { boxes }: PullResult): void {
+  heardPull(process: SimProcess, lease: Lease, { tenantQueues }: PullResult): void {
     const waiting = this.waitingIn(process);
-    for (const { tenantId, jobId, payload } of boxes.flatMap(({ jobs }) => jobs)) {
+    for (const { tenantId, jobId, payload } of tenantQueues.flatMap(({ jobs }) => jobs)) {
       waiting.set(jobId, { tenantId, bytes: payload.length, token: lease.token });
     }
     this.checkWaiting(process, waiting);

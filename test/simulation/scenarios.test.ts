@@ -160,7 +160,7 @@ describe("reports", () => {
     const story = new Story();
     story.slow("acme", 1_000);
     const jobId = story.accept();
-    story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
+    story.until("it is being delivered", () => story.world.provider.callsInFlight === 1);
     for (const type of ["delivered", "opened", "delivered"] as const) story.report(jobId, type);
     story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     for (const type of ["opened", "delivered"] as const) story.report(jobId, type);
@@ -214,7 +214,7 @@ describe("reports of a provider that calls until it is answered", () => {
     const story = new Story({ callsBack: true });
     story.slow("acme", 2_000);
     const jobId = story.accept();
-    story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
+    story.until("it is being delivered", () => story.world.provider.callsInFlight === 1);
     for (const type of ["read", "sent", "delivered", "read"] as const) story.report(jobId, type);
     story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     for (const type of ["sent", "read", "failed"] as const) story.report(jobId, type);

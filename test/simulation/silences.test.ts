@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import { JOURNAL_LINES } from "./network.ts";
+import { QUEUE_LINES } from "./network.ts";
 import { Story } from "./story.ts";
 
 /* Stories of silence, half-open connections and clocks: nothing is lost by them, and nothing goes out twice. */
@@ -17,7 +17,7 @@ describe("a silence of the queue sends nothing twice", () => {
       const story = new Story({ processes, slots: 32 });
       story.slow("acme", 4_000);
       const jobs = story.acceptMany(20);
-      story.until("all are in flight", () => story.world.provider.callsUnderWay >= 15);
+      story.until("all are in flight", () => story.world.provider.callsInFlight >= 15);
       const term = story.termOf();
       story.world.network.silence(story.world.queueServer, null, 1.2 * LEASE_MS);
       story.advance(3 * LEASE_MS);
@@ -41,7 +41,7 @@ describe("a silence of the queue sends nothing twice", () => {
 });
 
 describe("a half-open connection", () => {
-  for (const line of JOURNAL_LINES) {
+  for (const line of QUEUE_LINES) {
     test(`(${line}) delays what goes by it, until it is replaced, and costs no lease`, () => {
       const story = new Story({ processes: 2 });
       const term = story.termOf();

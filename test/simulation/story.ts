@@ -16,7 +16,7 @@ import { CALM } from "./weather.ts";
 import { World } from "./world.ts";
 
 /** What became of a message, told in one line. */
-export interface Fate {
+export interface MessageOutcome {
   readonly status: JobStatus;
   /** How often its provider took it. */
   readonly handOvers: number;
@@ -199,7 +199,7 @@ export class Story {
     this.driver.settleAndStop();
   }
 
-  outcomeFor(jobId: string): Fate {
+  outcomeFor(jobId: string): MessageOutcome {
     const truth = this.truth(jobId);
     const recorded = this.world.eventStore.job(truth.tenant.tenantId, jobId);
     const eventStore = recorded?.events.map(({ type }) => type) ?? [];

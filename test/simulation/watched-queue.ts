@@ -137,13 +137,13 @@ export class WatchedQueue {
 
   pull(lease: Lease, request: PullRequest): PullResult | Fenced {
     const { watch, jobs } = this.parts;
-    const boxes = request.boxes.length;
-    watch.demand(boxes <= engineLimits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
+    const tenantQueues = request.tenantQueues.length;
+    watch.demand(tenantQueues <= engineLimits.pullTenantQueuesMax, "memory", () => `a pull of ${tenantQueues} boxes`);
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
     this.parts.queueChecker.pulled(lease, request, result);
-    for (const job of result.boxes.flatMap((box) => box.jobs)) {
+    for (const job of result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs)) {
       jobs.touch(job.jobId);
       const truth = jobs.jobs.get(job.jobId);
       watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
@@ -161,13 +161,13 @@ export class WatchedQueue {
   heardPull(process: SimProcess, lease: Lease, result: PullResult | Fenced): void {
     if (result === FENCED) return;
     this.parts.queueChecker.heardPull(process, lease, result);
-    for (const { box, jobs } of result.boxes) {
-      const open = this.openIn(lease, box.tenantId);
+    for (const { tenantQueue, jobs } of result.tenantQueues) {
+      const open = this.openIn(lease, tenantQueue.tenantId);
       for (const { jobId } of jobs) open.add(jobId);
-      const isBounded = open.size <= engineLimits.boxOpenMax;
-      this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${box.tenantId} are open`);
+      const isBounded = open.size <= engineLimits.tenantQueueOpenMax;
+      this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${tenantQueue.tenantId} are open`);
       const waiting = jobs.filter(({ suppressed, isReported }) => suppressed === null && !isReported).length;
-      this.parts.fairness.pulled(process, box.tenantId, waiting);
+      this.parts.fairness.pulled(process, tenantQueue.tenantId, waiting);
     }
   }
 
@@ -266,7 +266,7 @@ export class WatchedQueue {
 
   private entries(shard: number): number {
     let entries = 0;
-    for (const box of this.state.look(shard).boxes.values()) entries += box.entries.size;
+    for (const tenantQueue of this.state.look(shard).tenantQueues.values()) entries += tenantQueue.entries.size;
     return entries;
   }
 

@@ -93,7 +93,7 @@ export class WalletDevice {
   }
 
   /** From here on nothing can be early or late: the device complains about everything that seems so. */
-  nothingIsUnderWay(): void {
+  nothingIsInFlight(): void {
     for (const round of this.rounds.values()) round.late = 0;
     for (const [key, pass] of this.held) this.held.set(key, { ...pass, mayBeAhead: false });
   }

@@ -156,5 +156,5 @@ test("a message whose answer was lost is not sent again: its callbacks end the j
     return all.length >= 3 ? all : null;
   });
   expect(types.toSorted()).toEqual(["delivered", "read", "sent"]);
-  expect(sandbox.mailbox.messages(LOST_ANSWER, 10)).toHaveLength(1);
+  expect(sandbox.inbox.messages(LOST_ANSWER, 10)).toHaveLength(1);
 }, 60_000);

@@ -163,15 +163,15 @@ function compareEntryIds(a: string, b: string): number {
 }
 
 /** A box's name: "<tenant>/<channel>". */
-export function encodeBox(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
+export function encodeTenantQueue(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${letters.letterOf(channel)}`;
 }
 
 /** Those of known channels: the jobs of others wait for a process that knows theirs, as a newer release may. */
-export function decodeBoxes(letters: ChannelLetters, boxes: readonly string[]): TenantQueue[] {
-  return boxes
-    .filter((box) => letters.knows(box.slice(-1)))
-    .map((box) => ({ tenantId: box.slice(0, -2), channel: letters.channelOf(box.slice(-1)) }));
+export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readonly string[]): TenantQueue[] {
+  return tenantQueues
+    .filter((tenantQueue) => letters.knows(tenantQueue.slice(-1)))
+    .map((tenantQueue) => ({ tenantId: tenantQueue.slice(0, -2), channel: letters.channelOf(tenantQueue.slice(-1)) }));
 }
 
 /** The box entry of a new job. */

@@ -9,7 +9,7 @@ import {
   type TenantQueue,
 } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
-import { type ChannelLetters, decodeBoxes, decodeEntry, encodeBox } from "./codec.ts";
+import { type ChannelLetters, decodeEntry, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
@@ -59,18 +59,18 @@ export class Puller {
     if (reply === null) return FENCED;
     const [more, nextDueMs, ready, lists, shardTimeMs, said] = reply;
     this.quarantine.tell(lease.shard, said);
-    const boxes = [];
-    for (const [i, { box }] of request.boxes.entries()) {
-      const [boxMore = 0, ...cells] = lists[i] ?? [0];
-      const { jobs, unreadable } = decodeJobs(this.options.letters, box, cells);
+    const tenantQueues = [];
+    for (const [i, { tenantQueue }] of request.tenantQueues.entries()) {
+      const [hasMore = 0, ...cells] = lists[i] ?? [0];
+      const { jobs, unreadable } = decodeJobs(this.options.letters, tenantQueue, cells);
       for (const each of unreadable) await this.quarantine.put(lease.shard, each);
-      boxes.push({ box, jobs, more: boxMore === 1 });
+      tenantQueues.push({ tenantQueue, jobs, more: hasMore === 1 });
     }
     return {
       more: more === 1,
       nextDueMs: nextDueMs === -1 ? null : nextDueMs,
-      ready: decodeBoxes(this.options.letters, ready),
-      boxes,
+      ready: decodeTenantQueues(this.options.letters, ready),
+      tenantQueues,
       shardTimeMs,
     };
   }
@@ -103,8 +103,8 @@ export class Puller {
 }
 
 /** What a reply holds of a box: entry id, entry and suppression of each job. */
-function decodeJobs(letters: ChannelLetters, box: TenantQueue, cells: readonly string[]) {
-  const ours = { letters, tenantId: box.tenantId };
+function decodeJobs(letters: ChannelLetters, tenantQueue: TenantQueue, cells: readonly string[]) {
+  const ours = { letters, tenantId: tenantQueue.tenantId };
   const jobs: QueuedJob[] = [];
   const unreadable: Unreadable[] = [];
   for (let at = 0; at + 2 < cells.length; at += 3) {
@@ -113,7 +113,7 @@ function decodeJobs(letters: ChannelLetters, box: TenantQueue, cells: readonly s
       jobs.push(decodeEntry(ours, id, text, cells[at + 2] ?? ""));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      unreadable.push({ at: ["entry", encodeBox(letters, box), id], why, text });
+      unreadable.push({ at: ["entry", encodeTenantQueue(letters, tenantQueue), id], why, text });
     }
   }
   return { jobs, unreadable };
@@ -126,8 +126,9 @@ function encodeRequest(
   isRepeat: boolean,
   args: ScriptArgument[],
 ): void {
-  const { boxes, survey, shardTimeMs } = request;
+  const { tenantQueues, survey, shardTimeMs } = request;
   const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
-  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, boxes.length);
-  for (const pull of boxes) args.push(encodeBox(letters, pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
+  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, tenantQueues.length);
+  for (const pull of tenantQueues)
+    args.push(encodeTenantQueue(letters, pull.tenantQueue), pull.after ?? "", pull.entriesMax, pull.bytesMax);
 }

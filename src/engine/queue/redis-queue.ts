@@ -36,7 +36,7 @@ import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
-import { ChannelLetters, decodeRecord, encodeBox, type QueuedChannel } from "./codec.ts";
+import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
@@ -181,11 +181,13 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     if (!isJobId(jobId)) return null;
     const prefix = shardPrefix(tenant.shard);
     const { names } = this.letters;
-    const boxes = names.map((channel) => encodeBox(this.letters, { tenantId: tenant.tenantId, channel }));
+    const tenantQueues = names.map((channel) =>
+      encodeTenantQueue(this.letters, { tenantId: tenant.tenantId, channel }),
+    );
     // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
     const replies = await this.front
       .pipeline()
-      .hmget(`${prefix}:cursor`, ...boxes)
+      .hmget(`${prefix}:cursor`, ...tenantQueues)
       .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId))
       .exec()
       .catch((error: unknown) => Promise.reject(redisFailure(error)));

@@ -1,7 +1,14 @@
 import type { Clock } from "../../domain/clock.ts";
 import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
-import { type ChannelLetters, EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
+import {
+  type ChannelLetters,
+  EVENT_LETTER,
+  encodeResult,
+  encodeTenantQueue,
+  HELD_PENDING,
+  STATUS_LETTER,
+} from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Quarantine } from "./quarantine.ts";
@@ -87,7 +94,7 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   const texts = detail === "" && result === "" && template === "" ? "" : `${detail}\n${result}\n${template}`;
   args.push(
-    encodeBox(channels, job),
+    encodeTenantQueue(channels, job),
     job.jobId,
     job.entryId,
     `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,

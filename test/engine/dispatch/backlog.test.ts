@@ -67,7 +67,7 @@ test("owners at a node that hangs hold up nobody's at another, not even at first
   let isHung = true;
   const queue = new (class extends MemoryQueue {
     override async pull(lease: Lease, request: PullRequest) {
-      if (!isHung || lease.shard >= hung || request.boxes.length === 0) return super.pull(lease, request);
+      if (!isHung || lease.shard >= hung || request.tenantQueues.length === 0) return super.pull(lease, request);
       await sleep(world.clock, 5_000);
       throw new TransportError("the queue did not answer");
     }

@@ -224,13 +224,13 @@ test("the last piece of a day's allowance is no larger than what is left of it",
   if (lease === null) throw new Error("the lease is free");
   const telemetry = new QuietTelemetry();
   const allowances = new DailyAllowances({ queue: new MemoryQueue(state), lease, clock, telemetry });
-  const box = { tenantId: "warming", channel: "email" } as const;
+  const tenantQueue = { tenantId: "warming", channel: "email" } as const;
   // Taken two by two.
-  const allowance = { box, day: utcDayAt(clock.nowMs()), perDay: 75 };
+  const allowance = { tenantQueue, day: utcDayAt(clock.nowMs()), perDay: 75 };
   let taken = 0;
   for (let i = 0; i < 200; i += 1) {
     if (allowances.left(allowance, () => {}) > 0) {
-      allowances.take(box);
+      allowances.take(tenantQueue);
       taken += 1;
     }
     await clock.advance(1);

@@ -6,7 +6,7 @@ const DAY = 20_000;
 
 /** A call about one box's day of 50. */
 function call(known: number, wanted: number, changes: { readonly allowance?: number; readonly day?: number } = {}) {
-  return { box: ACME_MAIL, day: DAY, allowance: 50, known, wanted, ...changes };
+  return { tenantQueue: ACME_MAIL, day: DAY, allowance: 50, known, wanted, ...changes };
 }
 
 test("no more is taken than the day allows", async () => {
@@ -29,7 +29,7 @@ test("days and channels have counts of their own", async () => {
   const { lease } = await world();
   await queue.allow(lease, call(0, 50));
   expect(await queue.allow(lease, call(0, 1, { day: DAY + 1 }))).toBe(1);
-  expect(await queue.allow(lease, { ...call(0, 2), box: { tenantId: "acme", channel: "whatsapp" } })).toBe(2);
+  expect(await queue.allow(lease, { ...call(0, 2), tenantQueue: { tenantId: "acme", channel: "whatsapp" } })).toBe(2);
 });
 
 test("an allowance that was lowered takes nothing back and gives nothing more", async () => {

@@ -23,13 +23,13 @@ async function worlds(count: number, jobs = 1, payload = "{}") {
   return all;
 }
 
-function boxAt(after: string | null = null): TenantQueuePull {
-  return { box: ACME_MAIL, after, entriesMax: 64, bytesMax: ROOM };
+function pullFrom(after: string | null = null): TenantQueuePull {
+  return { tenantQueue: ACME_MAIL, after, entriesMax: 64, bytesMax: ROOM };
 }
 
 /** All asked at one time: the first two go out alone, the others in one call. */
-function pullAll(leases: readonly Lease[], boxes: readonly TenantQueuePull[], bytesMax = ROOM) {
-  return Promise.all(leases.map((lease) => queue.pull(lease, { ...PULL, boxes, bytesMax })));
+function pullAll(leases: readonly Lease[], tenantQueues: readonly TenantQueuePull[], bytesMax = ROOM) {
+  return Promise.all(leases.map((lease) => queue.pull(lease, { ...PULL, tenantQueues, bytesMax })));
 }
 
 function granted(results: readonly (PullResult | typeof FENCED)[]): readonly PullResult[] {
@@ -46,14 +46,14 @@ test("the pulls of many shards at one time are one call, and each gets what is i
   const before = await scriptCalls();
   const results = await pullAll(
     all.map(({ lease }) => lease),
-    [boxAt()],
+    [pullFrom()],
   );
   expect((await scriptCalls()) - before).toBe(3);
   expect(results[3]).toBe(FENCED);
   for (const [i, { jobIds }] of all.entries()) {
     const result = results[i];
     if (result === FENCED || result === undefined) continue;
-    expect(result.boxes.map(({ jobs }) => jobs.map(({ jobId }) => jobId))).toEqual([jobIds]);
+    expect(result.tenantQueues.map(({ jobs }) => jobs.map(({ jobId }) => jobId))).toEqual([jobIds]);
     expect(result.ready).toEqual([ACME_MAIL]);
   }
   expect((await queue.job(one.tenant, first(one.jobIds)))?.status).toBe("running");
@@ -65,12 +65,12 @@ test("shards share the bytes of a call, and each one's turn comes", async () => 
   const leases = all.map(({ lease }) => lease);
   const pulled = new Map<number, number>();
   for (let round = 0; round < 12 && pulled.size < all.length; round += 1) {
-    const results = granted(await pullAll(leases, [boxAt()], 300 * KIB)).slice(2);
-    const counts = results.map(({ boxes }) => boxes[0]?.jobs.length ?? 0);
+    const results = granted(await pullAll(leases, [pullFrom()], 300 * KIB)).slice(2);
+    const counts = results.map(({ tenantQueues }) => tenantQueues[0]?.jobs.length ?? 0);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(2);
     expect(counts.filter((count) => count > 0).length).toBeGreaterThan(0);
-    for (const [i, { boxes }] of results.entries()) {
-      if (first(boxes).jobs.length === 0) expect(first(boxes).more).toBe(true);
+    for (const [i, { tenantQueues }] of results.entries()) {
+      if (first(tenantQueues).jobs.length === 0) expect(first(tenantQueues).more).toBe(true);
       else pulled.set(i + 2, round);
     }
     pulled.set(0, round).set(1, round);

@@ -36,38 +36,41 @@ function kept(prefix: string): Promise<string[]> {
 
 test("an entry that cannot be read leaves its box, and those around it are handed out", async () => {
   const { tenant, lease, prefix } = await world();
-  const box = `${prefix}:box:acme/e`;
+  const tenantQueue = `${prefix}:box:acme/e`;
   const ids = [await accept(tenant)];
   // Not an entry, without its field, and one whose template is no JSON text: only its reader finds that.
-  await redis.client.xadd(box, "*", "p", "garbage\nwith secrets");
-  await redis.client.xadd(box, "*", "q", "x");
-  await redis.client.xadd(box, "*", "p", `${jobIds.next()} e0 ann@example.com\t"a\\u00zz"\n{}`);
-  const boxes = [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }];
+  await redis.client.xadd(tenantQueue, "*", "p", "garbage\nwith secrets");
+  await redis.client.xadd(tenantQueue, "*", "q", "x");
+  await redis.client.xadd(tenantQueue, "*", "p", `${jobIds.next()} e0 ann@example.com\t"a\\u00zz"\n{}`);
+  const tenantQueues = [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }];
   telemetry.counted.length = 0;
-  const result = await watched.pull(lease, { ...PULL, boxes });
+  const result = await watched.pull(lease, { ...PULL, tenantQueues });
   if (result === FENCED) throw new Error("fenced");
-  expect(result.boxes[0]?.jobs.map(({ jobId }) => jobId)).toEqual(ids);
+  expect(result.tenantQueues[0]?.jobs.map(({ jobId }) => jobId)).toEqual(ids);
   expect(telemetry.counted).toEqual(["entry", "entry", "entry"]);
   const texts = await kept(prefix);
   expect(texts).toHaveLength(3);
   expect(texts[2]).toMatch(/^\d+ entry acme\/e \d+-\d+: not a box entry\ngarbage\nwith secrets$/);
-  expect(await redis.client.xlen(box)).toBe(1);
-  await watched.pull(lease, { ...PULL, boxes });
+  expect(await redis.client.xlen(tenantQueue)).toBe(1);
+  await watched.pull(lease, { ...PULL, tenantQueues });
   expect(telemetry.counted).toHaveLength(3);
 });
 
 test("an entry that cannot be read counts in its tenant's share no longer", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
-  const box = `${prefix}:box:acme/e`;
-  const [[id = "", [, text = ""]]] = (await redis.client.xrange(box, "-", "+")) as [[string, string[]]];
+  const tenantQueue = `${prefix}:box:acme/e`;
+  const [[id = "", [, text = ""]]] = (await redis.client.xrange(tenantQueue, "-", "+")) as [[string, string[]]];
   const load = await redis.client.hget(`${prefix}:tenants`, "acme");
   for (const spoilt of [text.replace(" e0 ", ' e0 \t"a\\u00zz"'), text.replace(" e0 ", " ? ")]) {
-    await redis.client.del(box);
-    await redis.client.xadd(box, id, "p", spoilt);
+    await redis.client.del(tenantQueue);
+    await redis.client.xadd(tenantQueue, id, "p", spoilt);
     await redis.client.hset(`${prefix}:tenants`, "acme", load ?? "");
-    await watched.pull(lease, { ...PULL, boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }] });
-    expect(await redis.client.xlen(box)).toBe(0);
+    await watched.pull(lease, {
+      ...PULL,
+      tenantQueues: [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }],
+    });
+    expect(await redis.client.xlen(tenantQueue)).toBe(0);
     expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
   }
 });

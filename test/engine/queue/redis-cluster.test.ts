@@ -50,10 +50,13 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   for (const [i, tenant] of tenants.entries()) {
     const lease = await queue.acquire(tenant.shard, "dispatcher", "test", null);
     if (lease === null) throw new Error("the lease is taken");
-    const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-    const pulled = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
+    const pulled = await queue.pull(lease, {
+      ...PULL,
+      tenantQueues: [{ tenantQueue, after: null, entriesMax: 9, bytesMax: ROOM }],
+    });
     if (pulled === FENCED) throw new Error("fenced");
-    const [job] = pulled.boxes[0]?.jobs ?? [];
+    const [job] = pulled.tenantQueues[0]?.jobs ?? [];
     const answer = answers[i];
     if (job === undefined || answer?.kind !== "accepted") throw new Error("no job");
     expect(job.jobId).toBe(answer.jobId);
@@ -101,9 +104,12 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
   for (let i = 0; i < 4; i += 1) await other.accept(tenant, 1000, newJob());
   const lease = await other.acquire(9, "dispatcher", "test", null);
   if (lease === null) throw new Error("the lease is taken");
-  const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-  const pulled = await other.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
-  const jobs = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
+  const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
+  const pulled = await other.pull(lease, {
+    ...PULL,
+    tenantQueues: [{ tenantQueue, after: null, entriesMax: 9, bytesMax: ROOM }],
+  });
+  const jobs = pulled === FENCED ? [] : (pulled.tenantQueues[0]?.jobs ?? []);
   const [plain, ...named] = jobs.map((job, i): Settlement => {
     const event = { type: "sent", result: {} } as const;
     const end = { kind: "final", job, status: "success", result: {}, event } as const;

@@ -155,7 +155,7 @@ describe("pull", () => {
     const next = await acquire(tenant.shard, "dispatcher");
     await queue.pull(next, {
       ...PULL,
-      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 1, bytesMax: ROOM }],
+      tenantQueues: [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 1, bytesMax: ROOM }],
       survey: true,
     });
     for (const jobId of ids) expect((await queue.job(tenant, jobId))?.status).toBe("running");
@@ -176,10 +176,13 @@ describe("pull", () => {
     const { tenant, lease } = await world();
     await accept(tenant);
     const chat = await accept(tenant, { channel: "whatsapp", recipient: "34600000000" });
-    const box = { tenantId: "acme", channel: "whatsapp" } as const;
-    const result = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    const tenantQueue = { tenantId: "acme", channel: "whatsapp" } as const;
+    const result = await queue.pull(lease, {
+      ...PULL,
+      tenantQueues: [{ tenantQueue, after: null, entriesMax: 9, bytesMax: ROOM }],
+    });
     if (result === FENCED) throw new Error("fenced");
-    expect(result.boxes[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
+    expect(result.tenantQueues[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
     expect(result.ready).toHaveLength(2);
   });
 });

@@ -48,10 +48,13 @@ async function acquired(): Promise<Lease> {
 async function reasonFor(tenant: typeof acme, recipient: string): Promise<string | null> {
   const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
   await queue.accept(tenant, 1_000, job);
-  const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-  const pulled = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 64, bytesMax: ROOM }] });
+  const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
+  const pulled = await queue.pull(lease, {
+    ...PULL,
+    tenantQueues: [{ tenantQueue, after: null, entriesMax: 64, bytesMax: ROOM }],
+  });
   if (pulled === FENCED) throw new Error("the lease is gone");
-  const found = pulled.boxes[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
+  const found = pulled.tenantQueues[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
   if (found === undefined) throw new Error("the job was not pulled");
   return found.suppressed;
 }

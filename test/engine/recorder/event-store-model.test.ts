@@ -8,8 +8,12 @@ import { startChdb, type TestEventStore } from "../../support/chdb-event-store.t
 import { eventIdAt, newJobId } from "./event-store-rows.ts";
 import { EventStoreState } from "./memory-event-store-state.ts";
 
-/** One more seed to run: LEDGER_MODEL_SEED, and how many lists of commands a seed stands for: LEDGER_MODEL_RUNS. */
-const { LEDGER_MODEL_SEED: wantedSeed, LEDGER_MODEL_PATH: wantedPath, LEDGER_MODEL_RUNS: runs } = Bun.env;
+/** One more seed to run: EVENT_STORE_MODEL_SEED, and how many lists of commands a seed stands for: EVENT_STORE_MODEL_RUNS. */
+const {
+  EVENT_STORE_MODEL_SEED: wantedSeed,
+  EVENT_STORE_MODEL_PATH: wantedPath,
+  EVENT_STORE_MODEL_RUNS: runs,
+} = Bun.env;
 const RUNS = Number(runs ?? 40);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
@@ -252,7 +256,7 @@ for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wanted
 }
 
 function reportOf(details: fc.RunDetails<[readonly Command[]]>, seed: number): string {
-  const replay = `LEDGER_MODEL_SEED=${seed} LEDGER_MODEL_PATH=${details.counterexamplePath}`;
+  const replay = `EVENT_STORE_MODEL_SEED=${seed} EVENT_STORE_MODEL_PATH=${details.counterexamplePath}`;
   const list = details.counterexample?.[0].map((command) => JSON.stringify(command)).join("\n");
   return `${String(details.errorInstance)}\nafter the last of:\n${list}\nReplay: ${replay} bun test ${import.meta.path}`;
 }
