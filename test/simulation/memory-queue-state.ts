@@ -58,7 +58,7 @@ export class QueueState {
   private readonly shards = new Map<number, ShardState>();
   private readonly members = new Map<LeaseRole, Map<string, number>>();
   private readonly references: References = new Map();
-  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly jobsListeners = new Set<(shard: number) => void>();
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
 
   constructor(
@@ -172,8 +172,8 @@ export class QueueState {
   }
 
   onJobs(listener: (shard: number) => void): () => void {
-    this.mailListeners.add(listener);
-    return () => this.mailListeners.delete(listener);
+    this.jobsListeners.add(listener);
+    return () => this.jobsListeners.delete(listener);
   }
 
   onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
@@ -216,7 +216,7 @@ export class QueueState {
   }
 
   private announceMail(shard: number): void {
-    for (const listener of this.mailListeners) listener(shard);
+    for (const listener of this.jobsListeners) listener(shard);
   }
 
   private shard(number: number): ShardState {

@@ -38,7 +38,7 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
+import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
@@ -91,7 +91,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   private readonly recording: RecordCalls;
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
-  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly jobsListeners = new Set<(shard: number) => void>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
 
   constructor(private readonly options: RedisQueueOptions) {
@@ -132,7 +132,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
+    await this.subscriber.subscribe(JOBS_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -290,8 +290,8 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   onJobs(listener: (shard: number) => void): () => void {
-    this.mailListeners.add(listener);
-    return () => this.mailListeners.delete(listener);
+    this.jobsListeners.add(listener);
+    return () => this.jobsListeners.delete(listener);
   }
 
   announce(tenantId: string | null): void {
@@ -308,7 +308,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   private hear(channel: string, text: string): void {
-    if (channel === MAIL_CHANNEL) for (const listener of this.mailListeners) listener(Number(text));
+    if (channel === JOBS_CHANNEL) for (const listener of this.jobsListeners) listener(Number(text));
     else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
     else for (const listener of this.changeListeners) listener(text === "" ? null : text);
   }

@@ -16,7 +16,11 @@ import { Script, type ScriptArgument } from "./script.ts";
 import settleLua from "./settle.lua" with { type: "text" };
 import { ShardCalls } from "./shard-calls.ts";
 
-const script = new Script(settleLua, "run");
+/** What a settlement says beside a final status, or instead of one. */
+const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u" } as const;
+const NONE = "-";
+
+const script = new Script(settleLua, "run", WORD);
 
 interface SettleCall {
   readonly lease: Lease;
@@ -109,22 +113,16 @@ function encodeOutcome(settlement: Settlement): readonly [letters: string, detai
   switch (settlement.kind) {
     case "final": {
       const { status, event, result, isGivenUp } = settlement;
-      const letters = STATUS_LETTER[status] + (isGivenUp ? GIVEN_UP : NONE) + EVENT_LETTER[event.type];
+      const letters = STATUS_LETTER[status] + (isGivenUp ? WORD.GIVEN_UP : NONE) + EVENT_LETTER[event.type];
       return [letters, encodeResult(event.result), encodeResult(result)];
     }
     case "retry": {
       const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
-      return [status + (settlement.isUncounted ? UNCOUNTED : NONE) + NONE, `${Math.ceil(settlement.delayMs)}`, ""];
+      return [status + (settlement.isUncounted ? WORD.UNCOUNTED : NONE) + NONE, `${Math.ceil(settlement.delayMs)}`, ""];
     }
     case "lend":
-      return [LENT + NONE + NONE, `${Math.ceil(settlement.forMs)}`, ""];
+      return [WORD.LEND + NONE + NONE, `${Math.ceil(settlement.forMs)}`, ""];
     case "start":
-      return [START + NONE + NONE, "", ""];
+      return [WORD.START + NONE + NONE, "", ""];
   }
 }
-
-const START = "g";
-const LENT = "l";
-const UNCOUNTED = "w";
-const GIVEN_UP = "u";
-const NONE = "-";
