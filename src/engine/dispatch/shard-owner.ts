@@ -1,4 +1,4 @@
-import { sleep } from "../../domain/clock.ts";
+import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { FENCED, type PullResult, type TenantQueue, type TenantQueuePull } from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
@@ -6,7 +6,6 @@ import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import { DailyAllowances } from "./daily-allowances.ts";
 import { Deliveries, type DeliveriesPorts } from "./deliveries.ts";
-import { ShardTime } from "./shard-time.ts";
 import { TenantActor } from "./tenant-actor.ts";
 import type { TenantLookups } from "./tenant-lookups.ts";
 import { Wakeup } from "./wakeup.ts";
@@ -263,4 +262,26 @@ export class ShardOwner {
 /** A job also names its tenant queue. */
 function keyOf({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
+}
+
+/** Estimates a shard's time from the queue's answers and this process's monotonic clock. */
+class ShardTime {
+  private base: { readonly shardMs: number; readonly atMs: number } | null = null;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Null: the queue has not answered yet. */
+  nowMs(): number | null {
+    if (this.base === null) return null;
+    return Math.floor(this.base.shardMs + this.clock.monotonicMs() - this.base.atMs);
+  }
+
+  /**
+   * Takes the time from an answer of the queue that has just arrived. The later of two estimates is nearer: an answer
+   * takes a while to arrive, and the shard's time never goes back, not even after the queue has lost its state.
+   */
+  heard(shardMs: number): void {
+    const estimate = this.nowMs();
+    if (estimate === null || estimate < shardMs) this.base = { shardMs, atMs: this.clock.monotonicMs() };
+  }
 }

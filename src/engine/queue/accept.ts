@@ -8,10 +8,10 @@ import { engineLimits } from "../limits.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
 import { type ChannelLetters, encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Replicas } from "./replicas.ts";
 import { Script, type ScriptArgument } from "./script.ts";
-import { ShardCommits } from "./shard-commits.ts";
 
 /** How an answer to an item begins. */
 const ANSWER = {
@@ -46,7 +46,7 @@ export interface AcceptorOptions {
 
 /** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
 export class Acceptor {
-  private readonly commits: ShardCommits<Entrant, Admission>;
+  private readonly commits: GroupCommit<Entrant, Admission>;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -54,7 +54,7 @@ export class Acceptor {
     shardsPerCall: "all" | "one",
     private readonly options: AcceptorOptions,
   ) {
-    this.commits = new ShardCommits(shardsPerCall, {
+    this.commits = new GroupCommit(shardsPerCall, {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,

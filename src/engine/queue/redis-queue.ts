@@ -115,8 +115,9 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
-    this.puller = new Puller(this.bulk, quarantine, clock, { shardsPerCall, letters });
-    this.settler = new SettleCalls(this.owner, quarantine, clock, { shardsPerCall, letters });
+    const ports = { clock, quarantine, letters, shardsPerCall } as const;
+    this.puller = new Puller({ connection: this.bulk, ...ports });
+    this.settler = new SettleCalls({ connection: this.owner, ...ports });
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }

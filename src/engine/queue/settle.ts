@@ -1,4 +1,3 @@
-import type { Clock } from "../../domain/clock.ts";
 import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
 import {
@@ -9,12 +8,10 @@ import {
   HELD_PENDING,
   STATUS_LETTER,
 } from "./codec.ts";
-import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
-import type { Quarantine } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import settleLua from "./settle.lua" with { type: "text" };
-import { ShardCalls } from "./shard-calls.ts";
+import { type OwnerCallPorts, ShardCalls } from "./shard-calls.ts";
 
 /** What a settlement says beside a final status, or instead of one. */
 const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u" } as const;
@@ -38,15 +35,8 @@ type SettleReply = [number, string[]] | null;
 export class SettleCalls {
   private readonly calls: ShardCalls<SettleCall, SettleReply>;
 
-  constructor(
-    private readonly connection: RedisConnection,
-    private readonly quarantine: Quarantine,
-    clock: Clock,
-    private readonly options: { readonly shardsPerCall: "all" | "one"; readonly letters: ChannelLetters },
-  ) {
-    this.calls = new ShardCalls({
-      clock,
-      shardsPerCall: options.shardsPerCall,
+  constructor(private readonly ports: OwnerCallPorts) {
+    this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.settleBatchMax,
       sizeMax: engineLimits.settleCallMax,
       sizeOf: ({ settlements }) => settlements.length,
@@ -73,7 +63,7 @@ export class SettleCalls {
   private async call(call: SettleCall): Promise<boolean> {
     const reply = await this.calls.submit(call.lease.shard, call);
     if (reply === null) return false;
-    this.quarantine.tell(call.lease.shard, reply[1]);
+    this.ports.quarantine.tell(call.lease.shard, reply[1]);
     return true;
   }
 
@@ -82,11 +72,11 @@ export class SettleCalls {
     for (const { lease, settlements, as, shardTimeMs } of calls) {
       const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
       args.push(lease.token, as === "lent" ? 1 : 0, reckoned, settlements.length);
-      for (const settlement of settlements) encodeSettlement(this.options.letters, settlement, args);
+      for (const settlement of settlements) encodeSettlement(this.ports.letters, settlement, args);
     }
     const keys = calls.map(({ lease }) => shardPrefix(lease.shard));
     // The script answers in this form.
-    return (await script.run(this.connection, keys, args)) as SettleReply[];
+    return (await script.run(this.ports.connection, keys, args)) as SettleReply[];
   }
 }
 
