@@ -97,17 +97,17 @@ function counts(verb: "accept" | "dispatch", use: RedisUse): readonly (readonly 
   ];
 }
 
-test("sixty-four requests at a time share two script calls", async () => {
+test("sixty-four simultaneous requests share two script calls", async () => {
   expectAllWithin("accept", await redisUseOf(redis.client, acceptInWaves), JOBS);
 });
 
-test("what waits is handed out and settled many jobs at a time", async () => {
+test("queued jobs are pulled and settled many at a time", async () => {
   await deliverAll(turn - queue.settled, 512);
   await acceptInWaves();
   expectAllWithin("dispatch", await redisUseOf(redis.client, () => deliverAll(JOBS, 512)), JOBS);
 });
 
-test("a call for each job is over the bounds", async () => {
+test("a call per job exceeds the bounds", async () => {
   const jobs = 200;
   const accepting = await redisUseOf(redis.client, async () => {
     for (let i = 0; i < jobs; i += 1) await acceptOne();

@@ -90,7 +90,7 @@ function whatIsLeft({ jobs, load, state, drawn }: World): string {
     const entries = shards.flatMap(({ tenantQueues }) =>
       [...tenantQueues.values()].flatMap((tenantQueue) => [...tenantQueue.entries.values()]),
     );
-    return entries.some((entry) => entry.jobId === jobId) ? "in its box" : "nowhere";
+    return entries.some((entry) => entry.jobId === jobId) ? "in its tenant queue" : "nowhere";
   };
   const unfinished = [...jobs.jobs.values()].filter(({ status }) => status === "pending" || status === "running");
   const names = unfinished.slice(0, 3).map(({ jobId, status }) => `${jobId} ${status} ${whereIs(jobId)}`);

@@ -43,7 +43,7 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
   };
 }
 
-/** `hint` is called when a box became ready that was not. */
+/** Calls `hint` when a tenant queue becomes ready. */
 export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
   const { tenant, nowMs, job } = request;
   // A try that was answered for already, by its own repeat or before an answer that got lost.

@@ -69,7 +69,7 @@ function renewLoans(shard: ShardState, timeMs: number): void {
   }
 }
 
-/** Brings due jobs back into their boxes, until they have the bytes of a call. */
+/** Moves due jobs back into their tenant queues, up to the bytes of a call. */
 function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { moved: number; more: boolean } {
   const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= timeMs);
   let moved = 0;

@@ -4,7 +4,7 @@ import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from ".
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 
-/** A job's place in its box, in the form that a parked job keeps, too. */
+/** A job's entry in its tenant queue; a parked job keeps it in the same form. */
 export interface QueueEntry {
   readonly jobId: string;
   readonly channel: ChannelName;
@@ -56,13 +56,13 @@ export interface Stream<T> {
 export interface StoredJob {
   readonly tenantId: string;
   readonly channel: ChannelName;
-  /** As it was written down: a job is also running when it is pending and its box's cursor has passed its entry. */
+  /** As stored: a pending job is running, too, once its tenant queue's cursor has passed its entry. */
   readonly status: JobStatus;
   /** Pending although its entry was pulled. */
   readonly isHeldPending: boolean;
   readonly attempts: number;
   readonly waits: number;
-  /** The box entry that it was accepted with; null once a settlement, or the event store, has written the job. */
+  /** The entry that it was accepted with; null once a settlement, or the event store, has written the job. */
   readonly entryId: string | null;
   readonly events: readonly DeliveryEvent[];
   /** Reports that wait for its end, one a type. */
@@ -96,7 +96,7 @@ export interface Expiring<T> {
 /** All that the queue knows of a shard. Plain data, so that it can be copied whole. */
 export interface ShardState {
   readonly tenantQueues: Map<string, QueueEntries>;
-  /** The number of the last entry, of all boxes. */
+  /** The number of the last entry, over all tenant queues. */
   lastEntry: number;
   readonly ready: Set<string>;
   readonly held: Set<string>;
@@ -119,7 +119,7 @@ export interface ShardState {
   epoch: number;
   /** By tenant, then recipient. */
   readonly suppressed: Map<string, Map<string, SuppressionReason>>;
-  /** By `<box>:<day>`: what is taken of the day's allowance. */
+  /** By `<tenant queue>:<day>`: the units taken of the day's allowance. */
   readonly allowances: Map<string, Expiring<number>>;
   readonly windows: Map<string, RateWindow>;
   /** The last event that is in the event store. */
@@ -171,7 +171,7 @@ export function append<T>(stream: Stream<T>, nowMs: number, value: T): string {
   return id;
 }
 
-/** Adds a job to its box, behind all entries that there ever were, and answers the entry's id. */
+/** Appends a job to its tenant queue, after all former entries, and returns the entry's id. */
 export function enqueue(shard: ShardState, tenantQueue: string, entry: QueueEntry, nowMs: number): string {
   shard.lastEntry = Math.max(shard.lastEntry + 1, (nowMs - EVENT_EPOCH_MS) * ENTRIES_PER_MS);
   const entryId = `${shard.lastEntry}-0`;
@@ -217,7 +217,7 @@ export function alive<T extends { readonly expiresMs: number | null }>(item: T |
   return item !== undefined && (item.expiresMs === null || nowMs <= item.expiresMs) ? item : null;
 }
 
-/** A box's name. */
+/** A tenant queue's name. */
 export function tenantQueueName({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }
@@ -258,7 +258,7 @@ export function templateOf({ template }: { readonly template?: string }): readon
   return template === undefined ? [] : [template];
 }
 
-/** A box entry as the queue writes it, `channel` being one letter. */
+/** An entry as the queue writes it, `channel` being one letter. */
 export function entryText(entry: QueueEntry, channel: string): string {
   const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;

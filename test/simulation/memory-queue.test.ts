@@ -38,7 +38,7 @@ function world() {
   return { state, accept, acquire, pull };
 }
 
-test("what came after a snapshot is forgotten with its restoration, as often as that is done", () => {
+test("restoring a snapshot forgets everything after it, however often", () => {
   const { state, accept, pull } = world();
   const kept = accept();
   const snapshot = state.snapshot();
@@ -53,7 +53,7 @@ test("what came after a snapshot is forgotten with its restoration, as often as 
   expect(pull()).toMatchObject({ tenantQueues: [{ jobs: [{ jobId: kept }] }] });
 });
 
-test("a lease that was forgotten is not taken for the one that came in its place", () => {
+test("a forgotten lease is not mistaken for the one that replaced it", () => {
   const { state, acquire } = world();
   const snapshot = state.snapshot();
   const forgotten = acquire();

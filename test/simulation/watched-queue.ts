@@ -58,7 +58,7 @@ export class WatchedQueue {
   readonly state: QueueState;
   readonly leases: LeaseChecker;
   timesForgot = 0;
-  /** Entries that a term has read and not settled, by token and box. */
+  /** Entries that a term has read and not settled, by token and tenant queue. */
   private readonly open = new Map<string, Set<string>>();
   private readonly idempotency = new Map<string, string>();
 
@@ -138,7 +138,7 @@ export class WatchedQueue {
   pull(lease: Lease, request: PullRequest): PullResult | Fenced {
     const { watch, jobs } = this.parts;
     const tenantQueues = request.tenantQueues.length;
-    watch.demand(tenantQueues <= engineLimits.pullTenantQueuesMax, "memory", () => `a pull of ${tenantQueues} boxes`);
+    watch.demand(tenantQueues <= engineLimits.pullTenantQueuesMax, "memory", () => `a pull of ${tenantQueues} tenant queues`);
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;

@@ -34,7 +34,7 @@ afterAll(async () => {
   await home.remove();
 }, 30_000);
 
-test("whatever is answered with 202 is sent and recorded once, however often the server is killed", async () => {
+test("every message answered with 202 is sent and recorded once, however often the server is killed", async () => {
   const accepted = new Map<LoadTenant, string[]>(tenants.map((tenant) => [tenant, []]));
   let count = 0;
   let asked = 0;

@@ -85,7 +85,7 @@ async function inRegistry<T>(work: (db: Awaited<ReturnType<typeof openPglite>>["
   }
 }
 
-test("a token is spent for each pass that exists, and for no other, wherever the server is killed", async () => {
+test("each pass that exists costs one token, and no other does, wherever the server is killed", async () => {
   const accepted = new Set<string>();
   let asked = 0;
   let isOver = false;

@@ -90,7 +90,7 @@ function callbackOf(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMB
   return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
 
-/** Takes the jobs out of the box and notes that they were handed over. */
+/** Takes the jobs from the tenant queue and notes that they were handed over. */
 async function handOver(jobs: readonly Sent[]): Promise<void> {
   const tenantQueue = { tenantId: "acme", channel: "whatsapp" } as const;
   const tenantQueues = [{ tenantQueue, after: null, entriesMax: 1_000, bytesMax: ROOM }];
@@ -98,7 +98,7 @@ async function handOver(jobs: readonly Sent[]): Promise<void> {
   if (pulled === FENCED) throw new Error("fenced");
   const settlements = jobs.map(({ jobId, wamid }) => {
     const job = pulled.tenantQueues[0]?.jobs.find((each) => each.jobId === jobId);
-    if (job === undefined) throw new Error("a job is not in its box");
+    if (job === undefined) throw new Error("a job is not in its tenant queue");
     const event = { type: "sent", result: {} } as const;
     return { kind: "final", job, status: "success", result: {}, event, providerRef: wamid } as const;
   });
@@ -235,7 +235,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
     const pulled = await queue.pull(here.lease, { ...PULL, tenantQueues });
     if (pulled === FENCED) throw new Error("fenced");
     const job = pulled.tenantQueues[0]?.jobs.find((each) => each.jobId === jobId);
-    if (job === undefined) throw new Error("the job is not in its box");
+    if (job === undefined) throw new Error("the job is not in its tenant queue");
     const retry = { kind: "retry", job, delayMs: 3_600_000, status: "running" } as const;
     expect(await queue.settle(here.lease, [retry], null)).toBe("settled");
     return jobId;

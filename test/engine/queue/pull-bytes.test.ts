@@ -19,7 +19,7 @@ function bytesOf({ tenantQueues }: PullResult): number {
   return tenantQueues.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
-test("a pull answers no more bytes than it was asked for, however many boxes are full of large entries", async () => {
+test("a pull returns no more bytes than requested, however many tenant queues are full of large entries", async () => {
   const { tenant, lease } = await world();
   const tenants = Array.from({ length: 14 }, (_, i) => ({ ...tenant, tenantId: `large-${i}` }));
   const payload = JSON.stringify("x".repeat(200 * 1024));
@@ -46,7 +46,7 @@ test("a pull answers no more bytes than it was asked for, however many boxes are
   expect(pulled).toBe(14 * 8);
 });
 
-test("a single entry that is larger than the call is handed out alone", async () => {
+test("an entry larger than the call is handed out alone", async () => {
   const { tenant, lease } = await world();
   const payload = JSON.stringify("x".repeat(2 * MIB));
   const [large] = [await accept(tenant, { payload }), await accept(tenant)];
@@ -55,7 +55,7 @@ test("a single entry that is larger than the call is handed out alone", async ()
   expect(result.tenantQueues[0]?.more).toBe(true);
 });
 
-test("a box has its own bytes: beyond them only its first entry is handed out", async () => {
+test("each tenant queue has its own bytes: beyond them only its first entry is handed out", async () => {
   const { tenant, lease } = await world();
   const payload = JSON.stringify("x".repeat(1_000));
   for (let i = 0; i < 8; i += 1) await accept(tenant, { payload });
@@ -63,7 +63,7 @@ test("a box has its own bytes: beyond them only its first entry is handed out", 
   expect((await pull(lease, [pullFrom("acme", 10)], MIB)).tenantQueues[0]?.jobs).toHaveLength(1);
 });
 
-test("a box that gave all it has says so, also when that was all that was asked for", async () => {
+test("an emptied tenant queue says so, even when its last job filled the request", async () => {
   const { tenant, lease } = await world();
   await accept(tenant);
   const one = await pull(lease, [{ ...pullFrom("acme"), entriesMax: 1 }], MIB);
@@ -90,7 +90,7 @@ test("retries that are due together come back within the bytes of a call each", 
   expect(await pullOne(lease, "acme")).toHaveLength(40);
 });
 
-test("ids of entries rise, also when the box was empty in between", async () => {
+test("entry ids rise, even if the tenant queue was empty in between", async () => {
   const { tenant, lease } = await world();
   await accept(tenant);
   const one = first(await pullOne(lease, "acme"));
@@ -102,7 +102,7 @@ test("ids of entries rise, also when the box was empty in between", async () => 
   expect(Number(two.entryId.split("-")[0])).toBeGreaterThan(Number(one.entryId.split("-")[0]));
 });
 
-test("a due retry whose payload is gone stops nobody", async () => {
+test("a due retry without a payload holds up nobody", async () => {
   const { tenant, lease, prefix } = await world();
   const jobId = await accept(tenant);
   await redis.client.zadd(`${prefix}:later`, 1, "0199aaaa-0000-7000-8000-000000000000");

@@ -43,7 +43,7 @@ function newJob(): NewJob {
   return { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null };
 }
 
-test("every verb works on a Redis Cluster, for tenants of many shards in one breath", async () => {
+test("every verb works on a Redis Cluster, for tenants of many shards at once", async () => {
   const tenants: TenantRef[] = Array.from({ length: 40 }, (_, i) => ({ tenantId: `tenant-${i}`, shard: i % 8 }));
   const answers = await Promise.all(tenants.map((tenant) => queue.accept(tenant, 1000, newJob())));
   expect(answers.every((answer) => answer.kind === "accepted")).toBe(true);
@@ -83,7 +83,7 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   expect(batches.flatMap(({ pieces }) => pieces.flatMap(({ rows }) => rows))).toHaveLength(10);
 });
 
-test("a node that hangs holds up no settlement of a shard on another one, whatever its reference", async () => {
+test("a hanging node does not hold up a settlement of a shard on another one, whatever its reference", async () => {
   const counted: (string | number)[] = [];
   const telemetry = new (class extends QuietTelemetry {
     override count(name?: string, _labels?: object, by = 1): void {
@@ -138,7 +138,7 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
   await other.stop();
 }, 20_000);
 
-test("a cluster that is away refuses within a bound, and is used again when it is back", async () => {
+test("calls to a cluster that is away fail within a bound, and succeed once it is back", async () => {
   const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
   await redis.kill();
   await expect(queue.accept(tenant, 1000, newJob())).rejects.toThrow("the queue did not answer");

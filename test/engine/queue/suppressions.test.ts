@@ -61,7 +61,7 @@ async function reasonFor(tenant: typeof acme, recipient: string): Promise<string
 
 const ann = { tenantId: "acme", address: "ann@example.com", reason: "bounced" } as const;
 
-test("what is put is suppressed for its tenant alone, and what is removed is sent to again", async () => {
+test("an added suppression holds for its tenant alone, and a removed one no longer holds", async () => {
   await queue.putSuppression(acme, "ann@example.com", "manual");
   expect(await reasonFor(acme, "ann@example.com")).toBe("manual");
   expect(await reasonFor(acme, "bob@example.com")).toBeNull();
@@ -70,7 +70,7 @@ test("what is put is suppressed for its tenant alone, and what is removed is sen
   expect(await reasonFor(acme, "ann@example.com")).toBeNull();
 });
 
-test("an index is complete when its last page is in, and then takes no page any more", async () => {
+test("an index is complete with its last page, and takes no page after that", async () => {
   expect(await queue.loadSuppressions(lease, [], false)).toBe("loading");
   expect(await queue.loadSuppressions(lease, [ann], false)).toBe("loading");
   expect(await queue.loadSuppressions(lease, [], true)).toBe("loaded");
@@ -80,7 +80,7 @@ test("an index is complete when its last page is in, and then takes no page any 
   expect(await reasonFor(acme, late.address)).toBeNull();
 });
 
-test("what changes while the index is filled stands against a page that was read before", async () => {
+test("changes made during the fill win over a page that was read before", async () => {
   await queue.removeSuppression(acme, ann.address);
   await queue.putSuppression(acme, "bob@example.com", "unsubscribed");
   await queue.loadSuppressions(lease, [ann, { ...ann, address: "bob@example.com" }], false);

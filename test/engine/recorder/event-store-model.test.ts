@@ -243,7 +243,7 @@ async function runOnBoth(list: readonly Command[]): Promise<void> {
 }
 
 for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wantedSeed)])]) {
-  test(`whatever is written and asked, ClickHouse and memory answer the same (seed ${seed})`, async () => {
+  test(`ClickHouse and memory answer every query alike, whatever is written (seed ${seed})`, async () => {
     const path = wantedPath === undefined ? {} : { path: wantedPath };
     const details = await fc.check(fc.asyncProperty(commands, runOnBoth), {
       seed,

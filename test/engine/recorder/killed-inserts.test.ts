@@ -13,7 +13,7 @@ import { batchAt, ForgetfulEventStore, newToken } from "./forgetful-event-store.
 const { KILLED_INSERTS: rounds } = Bun.env;
 const ROUNDS = Number(rounds ?? 6);
 
-test("the books balance after an engine was killed amid inserts whose tokens were forgotten before they were repeated", async () => {
+test("every row is stored once after an engine was killed amid inserts whose tokens were forgotten before they were repeated", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-killed-"));
   const random = new SeededRandom(5);
   const inEngine = async (work: (eventStore: ForgetfulEventStore) => Promise<void>) => {

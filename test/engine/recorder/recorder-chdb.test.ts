@@ -25,7 +25,7 @@ afterAll(async () => {
   await engine.stop();
 });
 
-test("what two recorders store through lost replies is every row, once and in order", async () => {
+test("two recorders store every row once and in order through lost replies", async () => {
   const random = new SeededRandom(7);
   const queue = new MemoryRecorderQueue(systemClock, 40);
   const weather = { failing: 0.3, delayMsMax: 2 };
