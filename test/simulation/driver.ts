@@ -95,5 +95,5 @@ function whatIsLeft({ jobs, load, state, drawn }: World): string {
   const unfinished = [...jobs.jobs.values()].filter(({ status }) => status === "pending" || status === "running");
   const names = unfinished.slice(0, 3).map(({ jobId, status }) => `${jobId} ${status} ${whereIs(jobId)}`);
   const outboxes = shards.map(({ outbox }) => outbox.entries.size).join(" ");
-  return `unfinished: ${names.join(", ")}; sends under way: ${load.inFlight}; outboxes: ${outboxes}`;
+  return `unfinished: ${names.join(", ")}; sends in flight: ${load.inFlight}; outboxes: ${outboxes}`;
 }

@@ -9,17 +9,17 @@ const SHARE = 8;
 interface Standing {
   waiting: number;
   inFlight: number;
-  /** Hand-overs of each other tenant since this one began to wait with nothing under way. */
+  /** Hand-overs of each other tenant since this one began to wait with nothing in flight. */
   readonly passedBy: Map<string, number>;
 }
 
-/** What each tenant has under way and waiting in each process, and who was served meanwhile. */
+/** Each tenant's deliveries in flight and waiting jobs in each process, and who was served meanwhile. */
 export class FairnessChecker {
   private readonly standings = new Map<SimProcess, Map<string, Standing>>();
   private readonly windows = new Map<string, number>();
   /** What a step's answer brings waits for its turn from the next step on. */
   private arriving: (() => void)[] = [];
-  /** Those who have begun a delivery in this step, with nothing under way before it. */
+  /** Tenants that began a delivery in this step and had nothing in flight before. */
   private readonly begun = new Set<Standing>();
 
   constructor(

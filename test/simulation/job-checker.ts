@@ -190,7 +190,7 @@ export class JobChecker {
   private rewindJob(truth: JobTruth): void {
     const record = this.options.read(truth.tenant, truth.jobId);
     const isChanged = record?.status !== truth.status || record.events.length !== truth.events;
-    // A message that was under way may have been handed over in the time that is forgotten.
+    // A message in flight may have been handed over in the forgotten time.
     if (isChanged || !isFinal(truth.status)) truth.isExcused = true;
     truth.isForgotten = record === null;
     truth.status = record?.status ?? "pending";

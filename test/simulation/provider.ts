@@ -209,7 +209,7 @@ export class Provider {
     watch.demand(!job.isReported, "reportedOnce", () => `${where}: handed over all the same`);
     const other = this.inFlight.get(job.jobId);
     const isTwice = other !== undefined && !other.signal.aborted && !this.mayRepeat(truth, other.term);
-    watch.demand(!isTwice, "repeats", () => `${where}: under way in the term ${other?.term.lease.token}`);
+    watch.demand(!isTwice, "repeats", () => `${where}: in flight in the term ${other?.term.lease.token}`);
     const last = truth.answeredIn;
     const isRepeat = last !== null && !this.mayRepeat(truth, last);
     watch.demand(!isRepeat, "repeats", () => `${where}: answered before, in the term ${last?.lease.token}`);

@@ -8,7 +8,7 @@ import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 const MIB = 1024 * 1024;
-/** What one pull may bring, and all pulls that a process has under way. */
+/** The bounds of one pull, and of all pulls that a process has in flight. */
 const PULL_BYTES_MAX = MIB;
 const PULLS_BYTES_MAX = 8 * MIB;
 /** What a tenant's messages that wait in a process may hold, and what a pull that was allowed may bring on top. */

@@ -138,7 +138,11 @@ export class WatchedQueue {
   pull(lease: Lease, request: PullRequest): PullResult | Fenced {
     const { watch, jobs } = this.parts;
     const tenantQueues = request.tenantQueues.length;
-    watch.demand(tenantQueues <= engineLimits.pullTenantQueuesMax, "memory", () => `a pull of ${tenantQueues} tenant queues`);
+    watch.demand(
+      tenantQueues <= engineLimits.pullTenantQueuesMax,
+      "memory",
+      () => `a pull of ${tenantQueues} tenant queues`,
+    );
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;

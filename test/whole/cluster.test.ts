@@ -11,7 +11,7 @@ const SHARED = {
   OPERATOR_TOKEN: "operator-token-of-the-test",
   SHARDS: "8",
 };
-/** Deliveries under way, and answers on their way to the queue, of one process. */
+/** Deliveries in flight, and outcomes on their way to the queue, of one process. */
 const IN_FLIGHT_MAX = 48 + 256;
 const HTML = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
 
@@ -91,7 +91,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on remote servers
       lost: 0,
       sentTwice: taken - sink.received.size,
       recoveryMs,
-      // What it had under way.
+      // Its deliveries in flight.
       sentTwiceAllowed: IN_FLIGHT_MAX,
     });
     // The lease of a dead process lasts ten seconds; all of its mail went out after the takeover.

@@ -13,7 +13,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const EMAILS = Number(process.env["CRASH_EMAILS"] ?? 5000);
 const TENANTS = 50;
 const KILLS = 3;
-/** Deliveries under way, and answers on their way to the queue, of one process. */
+/** Deliveries in flight, and outcomes on their way to the queue, of one process. */
 const IN_FLIGHT_MAX = 48 + 256;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;

@@ -14,7 +14,7 @@ const KILLS = 3;
 /** Passes that are stored between two kills, at least. */
 const PASSES = 40;
 const CALLERS = 48;
-/** Passes that are stored and not answered while Redis hangs, at least: more than the one call under way can queue. */
+/** Passes that are stored and not answered while Redis hangs, at least: more than the one call in flight can queue. */
 const LOST_MIN = 6;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;

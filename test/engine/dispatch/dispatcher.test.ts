@@ -260,7 +260,7 @@ test("nothing is sent twice when Redis is silent for longer than a lease", async
   for (const worker of workers) worker.start();
   const jobs = await acceptMany(20);
   const delivered = () => channels.flatMap((channel) => channel.delivered);
-  await eventually("all are under way", () => delivered().length === 20);
+  await eventually("all are in flight", () => delivered().length === 20);
   await redis.client.call("CLIENT", "PAUSE", String(silenceMs), "ALL");
   for (const { tenant, jobId } of jobs) {
     const job = await eventually(
@@ -285,7 +285,7 @@ test("a stopping process hands its shards over at once, whatever it still has to
   const first = dispatcher("one", stuck, await connect());
   first.start();
   const held = await acceptMany(8);
-  await eventually("all are under way", () => stuck.inFlight === 8);
+  await eventually("all are in flight", () => stuck.inFlight === 8);
   const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
   const second = dispatcher("two", channel, await connect());
   second.start();

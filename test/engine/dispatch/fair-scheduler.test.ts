@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type Contender, FairScheduler } from "../../../src/engine/dispatch/fair-scheduler.ts";
 
-/** Deliveries under way, in the order of their start. */
+/** Deliveries in flight, in the order of their start. */
 class Wire {
   private readonly deliveries: Tenant[] = [];
   push(tenant: Tenant): void {

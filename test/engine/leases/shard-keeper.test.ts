@@ -40,7 +40,7 @@ class Scene {
     });
   }
 
-  /** Lets what is under way go on, and time pass. */
+  /** Lets pending work proceed, and time pass. */
   async advance(ms: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     await this.clock.advance(ms);

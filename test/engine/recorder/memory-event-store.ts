@@ -52,7 +52,7 @@ export class MemoryEventStore implements EventWriter, EventReader {
     const taken = rows.filter((row) => !refused.includes(row));
     if (roll < (this.weather.failing * 2) / 3) {
       this.clock.setTimer(this.random.next() * 20_000, () => this.store(token, taken, attempt));
-      throw new TransportError("still under way");
+      throw new TransportError("still in flight");
     }
     const wereThere = taken.some((row) => this.has(row));
     this.store(token, taken, attempt);
