@@ -126,7 +126,7 @@ test("an e-mail's payload is parsed once", async () => {
 });
 
 test("e-mails leave almost nothing behind", async () => {
-  // What is compiled and remembered once is there by then.
+  // By then everything is compiled and cached.
   await deliver(MANY_MAILS);
   expectWithin("mail: objects left behind", (await objectsLeftBy(() => deliver(MANY_MAILS))) / MANY_MAILS);
 });

@@ -66,7 +66,7 @@ async function acceptInWaves(): Promise<void> {
   for (let i = 0; i < WAVES; i += 1) await Promise.all(Array.from({ length: AT_A_TIME }, acceptOne));
 }
 
-/** Delivers what waits, a slot at a time or as many as usual. */
+/** Delivers the queued jobs, one slot at a time or with the usual number. */
 async function deliverAll(jobs: number, slots: number): Promise<void> {
   const due = queue.settled + jobs;
   const { promise, resolve } = Promise.withResolvers<void>();

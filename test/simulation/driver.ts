@@ -38,7 +38,7 @@ export class Driver {
   settleAndStop(): void {
     const { world } = this;
     world.heal();
-    // A step of the queue's clock that no owner has noticed yet moves what is due in its shard by as much.
+    // A step of the queue's clock that no owner has noticed yet moves its shard's due times by as much.
     const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
     const stepsMs = Math.max(...shards.map((shard) => world.queueChecker.unnoticedStepsMs(shard)));
     const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
@@ -58,7 +58,7 @@ export class Driver {
     this.throwViolation();
   }
 
-  /** What is finished is kept for a while, and then it goes. */
+  /** Finished jobs are kept for a while, then they leave. */
   private waitForLeave(): void {
     const { world } = this;
     const byMs = world.clock.nowMs + 2 * engineLimits.jobKeptMs + LEAVE_SLACK_MS;

@@ -65,7 +65,7 @@ export class FairnessChecker {
     // Content is looked at between a slot and its delivery: who took the last slots may begin first.
     let later = 0;
     for (const other of all.values()) if (other !== own && other.inFlight === 1 && this.begun.has(other)) later += 1;
-    // What it has lent from a former term counts for the slots, and not for its next actor.
+    // Jobs lent in a former term count for the slots, but not for its next actor.
     const isModest = window === 1 || used - later <= this.slots - Math.floor(this.slots / 4);
     watch.demand(isModest, "reserve", () => `${tenant.tenantId} took the ${used}th of ${this.slots} slots`);
     if (this.isComparable) this.countPassed(all, tenant.tenantId);
@@ -76,7 +76,7 @@ export class FairnessChecker {
     this.changeWindow(tenant, token, -1);
   }
 
-  /** Deliveries of a tenant that a lease term has begun: what it has lent goes on beside those of the next. */
+  /** A tenant's deliveries started in a lease term: lent ones go on beside those of the next term. */
   private changeWindow({ tenantId }: Tenant, token: string, by: 1 | -1): number {
     const key = `${token} ${tenantId}`;
     const window = (this.windows.get(key) ?? 0) + by;

@@ -21,7 +21,7 @@ export interface LoadParts {
   acknowledged(request: SendRequest, jobId: string): void;
 }
 
-/** The tenants' programs: they send, and where they named a key they send again what was not answered. */
+/** The tenants' clients: they send, and repeat unanswered requests that carry an idempotency key. */
 export class Load {
   /** Sends that are not answered and not given up. */
   inFlight = 0;
@@ -36,7 +36,7 @@ export class Load {
     const { dice, clock } = this.parts;
     const isLong = dice.chance(0.1);
     const html = this.parts.heavy.has(tenant.tenantId) ? HEAVY_HTML : isLong ? LONG_HTML : SHORT_HTML;
-    // What is made from a template needs no look at its content, so it may overtake what does: a tenant sends one of the two.
+    // Messages from a template are not screened and may overtake those that are: a tenant sends only one kind.
     const [template = null] = tenant.emailTemplates.keys();
     const content = template === null ? { html } : { template_id: template, data: { html } };
     const body: JsonObject = { to_address: recipient, ...content };

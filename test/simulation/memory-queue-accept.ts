@@ -46,7 +46,7 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
 /** Calls `hint` when a tenant queue becomes ready. */
 export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
   const { tenant, nowMs, job } = request;
-  // A try that was answered for already, by its own repeat or before an answer that got lost.
+  // A try that was already answered, by its own repeat or by an answer that was lost.
   if (shard.jobs.has(job.jobId)) return { kind: "accepted", jobId: job.jobId, rate: rateOf(shard, request) };
   const { limited, rate } = admit(shard, request);
   if (limited) return { kind: "limited", rate };
@@ -116,7 +116,7 @@ function rateOf(shard: ShardState, request: Request): RateState {
   return { limit, remaining, resetSeconds: engineLimits.rateWindowMs / 1000 };
 }
 
-/** The tenant's window as of now: what has left it is dropped, in whole slices. */
+/** The tenant's window as of now, without the slices that have left it. */
 function openWindow(shard: ShardState, { tenant, nowMs }: Request): RateWindow {
   const now = Math.floor(nowMs / engineLimits.rateSliceMs);
   const window = shard.windows.get(tenant.tenantId) ?? { slice: now, counts: new Map<number, number>() };

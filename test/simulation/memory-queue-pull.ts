@@ -138,7 +138,7 @@ function bytesOf(entry: QueueEntry): number {
   return Buffer.byteLength(entryText(entry, "x"));
 }
 
-/** What is suppressed at its first pull was never running. */
+/** A job that is suppressed at its first pull never ran. */
 function holdPending(shard: ShardState, jobId: string): void {
   const job = storedJob(shard, jobId);
   if (job?.status === "pending") shard.jobs.set(jobId, { ...job, isHeldPending: true });

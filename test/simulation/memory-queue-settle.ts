@@ -15,14 +15,14 @@ import {
   tenantQueueName,
 } from "./memory-queue-shard.ts";
 
-/** What is written down under which lease, and what the shard's time is by its owner's reckoning. */
+/** The settlements of a lease, and the shard's time as its owner estimates it. */
 export interface SettleCall {
   readonly lease: Lease;
   readonly settlements: readonly Settlement[];
   readonly shardTimeMs: number | null;
 }
 
-/** Writes down what became of the jobs. The caller has checked the lease. */
+/** Writes the jobs' outcomes. The caller has checked the lease. */
 export function settle(shard: ShardState, call: SettleCall, nowMs: number): void {
   const { settlements } = call;
   const { token } = call.lease;
@@ -56,7 +56,7 @@ export function settle(shard: ShardState, call: SettleCall, nowMs: number): void
   }
 }
 
-/** Writes down what became of jobs that were lent under the token and wait as that still. */
+/** Writes the outcomes of jobs that were lent under the token and still wait under it. */
 export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): void {
   const { token } = call.lease;
   const timeMs = timeOf(shard, call, nowMs);
@@ -74,7 +74,7 @@ export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): 
   publish(shard, rows, nowMs);
 }
 
-/** What is put aside is due by this. A late call reckons with a time that has passed, and so may an owner from before. */
+/** Parked jobs are due by this time. A late call, or a former owner, may carry an estimate that has passed. */
 function timeOf(shard: ShardState, { shardTimeMs: reckonedMs }: SettleCall, nowMs: number): number {
   const timeMs = shardTimeMs(shard, nowMs);
   return reckonedMs === null ? timeMs : Math.max(Math.round(reckonedMs), shard.agreedMs ?? timeMs);
@@ -171,7 +171,7 @@ interface Count {
   readonly waits: number;
 }
 
-/** Attempts and waits when the settlement has landed. What is lent may come to nothing. */
+/** Attempts and waits after the settlement. A loan counts neither: its delivery may come to nothing. */
 function countOf(settlement: Settling["settlement"]): Count {
   const { attempts, waits = 0 } = settlement.job;
   if (settlement.kind === "lend") return { attempts, waits };

@@ -23,7 +23,7 @@ export interface QueueEntries {
   readonly entries: Map<string, QueueEntry>;
 }
 
-/** A job that waits for another try or, where it is lent, for what became of the try that is in flight elsewhere. */
+/** A job that waits for a retry or, if it is lent, for the outcome of the delivery in flight elsewhere. */
 export interface Parked {
   readonly tenantQueue: string;
   readonly entry: QueueEntry;

@@ -91,7 +91,7 @@ export class QueueState {
     return this.observeTogetherNow(tenant.shard, [{ tenant, observation }])[0] ?? "unknown";
   }
 
-  /** What came in one call: its events are one entry of the shard's outbox. */
+  /** The events of one call: one entry of the shard's outbox. */
   observeTogetherNow(shard: number, sightings: readonly Sighting[]): ObserveResult[] {
     return observe(this.shard(shard), sightings, this.clock.nowMs());
   }
@@ -141,7 +141,7 @@ export class QueueState {
 
   settleNow(call: SettleCall): "settled" | Fenced {
     const { lease, settlements } = call;
-    // Who has lost the lease has handed them over all the same.
+    // An owner that lost the lease handed them over nevertheless.
     remember(this.references, settlements, this.clock.nowMs());
     if (!this.holds(lease, "dispatcher")) return FENCED;
     settle(this.shard(lease.shard), call, this.clock.nowMs());
@@ -195,7 +195,7 @@ export class QueueState {
     for (const [role, beats] of members) this.members.set(role, new Map(beats));
   }
 
-  /** What it holds of a shard, to be looked at. */
+  /** A shard's state, for inspection. */
   look(shard: number): ShardState {
     return this.shard(shard);
   }

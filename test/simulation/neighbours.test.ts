@@ -110,7 +110,7 @@ describe("a shard that changes hands", () => {
     const place = story.ownerOf();
     story.world.drain(place);
     story.until("the other has both shards", () => story.ownerOf() === 1 - place);
-    // What a process has last is what it gives up first.
+    // A process gives up its newest shards first.
     const slow = acceptSlow(story);
     story.until("one that has joined has the shard", () => story.ownerOf() === place);
     expect(story.waitOf(story.accept("quiet"))).toBeLessThan(2_000);

@@ -42,7 +42,7 @@ interface Silence {
   /** Null: every connection. */
   readonly line: Line | null;
   readonly untilMs: number;
-  /** The other end of the connection is gone: what was sent into it never arrives, also not later. */
+  /** The other end of the connection is gone: whatever was sent into it never arrives. */
   readonly isHalfOpen: boolean;
 }
 

@@ -39,7 +39,7 @@ export interface ProviderParts {
   readonly callsBack: boolean;
   /** Without faults a tenant's messages come in their order. */
   readonly isOrdered: boolean;
-  /** The queue never forgets: what it says of leases is the truth. */
+  /** The queue never forgets: its leases are the truth. */
   readonly isQueueSound: boolean;
   /** The queue can always be reached. */
   readonly isQueueNear: boolean;
@@ -296,7 +296,7 @@ export class Provider {
         return { kind: "delivered", result: { message_id: "m" } };
       case "takes silently":
       case "never hears":
-        // Who may be called back waits for that.
+        // A caller that can be called back waits for that.
         return this.parts.callsBack && dice.chance(0.7)
           ? { kind: "retry", why: "the connection broke", afterMs: dice.between(1_000, 15_000) }
           : { kind: "retry", why: "the connection broke" };

@@ -108,7 +108,7 @@ describe("a message is handed over again only if that is unavoidable", () => {
     story.advance(3 * LEASE_MS);
     story.end();
     const again = jobs.filter((jobId) => story.outcomeFor(jobId).handOvers > 1);
-    // What was in its hands when it fell asleep, and no more.
+    // Its deliveries in flight when it fell asleep, and no more.
     expect(again.length).toBeLessThanOrEqual(4);
   });
 

@@ -170,7 +170,7 @@ export class Story {
     };
   }
 
-  /** Somebody tells the first process what became of the message. */
+  /** Reports the message's outcome to the first process. */
   report(jobId: string, type: EventType, suppressRecipient: string | null = null): void {
     const { tenantId } = this.truth(jobId).tenant;
     this.world.report({ tenantId, jobId, type, result: {}, suppressRecipient }, 0);

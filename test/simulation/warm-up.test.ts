@@ -26,7 +26,7 @@ describe("a new sender address sends no more than its day allows", () => {
     }
     story.advance(LATER_MS);
     expect(story.world.provider.taken).toBeLessThanOrEqual(PER_DAY);
-    // What was in its hands at each death is handed over once more, and counted twice.
+    // Its deliveries in flight at each death are handed over again, and counted twice.
     expect(story.world.provider.taken).toBeGreaterThan(30);
     expect(jobs.filter(isSent(story)).length).toBeGreaterThan(20);
   });

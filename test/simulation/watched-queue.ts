@@ -83,7 +83,7 @@ export class WatchedQueue {
     return result;
   }
 
-  /** An answer from before the queue forgot (`sinceForgot` is of when it was asked) says nothing of what it knows. */
+  /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
   heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult, sinceForgot: number): void {
     if (sinceForgot !== this.timesForgot || job.idempotency === null) return;
     if (result.kind !== "accepted" && result.kind !== "replayed") return;
@@ -191,7 +191,7 @@ export class WatchedQueue {
     return result;
   }
 
-  /** Only what still waits as lent under this very lease is touched by what comes behind it. */
+  /** A late outcome changes only jobs that still wait as lent under this very lease. */
   settleLent(process: SimProcess, call: SettleCall, sentAtMs: number): void {
     const { jobs, queueChecker, watch } = this.parts;
     const { lease, settlements } = call;

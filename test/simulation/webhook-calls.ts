@@ -54,7 +54,7 @@ export class WebhookCalls {
     }, "answer");
   }
 
-  /** What is answered for is with its job. */
+  /** An acknowledged report is with its job. */
   private check({ jobId, type }: DeliveryReport, result: ObserveResult): void {
     const truth = this.parts.truthOf(jobId);
     if (truth === undefined || truth.isExcused) return;

@@ -39,7 +39,7 @@ export interface WorldCounts extends ReportCounts {
   reports: number;
 }
 
-/** The engine's processes, what they call, and the books that say what is true. */
+/** The engine's processes, the services that they call, and the checkers that know the truth. */
 export class World {
   readonly dice: Dice;
   readonly clock: SimClock;
@@ -217,7 +217,7 @@ export class World {
     this.startLater(place);
   }
 
-  /** The process is told to stop; it is killed where it takes too long. */
+  /** Stops the process, and kills it if that takes too long. */
   drain(place: number): void {
     const house = this.places[place];
     if (house === undefined || house === null || !house.process.isRunning) return;
@@ -270,7 +270,7 @@ export class World {
     this.counts.clockSteps += 1;
   }
 
-  /** The queue comes back as it was; what is known to have happened since may happen again. */
+  /** The queue comes back in a former state: later events may happen again. */
   forgetSince(snapshot: QueueSnapshot): void {
     this.trace.note("forget");
     this.state.restore(snapshot);

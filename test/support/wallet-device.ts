@@ -35,7 +35,7 @@ interface Round {
  *
  * No service can rule out two of them while updates come faster than rounds: a fetch may bring what the next listing
  * names, and a listing may name what the next push announces. A device forgives each once if that may have happened,
- * and never after `nothingIsUnderWay`.
+ * and never after `nothingIsInFlight`.
  */
 export class WalletDevice {
   readonly complaints: string[] = [];

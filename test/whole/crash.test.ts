@@ -49,7 +49,7 @@ test("every message answered with 202 is sent and recorded once, however often t
         accepted.get(tenant)?.push(answer.body.job_id);
         count += 1;
       } catch {
-        // The server is being killed: what was not answered is not accepted.
+        // The server is being killed: an unanswered request is not accepted.
         await Bun.sleep(20);
       }
     }

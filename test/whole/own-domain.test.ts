@@ -57,7 +57,7 @@ test("only a verified domain's tenant sends from it, until it is deleted", async
   const { relay } = registered.body.DNSRecords;
   expect(relay[0]).toEqual({ type: "MX", name: `bounce.${DOMAIN}`, value: "mx.platform.test", priority: 10 });
   expect(await send(acme, "ann@example.com")).toMatchObject(REFUSED);
-  // What is wrong with the message itself is said first.
+  // Errors of the message itself come first.
   expect((await send(acme, "ann@example.com", "")).body.violations).toHaveLength(1);
   expect((await send(acme, "not an address")).status).toBe(400);
 

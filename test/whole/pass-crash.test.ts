@@ -95,7 +95,7 @@ test("each pass that exists costs one token, and no other does, wherever the ser
         const answer = await create(`serial-${asked++}`);
         if (answer.status === 202) accepted.add(answer.body.job_id);
       } catch {
-        // The server is being killed: what was not answered may have been done, or not.
+        // The server is being killed: an unanswered request may have been done, or not.
         await Bun.sleep(20);
       }
     }

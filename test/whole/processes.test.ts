@@ -172,7 +172,7 @@ describe("an accepted message", () => {
         if (tenant === undefined) return;
         const body = { to_address: `u${asked}@example.com`, subject: "Hello", html: "<p>Hello</p>" };
         const answer = await waybill.request(tenant.apiKey, "POST", "/v1/send/email", body).catch(() => null);
-        // What was not answered is not accepted.
+        // An unanswered request is not accepted.
         if (answer?.status !== 202) continue;
         accepted.get(tenant)?.push(answer.body.job_id);
         count += 1;

@@ -110,7 +110,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     await start(await dispatcher(redis));
     await expectRefusal(await dispatcher(redis, { MASTER_KEY: OTHER_KEY }), "which is not in MASTER_KEY");
     const before = await redis.client.hget(META, "master_key");
-    // The new key seals from now on; who has the old one alone could not open what it seals.
+    // The new key seals from now on; a process with only the old one could not open its data.
     await start(await dispatcher(redis, { MASTER_KEY: `${OTHER_KEY},${MASTER_KEY}` }));
     expect(await redis.client.hget(META, "master_key")).not.toBe(before);
     await expectRefusal(await dispatcher(redis), "which is not in MASTER_KEY");

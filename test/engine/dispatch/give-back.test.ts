@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const FAILED: Outcome = { kind: "failed", error: "no" };
 
-/** Ends each job as its payload says, and notes what is given back. */
+/** Ends each job as its payload says, and records each give-back. */
 class PaidChannel implements Channel {
   readonly name = "wallet";
   readonly slots = 64;

@@ -118,7 +118,7 @@ describe("shard keepers", () => {
         false,
       );
     }
-    // It does not know better: what it has in flight goes on, and nothing new begins.
+    // It cannot know: its deliveries in flight go on, and no new one starts.
     expect(mine.map((term) => term.lost.aborted || term.isSurelyHeld())).toEqual([false, false, false, false]);
     expect(scene.held()).toEqual([4, 4]);
     line.cut = false;
@@ -209,7 +209,7 @@ describe("shard keepers", () => {
     second.start();
     await scene.advance(100);
     expect(scene.held()).toEqual([6, 0]);
-    // The first hears of the second with its next heartbeat; what it releases then does not wait for another one.
+    // The first learns of the second with its next heartbeat; its releases then need no further heartbeat.
     await scene.advance(limits.leaseCompeteMs - 90);
     expect(scene.held()).toEqual([3, 3]);
     const stopping = first.stop();

@@ -8,7 +8,7 @@ import { accept, first, newJob, pullOne, queue, record, redis, sent, world } fro
 
 type Call = () => Promise<unknown>;
 
-/** What was sent, call by call; each can be sent once more, as a network that had held it back would. */
+/** The calls that were sent; each can be sent again, as a network does that held it back. */
 let calls: Call[];
 /** Whether the next call arrives, and its answer does not. */
 let losesAnswer: boolean;

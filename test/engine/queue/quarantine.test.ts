@@ -8,7 +8,7 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
 import { ACME_MAIL, accept, first, jobIds, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
-/** Counts what is said of quarantine. */
+/** Counts quarantined data. */
 class Counting implements Telemetry {
   readonly counted: string[] = [];
   count(name: string, labels: Labels = {}): void {

@@ -94,7 +94,7 @@ export interface AllowancePick {
   readonly channel: ChannelName;
   readonly isTomorrow: boolean;
   readonly allowance: number;
-  /** Beyond what was answered last: below 0 the caller has missed answers, above the queue has forgotten. */
+  /** Relative to the last answer: below 0 the caller missed answers, above 0 the queue forgot. */
   readonly knowsMore: number;
   readonly wanted: number;
 }

@@ -5,12 +5,12 @@ import { type Command, commands, requests } from "./queue-commands.ts";
 import { QueuePair } from "./queue-pair.ts";
 import { TimedRedis } from "./timed-redis.ts";
 
-/** One more seed to run: QUEUE_MODEL_SEED, and how many lists of commands a seed stands for: QUEUE_MODEL_RUNS. */
+/** One more seed to run: QUEUE_MODEL_SEED; lists of commands per seed: QUEUE_MODEL_RUNS. */
 const { QUEUE_MODEL_SEED: wantedSeed, QUEUE_MODEL_PATH: wantedPath, QUEUE_MODEL_RUNS: runs } = Bun.env;
 const RUNS = Number(runs ?? 150);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
-/** A failure is told, as short as it is by then, before the test runs out of time. */
+/** The failure is reported, as far as it is shrunk, before the test runs out of time. */
 const SHRINK_MS = 90_000;
 const SEEDS = wantedPath === undefined ? [1, 2] : [];
 

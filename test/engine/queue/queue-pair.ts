@@ -245,7 +245,7 @@ export class QueuePair {
     await this.port.settleLent(lease, settlements, shardTimeMs);
   }
 
-  /** What an owner says that the shard's time is, who is off by so much. */
+  /** The shard's time as estimated by an owner that is off by this much. */
   private reckons({ shard }: Lease, byMs: number | null): number | null {
     const reckoned = this.reckoned.get(shard) ?? null;
     return byMs === null || reckoned === null ? null : reckoned + byMs;

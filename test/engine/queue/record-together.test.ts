@@ -55,7 +55,7 @@ test("several shards' rows form one batch, and an empty shard has no part in it"
   const batch = first(batches);
   expect([batch.state, shardsOf(batch)]).toEqual(["frozen", [one.tenant.shard, two.tenant.shard]]);
   expect(batch.pieces.map(({ rows }) => rows.map(({ tenantId }) => tenantId))).toEqual([["acme"], ["globex"]]);
-  // What came meanwhile is not in it.
+  // It lacks the rows that came meanwhile.
   await sendOne(one, idle);
   const again = await record([two.recorder, one.recorder]);
   expect(again.batches).toEqual([{ ...batch, state: "found" }]);
@@ -70,7 +70,7 @@ test("a process that takes over one shard of a batch gets the whole batch, in th
   const batch = await recordOne(one.recorder, two.recorder);
   await sendOne(one, two);
   expect(await recordOne(await takeOver(two))).toEqual({ ...batch, state: "found" });
-  // Who has the other shard still can write it, too.
+  // The owner of the other shard can write it, too.
   expect(await recordOne(one.recorder)).toEqual({ ...batch, state: "found" });
 });
 

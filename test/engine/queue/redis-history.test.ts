@@ -90,7 +90,7 @@ describe("settle", () => {
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
     await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
-    // As of here the job is parked with one attempt; what was written after that is gone, the owner's answer comes late.
+    // From here on the job is parked with one attempt: later writes are gone, and the owner's answer comes late.
     const forgotten = { ...job, attempts: 1, entryId: "99999999999999-0" };
     await queue.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0, status: "running" }]);
     await queue.pull(lease, PULL);

@@ -94,7 +94,7 @@ test("a stored payload is handed out by name, also after a retry", async () => {
   expect(first(jobs).template).toBeUndefined();
   await queue.settle(lease, jobs.map(retry));
   await queue.pull(lease, PULL);
-  // What is due in the same millisecond comes back in the order of its ids, which has chance in it.
+  // Jobs due in the same millisecond come back in the order of their ids, which are random.
   const namesOf = (some: readonly QueuedJob[]) =>
     some
       .map(({ jobId, stored, template }) => ({ jobId, stored, template }))

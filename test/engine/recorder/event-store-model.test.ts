@@ -8,7 +8,7 @@ import { startChdb, type TestEventStore } from "../../support/chdb-event-store.t
 import { eventIdAt, newJobId } from "./event-store-rows.ts";
 import { EventStoreState } from "./memory-event-store-state.ts";
 
-/** One more seed to run: EVENT_STORE_MODEL_SEED, and how many lists of commands a seed stands for: EVENT_STORE_MODEL_RUNS. */
+/** One more seed to run: EVENT_STORE_MODEL_SEED; lists of commands per seed: EVENT_STORE_MODEL_RUNS. */
 const {
   EVENT_STORE_MODEL_SEED: wantedSeed,
   EVENT_STORE_MODEL_PATH: wantedPath,
@@ -17,7 +17,7 @@ const {
 const RUNS = Number(runs ?? 40);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
-/** A failure is told, as short as it is by then, before the test runs out of time. */
+/** The failure is reported, as far as it is shrunk, before the test runs out of time. */
 const SHRINK_MS = 90_000;
 const SEEDS = wantedPath === undefined ? [1] : [];
 /** Events of a run lie within so many milliseconds. */
@@ -184,7 +184,7 @@ class EventStorePair {
     const page = await stored.reader.page(asked);
     const expected = this.memory.pageNow(asked);
     if (!this.hasCopies) return expect(page).toEqual(expected);
-    // Copies take up room: a page may hold less than it could. It never lies about what comes next.
+    // Copies take up room: a page may hold less than it could. It is never wrong about the next page.
     expect(page.events).toEqual(expected.events.slice(0, page.events.length));
     expect(page.hasMore || isWhole(page, expected)).toBe(true);
     expect(page.events.length > 0 || expected.events.length === 0).toBe(true);

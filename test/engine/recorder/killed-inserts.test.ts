@@ -34,7 +34,7 @@ test("every row is stored once after an engine was killed amid inserts whose tok
     const batch = join(folder, "batch.json");
     await Bun.write(batch, JSON.stringify({ token, rows }));
     const program = join(import.meta.dir, "writing-process.ts");
-    // Right behind the events, or somewhere in what is derived from them.
+    // Right after the events, or somewhere in the tables derived from them.
     const table = ["events", "events_by_type", "events_hourly"][round % 3] ?? "events";
     const lateMs = String(Math.floor(random.next() * 3));
     const command = [process.execPath, program, join(folder, "clickhouse"), "killed", batch, table, lateMs];

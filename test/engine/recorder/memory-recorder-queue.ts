@@ -9,7 +9,7 @@ interface Outbox {
   readonly rows: StoredEventRow[];
   taken: number;
   marked: number;
-  /** What it is marked together with; undefined: nothing is marked. */
+  /** The pieces that are marked with it; undefined: nothing is marked. */
   group?: readonly RecordPiece[];
 }
 

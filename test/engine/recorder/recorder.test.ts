@@ -214,7 +214,7 @@ describe("a recorder", () => {
   test("checks for the first batch of a term, and for those after one that was there, but not for new ones", async () => {
     const scene = new Scene(1);
     scene.append(0, 350);
-    // As after a Redis that lost what it had confirmed: two batches and a half of these rows are recorded.
+    // As after a Redis that lost confirmed writes: two and a half batches of these rows are recorded.
     await write(scene, "lost-0", scene.appended.slice(0, 100));
     await write(scene, "lost-1", scene.appended.slice(100, 250));
     scene.eventStore.attempts.length = 0;
