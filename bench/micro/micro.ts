@@ -35,7 +35,7 @@ summary(() => {
   bench("render: compile the template", () => do_not_optimize(Template.parse(source)));
 });
 summary(() => {
-  bench("encode: box entry to job", () => do_not_optimize(decodeEntry(ours, "1-0", entry, "")));
+  bench("encode: queue entry to job", () => do_not_optimize(decodeEntry(ours, "1-0", entry, "")));
   bench("encode: job record", () => do_not_optimize(decodeRecord(letters, jobId, record, () => "")));
   bench("encode: outbox row", () => do_not_optimize(decodeRow(letters, row)));
 });

@@ -1,5 +1,5 @@
 import type { DeviceComplaint, DeviceLog } from "../channels/wallet/devices/device-log.ts";
-import type { SandboxMailbox, SandboxView } from "../domain/report.ts";
+import type { SandboxInbox, SandboxView } from "../domain/report.ts";
 import type { WrongTokens } from "../http/operator-gate.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";
@@ -12,7 +12,7 @@ export interface OwnAnswers {
   /** Complaints from devices. */
   readonly log: Pick<DeviceLog, "latest">;
   /** Messages that reached the sandboxes in this process; null if real providers are in use. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
 }
 
 /** Answers about all processes of a start, the same from whichever process is asked. */
@@ -27,5 +27,5 @@ export interface Answers {
 
 /** The answers of a lone process. */
 export function answersAlone(own: OwnAnswers): Answers {
-  return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.mailbox, wrongTokens: null };
+  return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.inbox, wrongTokens: null };
 }

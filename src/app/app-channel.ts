@@ -5,7 +5,7 @@ import type { Channel } from "../domain/channel.ts";
 import type { LinkSigner } from "../domain/links.ts";
 import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
-import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
@@ -49,7 +49,7 @@ export interface StartedChannel {
   /** Where its providers are. */
   readonly urls?: Partial<ProviderUrls>;
   /** Null: there is no sandbox. */
-  readonly mailbox?: SandboxMailbox | null;
+  readonly inbox?: SandboxInbox | null;
   /** Where the API is, for callbacks of the sandbox. */
   callBack?(apiUrl: string): void;
   /** Called once, when the API is reachable. */

@@ -105,8 +105,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
-  const { mailbox } = providers;
-  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, mailbox });
+  const { inbox } = providers;
+  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
   const listener = await startListener(
     { config: { ...config, port }, place: listens, channels: whole.channels },

@@ -7,7 +7,7 @@ import { type AppleIdentity, makeAppleIdentity, readAppleIdentity } from "../cha
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import type { SandboxMailbox } from "../domain/report.ts";
+import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -44,7 +44,7 @@ export async function platformApple(config: Config): Promise<AppleSigner | null>
 export interface ApplePush {
   readonly connections: ApnsConnections;
   /** Null unless it is a sandbox. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
   readonly url: string;
 }
 
@@ -61,13 +61,13 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   if (url !== null) {
     // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
     const verifies = !LOOPBACK.test(new URL(url).hostname);
-    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), mailbox: null, url };
+    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), inbox: null, url };
   }
   const { server, rootPem } = await sandboxIdentity(config);
   const sandbox = await startApnsSandbox({ server, clock: systemClock, telemetry });
   shutdown.add("providers", "push sandbox", () => sandbox.stop());
   const connections = new ApnsConnections({ url: sandbox.url, ca: rootPem, verifies: true, clock: systemClock });
-  return { connections, mailbox: sandbox.mailbox, url: sandbox.url };
+  return { connections, inbox: sandbox.inbox, url: sandbox.url };
 }
 
 /** Created once per data folder, so all processes using it sign with the same identity. */

@@ -24,7 +24,7 @@ export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
     readiness: { look: oneAtATime(() => main.call(ALL_READY, null)) },
     complaints: (limit) => main.call(ALL_COMPLAINTS, limit),
     // The sandboxes run in the main process.
-    sandbox: own.mailbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },
+    sandbox: own.inbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },
     wrongTokens: {
       tell: (caller) => void main.call(TELL_WRONG_TOKEN, caller).catch(() => undefined),
       hear: (listener) => main.serve(WRONG_TOKEN, listener),

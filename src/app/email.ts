@@ -2,7 +2,7 @@ import { EmailChannel, RELAY_CONNECTIONS_MAX } from "../channels/email/email-cha
 import { startSmtpSandbox } from "../channels/email/sandbox/smtp-sandbox.ts";
 import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
-import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { ChannelContext, ChannelPorts, StartedChannel } from "./app-channel.ts";
 import { outboundGuard } from "./outbound-guard.ts";
@@ -10,18 +10,18 @@ import type { Shutdown } from "./shutdown.ts";
 
 /** E-mail through the configured relay, or the sandbox. */
 export async function startEmail(ports: ChannelPorts, shutdown: Shutdown): Promise<StartedChannel> {
-  const { url, mailbox } = await startSmtp(ports, shutdown);
-  return { urls: { smtpUrl: url }, mailbox, open: (context) => openEmail(url, context, ports, shutdown) };
+  const { url, inbox } = await startSmtp(ports, shutdown);
+  return { urls: { smtpUrl: url }, inbox, open: (context) => openEmail(url, context, ports, shutdown) };
 }
 
 interface Stand {
   readonly url: string;
   /** Null: not a sandbox. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
 }
 
 async function startSmtp({ config, telemetry, reports }: ChannelPorts, shutdown: Shutdown): Promise<Stand> {
-  if (config.smtpUrl !== null) return { url: config.smtpUrl, mailbox: null };
+  if (config.smtpUrl !== null) return { url: config.smtpUrl, inbox: null };
   const onReport = (report: DeliveryReport) => void reports.take(report);
   const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
   shutdown.add("providers", "sandbox", () => sandbox.stop());

@@ -20,8 +20,8 @@ export interface WebhookContext {
 }
 
 /** What the API needs to take the chat provider's callbacks. */
-export function openWhatsappWebhook(surroundings: WebhookContext, shutdown: Shutdown): WhatsappPorts {
-  const { config, queue, directory, eventStore, platform, telemetry } = surroundings;
+export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown): WhatsappPorts {
+  const { config, queue, directory, eventStore, platform, telemetry } = context;
   const statuses = new WhatsappStatuses({
     queue,
     references: queue,

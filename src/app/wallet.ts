@@ -11,10 +11,10 @@ export async function startWallet(
   { config, telemetry, google }: ChannelPorts,
   shutdown: Shutdown,
 ): Promise<StartedChannel> {
-  const { connections, mailbox, url } = await startApplePush(config, telemetry, shutdown);
+  const { connections, inbox, url } = await startApplePush(config, telemetry, shutdown);
   return {
     urls: { apnsUrl: url },
-    mailbox,
+    inbox,
     open({ registry: { passes, devices }, bundles }) {
       const pusher = new PassPusher({ connections, devices, clock: systemClock, random: systemRandom, telemetry });
       const wallet = new WalletChannel({ passes, bundles, pusher, google, telemetry });

@@ -39,5 +39,5 @@ export function startWhatsapp({ config, telemetry, platform }: ChannelPorts, shu
   if (webhookSecret === undefined) throw new Error("the configuration has no webhook secret");
   const sandbox = startGraphSandbox({ webhookSecret, clock: systemClock, random: systemRandom, telemetry });
   shutdown.add("providers", "chat sandbox", () => sandbox.stop());
-  return { ...over(sandbox.url), mailbox: sandbox.mailbox, callBack: (apiUrl) => sandbox.callBack(apiUrl) };
+  return { ...over(sandbox.url), inbox: sandbox.inbox, callBack: (apiUrl) => sandbox.callBack(apiUrl) };
 }

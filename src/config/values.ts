@@ -13,7 +13,7 @@ export type RedisLocation =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "cluster"; readonly urls: readonly string[] };
 
-export interface TenantQueue {
+export interface Mailbox {
   readonly address: string;
   /** Empty if none was given. */
   readonly name: string;
@@ -117,7 +117,7 @@ export function masterKey(text: string): Uint8Array | undefined {
 }
 
 /** `Name <address>`, `"Name" <address>` or a bare address (RFC 5322, 3.4, without comments and groups). */
-export function mailbox(text: string): TenantQueue | undefined {
+export function mailbox(text: string): Mailbox | undefined {
   const [, name = "", named] = /^([^<>]*)<([^<>]+)>$/.exec(text) ?? [];
   const address = named ?? text;
   if (!/^[^\s<>()@,;:"]{1,64}@[A-Za-z0-9.-]{1,253}$/.test(address) || Buffer.byteLength(address) > 254)

@@ -40,13 +40,13 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
         headers: { "Content-Disposition": "A name for the file." },
       },
     },
-    fails: { 429: EXPORT_UNDER_WAY },
+    fails: { 429: EXPORT_RUNNING },
     // No byte is sent while a file is written that can only be read once complete.
     idleSeconds: limits.exportFileMsMax / 1000 + 10,
     async handle({ exchange, query }) {
       const asked = toQuery(query);
       if (inFlight >= eventLimits.exportsMax) {
-        throw new ApiError(429, EXPORT_UNDER_WAY_ERROR, {}, EXPORT_RETRY_SECONDS);
+        throw new ApiError(429, EXPORT_RUNNING_ERROR, {}, EXPORT_RETRY_SECONDS);
       }
       inFlight += 1;
       const sending = new Sending(ports, exchange, () => (inFlight -= 1));
@@ -72,11 +72,11 @@ const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
   parquet: "application/vnd.apache.parquet",
 };
 
-const EXPORT_UNDER_WAY_ERROR = "an export is under way already: try again when it has ended";
-const EXPORT_UNDER_WAY = failure(
+const EXPORT_RUNNING_ERROR = "an export is under way already: try again when it has ended";
+const EXPORT_RUNNING = failure(
   "ExportUnderWay",
   "Another export is under way, or too many wrong tokens came from this address.",
-  EXPORT_UNDER_WAY_ERROR,
+  EXPORT_RUNNING_ERROR,
   { headers: ["Retry-After"] },
 );
 /** Nobody knows when the other one ends: most do by then. */

@@ -55,7 +55,7 @@ test("a device complains of nothing when each push brings a new pass", async () 
     listing = listed(["S1"], tag);
     latest = fresh(modified);
     await pushed(device);
-    device.nothingIsUnderWay();
+    device.nothingIsInFlight();
   }
   expect([device.complaints, logged, device.fetches]).toEqual([[], [], 2]);
 });
@@ -73,7 +73,7 @@ test.each([
   listing = listed(["S1"], "1");
   latest = fresh(MONDAY);
   await pushed(device);
-  device.nothingIsUnderWay();
+  device.nothingIsInFlight();
   listing = listingOf();
   latest = latestOf;
   await pushed(device);

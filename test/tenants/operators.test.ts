@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SandboxMailbox, SandboxMessage } from "../../src/domain/report.ts";
+import type { SandboxInbox, SandboxMessage } from "../../src/domain/report.ts";
 import { type Answer, Front } from "../http/support/front.ts";
 
 const MESSAGE: SandboxMessage = {
@@ -10,7 +10,7 @@ const MESSAGE: SandboxMessage = {
   subject: "Hello",
   source: "Subject: Hello\r\n\r\nHello",
 };
-const sandbox: SandboxMailbox = {
+const sandbox: SandboxInbox = {
   messages: (to, limit) => [MESSAGE, MESSAGE].filter((message) => to === null || message.to === to).slice(0, limit),
 };
 

@@ -108,7 +108,7 @@ export class WhatsappChannel implements Channel {
       case "refused":
         return this.followError(reply.error, reply.waitMs, delivery);
       case "unanswered":
-        return this.ofUnknownFate();
+        return this.unknownOutcome();
       case "unreachable":
         return { kind: "away", why: "WhatsApp could not be reached" };
       case "called_off":
@@ -143,8 +143,8 @@ export class WhatsappChannel implements Channel {
         return refusal(said);
       case "refuse_sender":
         return this.refuseSender(said, pauseMs, delivery);
-      case "unknown_fate":
-        return this.ofUnknownFate();
+      case "unknown_outcome":
+        return this.unknownOutcome();
       case "away":
         if (pauseMs > 0) this.pace.pause(sender, pauseMs);
         return { kind: "away", why: `WhatsApp is out of order: ${said}` };
@@ -173,7 +173,7 @@ export class WhatsappChannel implements Channel {
     return { kind: "failed", error: `WhatsApp refused ${whose}: ${said}` };
   }
 
-  private ofUnknownFate(): Outcome {
+  private unknownOutcome(): Outcome {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
     const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = chatLimits;

@@ -1,4 +1,4 @@
-import type { SandboxMailbox, SandboxMessage } from "../report.ts";
+import type { SandboxInbox, SandboxMessage } from "../report.ts";
 
 /** A message as it arrived. */
 export interface ReceivedMessage {
@@ -10,7 +10,7 @@ export interface ReceivedMessage {
 }
 
 /** The latest messages, limited in number and size. */
-export class MessageRing implements SandboxMailbox {
+export class MessageRing implements SandboxInbox {
   /** Oldest first; those before `first` are gone. */
   private kept: ReceivedMessage[] = [];
   private first = 0;

@@ -6,7 +6,10 @@ import { type RedisConnection, redisFailure } from "./connection.ts";
 import incomingLua from "./incoming.lua" with { type: "text" };
 import { Script } from "./script.ts";
 
-const script = new Script(incomingLua, "refuse");
+/** The fields of a message in the stream: its id, and the message as JSON text. */
+const FIELD = { ID_FIELD: "i", MESSAGE_FIELD: "m" } as const;
+
+const script = new Script(incomingLua, "refuse", FIELD);
 
 /** One hash tag for both: a script touches one slot. */
 const STREAM = "wb:{incoming}:messages";
@@ -15,7 +18,7 @@ const CALL_MESSAGES_MAX = 500;
 /** An entry of the stream: unix milliseconds and a number. */
 const ENTRY_ID = /^(\d{1,15})-(\d{1,15})$/;
 
-/** A stream of the newest messages. An entry has the message's id in `i` and the message, as JSON text, in `m`. */
+/** A stream of the newest messages. */
 export class RedisIncomingMessages implements IncomingMessages {
   constructor(private readonly connection: RedisConnection) {}
 
@@ -44,6 +47,6 @@ export class RedisIncomingMessages implements IncomingMessages {
 
 function decode(entryId: string, fields: readonly string[]): ReceivedMessage {
   // `record` wrote it, from an IncomingMessage.
-  const message = JSON.parse(fields[fields.indexOf("m") + 1] ?? "null") as IncomingMessage;
+  const message = JSON.parse(fields[fields.indexOf(FIELD.MESSAGE_FIELD) + 1] ?? "null") as IncomingMessage;
   return { ...message, receivedAtMs: Number(entryId.slice(0, entryId.indexOf("-"))) };
 }

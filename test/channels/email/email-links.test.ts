@@ -30,7 +30,7 @@ async function arrived(payload: Omit<EmailPayload, "to">, through = channel, of?
   const to = `Reader-${(nth += 1)}@example.test`;
   const job = { ...(of ?? emailJob("{}")), payload: JSON.stringify({ ...payload, to }), recipient: to.toLowerCase() };
   expect((await through.deliver(job, aTenant(), NEVER)).kind).toBe("delivered");
-  const [message] = sandbox.mailbox.messages(to, 1);
+  const [message] = sandbox.inbox.messages(to, 1);
   if (message === undefined) throw new Error("nothing arrived");
   return { job, source: message.source, headers: new Map(headersOf(message.source)) };
 }

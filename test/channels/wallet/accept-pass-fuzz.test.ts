@@ -14,7 +14,7 @@ import type { Pass } from "../../../src/domain/passes.ts";
 import { PASS_STYLES } from "../../../src/domain/wallet.ts";
 import schema from "./apple-pass.schema.json";
 
-const SURROUNDINGS: PassContext = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" };
+const CONTEXT: PassContext = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" };
 const { $schema: _, ...plainSchema } = schema;
 const ajv = new Ajv({ strict: false, validateFormats: false });
 const isValidPass = ajv.compile(plainSchema);
@@ -110,7 +110,7 @@ const data = fc.record(
 /** What comes of a request: the pass, or null where it is refused with a sentence. Anything else is an error of ours. */
 function taken(body: unknown): AcceptedPass | null {
   // As it comes over the wire.
-  return orRefused(() => acceptPass(JSON.parse(JSON.stringify(body)), SURROUNDINGS));
+  return orRefused(() => acceptPass(JSON.parse(JSON.stringify(body)), CONTEXT));
 }
 
 function orRefused<T>(work: () => T): T | null {

@@ -133,7 +133,7 @@ test(`${DEVICES} devices converge to the last of ${UPDATES} rapid updates, and h
   const seconds = (performance.now() - startedMs) / 1000;
 
   // Now nothing is rapid, and nothing is forgiven.
-  for (const { device } of devices) device.nothingIsUnderWay();
+  for (const { device } of devices) device.nothingIsInFlight();
   const [first] = passes;
   if (first === undefined) throw new Error("there is no pass");
   await update(first, "one more");

@@ -34,10 +34,10 @@ const directory: TenantDirectory = {
 let owners: TestOwners;
 let world: GoogleWorld;
 let front: Front;
-let fate: GoogleOutcome | null = null;
+let outcome: GoogleOutcome | null = null;
 beforeAll(async () => {
   owners = await TestOwners.open(["beta", "gamma"]);
-  world = await GoogleWorld.open({ outcomeFor: () => fate }, { platform, classOwners: owners.all });
+  world = await GoogleWorld.open({ outcomeFor: () => outcome }, { platform, classOwners: owners.all });
 }, SLOW_MS);
 beforeEach(async () => {
   front = await Front.start({
@@ -47,7 +47,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  fate = null;
+  outcome = null;
   await front.stop();
 });
 afterAll(async () => {
@@ -129,7 +129,7 @@ describe("a class", () => {
 
   test("is answered 500 while Google does not do what it should, and no secret is told", async () => {
     for (const each of ["throttled", "broken", "denied", "lost"] as const) {
-      fate = each;
+      outcome = each;
       const [status, body] = await call("POST", "", anEvent());
       expect(status).toBe(500);
       expect(JSON.stringify(body)).not.toContain("PRIVATE");
@@ -247,16 +247,16 @@ describe("with the platform's issuer a class", () => {
 
   test("stays its creator's, even if the answer is lost", async () => {
     const lost = aCommonEvent();
-    fate = "lost";
+    outcome = "lost";
     expect((await call("POST", "", lost.body, "beta"))[0]).toBe(500);
-    fate = null;
+    outcome = null;
     expect(await call("POST", "", lost.body, "gamma")).toEqual(refusal(400, "already"));
     expect(await call("PUT", `/${lost.id}`, change, "gamma")).toEqual(refusal(404, "no class"));
     expect(await call("PUT", `/${lost.id}`, change, "beta")).toEqual(updated(lost.id));
     const unmade = aCommonEvent();
-    fate = "broken";
+    outcome = "broken";
     expect((await call("POST", "", unmade.body, "beta"))[0]).toBe(500);
-    fate = null;
+    outcome = null;
     expect(await call("POST", "", unmade.body, "beta")).toEqual(created(unmade.id));
   });
 

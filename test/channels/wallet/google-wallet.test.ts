@@ -211,14 +211,14 @@ test("a service account that the token endpoint refuses fails the job, and no ke
 
 test("a temporary failure is retried, a lasting one fails the job, and the tenant is told only of refusals", async () => {
   await world.create(aPass({ passId: "first", serial: `${ISSUER}.first` }));
-  for (const [fate, expected] of [
+  for (const [outcome, expected] of [
     ["throttled", { kind: "retry", afterMs: 1_000 }],
     ["broken", { kind: "away" }],
     ["lost", { kind: "retry", isSilence: true }],
     ["denied", { kind: "failed", error: expect.stringContaining("may not act for the issuer") }],
   ] as const) {
-    outcomes = [fate];
-    expect(await world.create(aPass({ passId: fate, serial: `${ISSUER}.${fate}` }))).toMatchObject(expected);
+    outcomes = [outcome];
+    expect(await world.create(aPass({ passId: outcome, serial: `${ISSUER}.${outcome}` }))).toMatchObject(expected);
   }
   const unsound = aPass({ object: { state: "SLEEPING" } });
   expect(await world.create(unsound)).toMatchObject({ kind: "failed", error: expect.stringContaining("state") });
@@ -366,7 +366,7 @@ test("the ids of the sandbox choose what happens, and it passes where it should"
       const pass = aPass({ passId: end, serial: `${ISSUER}.pass-${end}` });
       for (const kind of expected) expect((await world.create(pass)).kind).toBe(kind);
     }
-    const [newest] = plain.mailbox.messages(`${ISSUER}.pass-lost`, 10);
+    const [newest] = plain.inbox.messages(`${ISSUER}.pass-lost`, 10);
     expect(newest).toMatchObject({ channel: "wallet", from: ISSUER_EMAIL, subject: "POST genericObject" });
     expect(JSON.parse(newest?.source ?? "")).toMatchObject({ id: `${ISSUER}.pass-lost` });
   } finally {

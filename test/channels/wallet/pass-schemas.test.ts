@@ -12,7 +12,7 @@ import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
 import { DocumentSchemas } from "../../http/support/document-schemas.ts";
 import type { Schema } from "../../http/support/documented.ts";
 
-const SURROUNDINGS = {
+const CONTEXT = {
   templates: new Map([
     [
       "card",
@@ -48,7 +48,7 @@ const pass = (what: string, whole: JsonObject): Shape => ({
   what,
   schema: PassRequest,
   whole,
-  accept: (body) => acceptPass(body, SURROUNDINGS),
+  accept: (body) => acceptPass(body, CONTEXT),
 });
 const googleClass = (what: string, whole: JsonObject): Shape => ({
   what,
@@ -112,7 +112,7 @@ describe("what the document says of a body", () => {
     ];
     for (const body of bodies) {
       expect([body, documented(body)]).toEqual([body, null]);
-      expect(() => acceptPass(body, SURROUNDINGS)).not.toThrow();
+      expect(() => acceptPass(body, CONTEXT)).not.toThrow();
     }
   });
 

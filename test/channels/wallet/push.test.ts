@@ -116,7 +116,7 @@ test("a push carries what Apple asks for, and the pass's own certificate", async
   const sandbox = await startApnsSandbox({ server: identity, clock: systemClock, telemetry: new QuietTelemetry() });
   ends.push(() => sandbox.stop());
   await pusherTo(sandbox.url, ["0a1b2c"]).push();
-  const [message] = sandbox.mailbox.messages("0a1b2c", 10);
+  const [message] = sandbox.inbox.messages("0a1b2c", 10);
   expect(message).toMatchObject({ channel: "wallet", from: PASS_TYPE, to: "0a1b2c" });
   const [headers, payload] = message?.source.split("\n\n") ?? [];
   expect(payload).toBe("{}");
@@ -137,7 +137,7 @@ test("the sandbox takes nothing without a certificate, and nothing for another p
   // Without it there is no connection; with an empty one TLS has nothing to show.
   const anonymous = { id: "none", passTypeId: PASS_TYPE, tls: {} as PassSigner["tls"] };
   expect((await none.post(anonymous, "abc")).kind).toBe("unanswered");
-  expect(sandbox.mailbox.messages(null, 10)).toEqual([]);
+  expect(sandbox.inbox.messages(null, 10)).toEqual([]);
 });
 
 test("thousands of devices are told over one connection, each once", async () => {

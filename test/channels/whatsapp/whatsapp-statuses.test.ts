@@ -90,15 +90,15 @@ function callbackOf(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMB
   return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
 
-/** Takes the jobs out of the box and notes that they were handed over. */
+/** Takes the jobs from the tenant queue and notes that they were handed over. */
 async function handOver(jobs: readonly Sent[]): Promise<void> {
-  const box = { tenantId: "acme", channel: "whatsapp" } as const;
-  const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
-  const pulled = await queue.pull(here.lease, { ...PULL, boxes });
+  const tenantQueue = { tenantId: "acme", channel: "whatsapp" } as const;
+  const tenantQueues = [{ tenantQueue, after: null, entriesMax: 1_000, bytesMax: ROOM }];
+  const pulled = await queue.pull(here.lease, { ...PULL, tenantQueues });
   if (pulled === FENCED) throw new Error("fenced");
   const settlements = jobs.map(({ jobId, wamid }) => {
-    const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
-    if (job === undefined) throw new Error("a job is not in its box");
+    const job = pulled.tenantQueues[0]?.jobs.find((each) => each.jobId === jobId);
+    if (job === undefined) throw new Error("a job is not in its tenant queue");
     const event = { type: "sent", result: {} } as const;
     return { kind: "final", job, status: "success", result: {}, event, providerRef: wamid } as const;
   });
@@ -230,12 +230,12 @@ describe("statuses that the provider signed for somebody else's number", () => {
   async function parked(channel: "email" | "whatsapp"): Promise<string> {
     const recipient = channel === "email" ? "ann@example.com" : "5491122334455";
     const jobId = await accept(here.tenant, { channel, recipient });
-    const box = { tenantId: "acme", channel } as const;
-    const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
-    const pulled = await queue.pull(here.lease, { ...PULL, boxes });
+    const tenantQueue = { tenantId: "acme", channel } as const;
+    const tenantQueues = [{ tenantQueue, after: null, entriesMax: 1_000, bytesMax: ROOM }];
+    const pulled = await queue.pull(here.lease, { ...PULL, tenantQueues });
     if (pulled === FENCED) throw new Error("fenced");
-    const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
-    if (job === undefined) throw new Error("the job is not in its box");
+    const job = pulled.tenantQueues[0]?.jobs.find((each) => each.jobId === jobId);
+    if (job === undefined) throw new Error("the job is not in its tenant queue");
     const retry = { kind: "retry", job, delayMs: 3_600_000, status: "running" } as const;
     expect(await queue.settle(here.lease, [retry], null)).toBe("settled");
     return jobId;

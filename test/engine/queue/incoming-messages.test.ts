@@ -28,7 +28,7 @@ async function idsKept(limit = 500): Promise<string[]> {
   return ids;
 }
 
-test("a message is given back as it came in, with the time of its recording", async () => {
+test("a message comes back as it came in, with the time of its recording", async () => {
   const before = Date.now();
   expect(await queue.incomingMessages.record([message("wamid.1")])).toBe(1);
   const { items, nextCursor } = await queue.incomingMessages.page(null, 10);
@@ -37,14 +37,14 @@ test("a message is given back as it came in, with the time of its recording", as
   expect(items[0]?.receivedAtMs).toBeGreaterThanOrEqual(before - 1);
 });
 
-test("a message that comes again is recorded once, within a call too", async () => {
+test("a repeated message is recorded once, also within one call", async () => {
   const [one, two] = [message("wamid.1"), message("wamid.2")];
   expect(await queue.incomingMessages.record([one, two, one])).toBe(2);
   expect(await queue.incomingMessages.record([two])).toBe(0);
   expect(await idsKept()).toEqual(["wamid.2", "wamid.1"]);
 });
 
-test("all are on exactly one page, newest first", async () => {
+test("every message is on exactly one page, newest first", async () => {
   await queue.incomingMessages.record(messages(7));
   for (const limit of [1, 3, 7, 8]) {
     expect(await idsKept(limit)).toEqual(
@@ -55,7 +55,7 @@ test("all are on exactly one page, newest first", async () => {
   }
 });
 
-test("a cursor that was not given out is refused", async () => {
+test("an invalid cursor is refused", async () => {
   for (const cursor of ["", "-", "x", "1", "1-2-3", "(1-1"]) {
     await expect(queue.incomingMessages.page(cursor, 10)).rejects.toMatchObject({
       status: 400,
@@ -64,7 +64,7 @@ test("a cursor that was not given out is refused", async () => {
   }
 });
 
-test("only the newest are kept, and nothing of the others", async () => {
+test("only the newest messages are kept, and nothing of the others", async () => {
   await queue.incomingMessages.record(messages(limits.incomingMessagesMax));
   await queue.incomingMessages.record(messages(1_200, limits.incomingMessagesMax));
   const ids = await idsKept();

@@ -39,7 +39,7 @@ export interface DomainServiceOptions {
  */
 export class DomainService implements Domains {
   /** Keyed by the selector of the domain's key, which identifies one registration (D2). */
-  private readonly underWay = new Map<string, Promise<RegisteredDomain>>();
+  private readonly inFlight = new Map<string, Promise<RegisteredDomain>>();
 
   constructor(private readonly options: DomainServiceOptions) {}
 
@@ -76,8 +76,8 @@ export class DomainService implements Domains {
   async verify(tenantId: string, domain: string): Promise<DomainView> {
     const registered = await this.options.store.one(tenantId, known(domain));
     const { selector } = registered;
-    const running = this.underWay.get(selector) ?? this.judge(registered).finally(() => this.underWay.delete(selector));
-    this.underWay.set(selector, running);
+    const running = this.inFlight.get(selector) ?? this.judge(registered).finally(() => this.inFlight.delete(selector));
+    this.inFlight.set(selector, running);
     return this.view(await running);
   }
 

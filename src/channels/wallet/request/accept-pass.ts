@@ -40,17 +40,17 @@ const QUOTED_CHARS_MAX = 100;
  * everything that the request omits: fields are merged by key, text modules by id, and every other member of the
  * request replaces the template's. Throws an `ApiError` 400 that names the field.
  */
-export function acceptPass(body: unknown, surroundings: PassContext): AcceptedPass {
+export function acceptPass(body: unknown, context: PassContext): AcceptedPass {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   requireKnownMembers(body, ["pass_type", "pass_data", "template_id"]);
-  const template = readTemplate(body["template_id"], surroundings.templates);
+  const template = readTemplate(body["template_id"], context.templates);
   const type = readType(body["pass_type"], template);
   const given = body["pass_data"] ?? (template === null ? null : {});
   if (given === null) throw fault("pass_data", "is required");
   if (!isJsonObject(given)) throw fault("pass_data", "must be an object");
   const slug = template === null ? null : String(body["template_id"]);
   if (type === "apple") return { ...readApplePass(appleOver(template, given)), template: slug };
-  return { ...readGooglePass(googleOver(template, given), surroundings), images: new Map(), template: slug };
+  return { ...readGooglePass(googleOver(template, given), context), images: new Map(), template: slug };
 }
 
 /**

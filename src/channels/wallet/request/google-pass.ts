@@ -50,17 +50,17 @@ export function googleMembers(passData: JsonObject): GoogleMembers {
 }
 
 /** Builds a pass from its members. Throws an `ApiError` 400 that names the field. */
-export function readGooglePass(members: GoogleMembers, surroundings: GoogleContext): ReadGooglePass {
-  const { issuerId } = surroundings;
+export function readGooglePass(members: GoogleMembers, context: GoogleContext): ReadGooglePass {
+  const { issuerId } = context;
   const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
   const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
-  const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), surroundings.kind), "pass_data.class_type");
+  const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), context.kind), "pass_data.class_type");
   const given = unsetAs(members.get("objectData"), null);
   if (given === null) throw fault("pass_data.object_data", "is required");
   if (!isJsonObject(given)) throw fault("pass_data.object_data", "must be an object");
   const ids = { id: serial, classId };
   requireIds(given, ids);
-  const object = { ...readObject(given, { kind, title: surroundings.title }), ...ids };
+  const object = { ...readObject(given, { kind, title: context.title }), ...ids };
   checkSize(object);
   return { serial, content: { type: "google", kind, classId, object } };
 }

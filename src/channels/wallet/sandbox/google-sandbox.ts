@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Clock } from "../../../domain/clock.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
-import type { SandboxMailbox } from "../../../domain/report.ts";
+import type { SandboxInbox } from "../../../domain/report.ts";
 import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
 import { failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
@@ -23,14 +23,14 @@ export interface GoogleSandbox {
   readonly apiUrl: string;
   /** `http://127.0.0.1:<port>/token` */
   readonly tokenUrl: string;
-  readonly mailbox: SandboxMailbox;
+  readonly inbox: SandboxInbox;
   readonly resources: GoogleResources;
   readonly tokens: GoogleTokens;
   /** Drops every connection. Safe to repeat. */
   stop(): Promise<void>;
 }
 
-const FATES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
+const OUTCOMES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
 /** How often each temporary fault occurs before the call succeeds; `denied` is permanent. */
 const TIMES: Readonly<Record<GoogleOutcome, number>> = {
   denied: Number.POSITIVE_INFINITY,
@@ -53,11 +53,11 @@ export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise
   const sandbox = new Sandbox(options);
   const origin = `http://127.0.0.1:${await sandbox.listen()}`;
   sandbox.tokenUrl = `${origin}/token`;
-  const { mailbox, resources, tokens, tokenUrl } = sandbox;
+  const { inbox, resources, tokens, tokenUrl } = sandbox;
   return {
     apiUrl: `${origin}${BASE_PATH}`,
     tokenUrl,
-    mailbox,
+    inbox,
     resources,
     tokens,
     stop: () => sandbox.stop(),
@@ -82,7 +82,7 @@ interface Request {
  * S2. After `stop`, no socket is open.
  */
 class Sandbox {
-  readonly mailbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
+  readonly inbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
   readonly resources: GoogleResources;
   readonly tokens: GoogleTokens;
   tokenUrl = "";
@@ -170,15 +170,15 @@ class Sandbox {
       return this.options.outcomeFor({ method, path: [kind, id, action].filter((part) => part !== null).join("/") });
     }
     if (method === "GET" || !kind.endsWith("Object")) return null;
-    const fate = FATES.find((each) => ownId.endsWith(`-${each}`));
-    return fate !== undefined && this.meets(fate, ownId) ? fate : null;
+    const outcome = OUTCOMES.find((each) => ownId.endsWith(`-${each}`));
+    return outcome !== undefined && this.meets(outcome, ownId) ? outcome : null;
   }
 
   /** Counts this occurrence. Returns whether the fault still applies. */
-  private meets(fate: GoogleOutcome, id: string): boolean {
+  private meets(outcome: GoogleOutcome, id: string): boolean {
     const met = this.meetings.get(id) ?? 0;
     remember(this.meetings, { key: id, value: met + 1, max: MEETINGS_MAX });
-    return met < TIMES[fate];
+    return met < TIMES[outcome];
   }
 
   private carryOut(request: Request, id: string, body: JsonObject): Reply {
@@ -198,7 +198,7 @@ class Sandbox {
 
   private show({ method, kind, account, source, action }: Request, to: string): void {
     const receivedAtMs = this.options.clock.nowMs();
-    this.mailbox.add({
+    this.inbox.add({
       to,
       bytes: source.length,
       show: () => ({

@@ -90,7 +90,9 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   expect(ended.attempts).toBe(1);
   expect(ended.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   // Its next try was due at once.
-  expect(await queue.pull(lease, { boxes: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null })).toMatchObject({
+  expect(
+    await queue.pull(lease, { tenantQueues: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null }),
+  ).toMatchObject({
     ready: [],
     nextDueMs: null,
   });

@@ -17,7 +17,7 @@ export interface QueuedMail {
   readonly seenMs: number;
 }
 
-/** Changes to the book since they were last taken, by key; null: the entry was removed. */
+/** Changes to the map since they were last taken, by key; null: the entry was removed. */
 export type QueueChanges = ReadonlyMap<string, QueuedMail | null>;
 
 /**
@@ -26,11 +26,11 @@ export type QueueChanges = ReadonlyMap<string, QueuedMail | null>;
  *
  * Invariants:
  * Q1. A queue id that is named again refers only to the new message (short queue ids are inode numbers and are reused).
- * Q2. The book is bounded in entries and in age: the entry that the log has not mentioned for longest is dropped first.
+ * Q2. The map is bounded in entries and in age: the entry that the log has not mentioned for longest is dropped first.
  * Q3. A message that left the queue is still found for a while, because the log may show its hand-over to another local
  *     queue only after that queue has delivered it.
  */
-export class QueueBook {
+export class PostfixQueue {
   private readonly entries: Map<string, QueuedMail>;
   /** The messages that left the queue most recently. */
   private readonly departed = new Map<string, QueuedMail>();
