@@ -74,6 +74,11 @@ export interface AppleSigner {
   readonly teamId: string;
 }
 
+/** Why a provider, or the credentials for it, cannot be used now: a sentence for the tenant. */
+export interface Unusable {
+  readonly why: string;
+}
+
 /** A service account that may act for a Google Wallet issuer. */
 export interface GoogleIssuer {
   readonly issuerId: string;

@@ -1,5 +1,5 @@
 import type { Channel } from "../../domain/channel.ts";
-import { ApiError, isOutage } from "../../domain/errors.ts";
+import { isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { parseJsonObject } from "../../domain/json.ts";
 import type { Outcome } from "../../domain/outcome.ts";
@@ -57,7 +57,6 @@ export class WalletChannel implements Channel {
         return await this.bring(payload, tenant, signal);
       } catch (error) {
         if (isOutage(error)) return AWAY;
-        if (error instanceof ApiError) return { kind: "failed", error: error.message };
         throw error;
       }
     });
@@ -94,21 +93,29 @@ export class WalletChannel implements Channel {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const bundle = await this.options.bundles.bundleOf(pass, tenant);
+    if (bundle === null) return { kind: "failed", error: "there is no such pass" };
+    if ("why" in bundle) return { kind: "failed", error: bundle.why };
     if (action === "update") await this.push(pass, bundle.version, tenant, signal);
     return { kind: "delivered", result: { pass_id: pass.passId } };
   }
 
   private async push(pass: Pass, version: number, tenant: Tenant, signal: AbortSignal): Promise<void> {
-    const { bundles, pusher, telemetry } = this.options;
+    const { bundles, pusher } = this.options;
     if ((this.pushed.get(pass.passId) ?? 0) >= version) return;
     try {
-      await pusher.push(pass.passId, await bundles.signerOf(pass, tenant), signal);
+      const signer = await bundles.signerOf(pass, tenant);
+      if ("why" in signer) this.notePushFailure(pass, signer.why);
+      else await pusher.push(pass.passId, signer, signal);
     } catch (error) {
       // The retry finds the bundle and pushes it.
       if (isOutage(error)) throw error;
-      telemetry.log("warn", "devices were not told of an update", { pass: pass.passId, error: String(error) });
+      this.notePushFailure(pass, String(error));
     }
     remember(this.pushed, { key: pass.passId, value: version, max: walletLimits.pushedVersionsRememberedMax });
+  }
+
+  private notePushFailure({ passId }: Pass, error: string): void {
+    this.options.telemetry.log("warn", "devices were not told of an update", { pass: passId, error });
   }
 }
 

@@ -12,6 +12,7 @@ import { PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { AppleAuthority } from "./apple-authority.ts";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -99,7 +100,7 @@ async function anUpdate(passId: string, description: string): Promise<QueuedJob>
   const jobId = `update-${(jobs += 1)}`;
   const change = () => contentSaying(description);
   const common = { notificationKind: null, notifyMessage: null, images: new Map() };
-  const { version } = await world.registry.passes.update("acme", { ...common, passId, jobId, change });
+  const { version } = usable(await world.registry.passes.update("acme", { ...common, passId, jobId, change }));
   return aJob({ action: "update", passId, version }, jobId);
 }
 

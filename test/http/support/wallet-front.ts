@@ -60,7 +60,7 @@ export class WalletFront {
     });
     await registry.registry.createTenant({ id: "acme", name: "Acme", plan: "pro", tokens: 100_000 });
     const { api_key: apiKey } = await registry.registry.createKey("acme");
-    const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle> => {
+    const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
       const kept = await passes.bundle(pass.passId);
       if (kept !== null && kept.version >= pass.version) return kept;
       return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
@@ -84,7 +84,7 @@ export class WalletFront {
       classes: google.classes,
       google: {
         status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
-        requireOwnLinks: (tenant, content) => google.requireOwnLinks(tenant, content),
+        linkProblem: (tenant, content) => google.linkProblem(tenant, content),
       },
       saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
       checkSigner: ({ teamId, wwdrPem }) => ({

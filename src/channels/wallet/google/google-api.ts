@@ -3,7 +3,7 @@ import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { GoogleIssuer } from "../../../domain/wallet.ts";
+import type { GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { type Answer, boundedFetch, UnreachedError } from "./bounded-fetch.ts";
@@ -38,6 +38,22 @@ export type GoogleAnswer =
   | { readonly kind: "unasked"; readonly afterMs: number };
 
 export type Refused = Exclude<GoogleAnswer, { kind: "done" }>;
+
+export const NO_CREDENTIALS: Unusable = {
+  why: "the channel wallet has no Google credentials: set them with PUT /dash/api/tenants/{id}/credentials/google",
+};
+
+/** What an API caller is told when a call fails through no fault of the caller. */
+export function unusable(answer: Refused): Unusable {
+  const cause = answer.kind === "refused" ? answer.cause : null;
+  if (cause === "credentials") {
+    return { why: "Google did not accept the service account of the channel wallet: check its credentials" };
+  }
+  if (cause === "forbidden") {
+    return { why: "the service account of the channel wallet may not act for its Google issuer" };
+  }
+  return { why: "Google's wallet does not answer as it should at the moment: try again" };
+}
 
 /** Set if there was no response. */
 interface Silent {
