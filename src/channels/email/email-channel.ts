@@ -1,8 +1,7 @@
 import type { Channel, Relay } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { type EmailPayload, namesMachine } from "../../domain/email.ts";
+import { namesMachine } from "../../domain/email.ts";
 import type { QueuedJob } from "../../domain/job.ts";
-import { isJsonObject, parseJsonObject } from "../../domain/json.ts";
 import type { LinkSigner } from "../../domain/links.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Outcome } from "../../domain/outcome.ts";
@@ -19,6 +18,7 @@ import { encodedText } from "./mime/body-encoding.ts";
 import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
+import { type EmailPayload, parsePayload } from "./payload.ts";
 import { returnPathOf } from "./return-path.ts";
 import { SmtpPools } from "./smtp-pools.ts";
 import { asksForSlowness, failureOf, queueIdOf, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
@@ -296,18 +296,3 @@ function asciiDomain(domain: string): string {
 
 /** In lower case. Its last label must not be a number, which would make it an IP address. */
 const PLAIN_DOMAIN = /^[a-z0-9][a-z0-9.-]*\.[a-z]{2,}$/;
-
-/** Parses the payload that intake wrote; null if intake did not write it. */
-function parsePayload(payload: string): EmailPayload | null {
-  const parsed = parseJsonObject(payload);
-  if (parsed === null || typeof parsed["to"] !== "string") return null;
-  const { to, toName, subject, template, html, data } = parsed;
-  return {
-    to,
-    ...(typeof toName === "string" ? { toName } : {}),
-    ...(typeof subject === "string" ? { subject } : {}),
-    ...(typeof template === "string" ? { template } : {}),
-    ...(typeof html === "string" ? { html } : {}),
-    ...(isJsonObject(data) ? { data } : {}),
-  };
-}

@@ -8,7 +8,7 @@ import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import type { GoogleKind, PassType, WalletPayload } from "../../domain/wallet.ts";
+import type { GoogleKind, PassType } from "../../domain/wallet.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";
@@ -17,6 +17,7 @@ import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
 import { walletLimits } from "./limits.ts";
+import { encodePayload } from "./payload.ts";
 import { missingCredentials, orRefuse, requireOwnLinks } from "./refusals.ts";
 import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
 import { PassRequest } from "./request/pass-schema.ts";
@@ -271,10 +272,10 @@ async function queueJob(
 ): Promise<Response> {
   const undo = () => undoCreate(ports, pass);
   const { passId, jobId } = pass;
-  const payload: WalletPayload = { action: "create", passId, version: 1 };
+  const payload = encodePayload({ action: "create", passId, version: 1 });
   // Nobody unsubscribes from passes: the recipient is the pass itself.
   const named = template === null ? null : { template };
-  const work = { channel: "wallet", recipient: passId, payload: JSON.stringify(payload) } as const;
+  const work = { channel: "wallet", recipient: passId, payload } as const;
   const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();

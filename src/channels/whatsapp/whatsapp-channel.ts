@@ -13,8 +13,9 @@ import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberPace } from "./number-pace.ts";
+import { parsePayload } from "./payload.ts";
 import { RecipientSpacing } from "./recipient-spacing.ts";
-import { parsePayload, templateMessage } from "./template-message.ts";
+import { templateMessage } from "./template-message.ts";
 
 export interface WhatsappChannelOptions {
   /** Address of the Graph API, without a trailing slash. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import type { SandboxMessage } from "../../../src/domain/report.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";

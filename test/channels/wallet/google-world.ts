@@ -13,7 +13,8 @@ import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Pass, PassStore } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
-import type { GoogleIssuer, GoogleKind, WalletPayload } from "../../../src/domain/wallet.ts";
+import type { GoogleIssuer, GoogleKind } from "../../../src/domain/wallet.ts";
+import type { WalletPayload } from "../../../src/channels/wallet/payload.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { unzipSync } from "fflate";
 import { AppleBundles } from "../../../src/channels/wallet/apple/apple-bundles.ts";
 import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
-import { Turns } from "../../../src/channels/wallet/turns.ts";
-import { WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
+import { Turns, WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
