@@ -133,7 +133,8 @@ describe.each(CHANNELS)("the payload of $channel", ({ queued, reread, stored, br
   });
 
   test("that no release queued is nothing, and no error", () => {
-    for (const text of ["", "null", "[]", "{", "{}", '"to"', ...broken]) expect([text, reread(text)]).toEqual([text, null]);
+    for (const text of ["", "null", "[]", "{", "{}", '"to"', ...broken])
+      expect([text, reread(text)]).toEqual([text, null]);
     fc.assert(
       fc.property(fc.oneof(anyText, fc.json()), (text) => {
         expect(reread(text)).toBeNull();

@@ -207,7 +207,7 @@ function passStatusEndpoint(ports: PassEndpointPorts): Endpoint {
   });
 }
 
-interface Call {
+interface TenantCall {
   readonly door: FrontDoor;
   readonly exchange: Exchange;
   readonly tenant: Tenant;
@@ -219,7 +219,7 @@ interface Call {
  */
 async function updatePass(
   { jobIds, platform, wallet }: PassEndpointPorts,
-  { door, exchange, tenant }: Call,
+  { door, exchange, tenant }: TenantCall,
   id: string,
   body: unknown,
 ): Promise<{ readonly pass_id: string; readonly job_id: string }> {

@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type {
   NewPass,
   Pass,
@@ -9,10 +10,10 @@ import type {
   RefusedChange,
   UnfinishedPass,
 } from "../../domain/passes.ts";
+import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
-import { parsePassContent, passContentBody } from "./pass-content.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
 export interface PassRepositoryOptions {
@@ -298,4 +299,24 @@ interface BundleRow {
 
 function bundleOf({ bytes, version, modifiedAt }: BundleRow): PassBundle | null {
   return bytes === null || version === null || modifiedAt === null ? null : { bytes, version, modifiedAt };
+}
+
+/** A pass's content as its column stores it. */
+function passContentBody(content: PassContent): JsonObject {
+  return { ...content };
+}
+
+/** Reads back what `passContentBody` wrote. */
+function parsePassContent(body: JsonObject): PassContent {
+  const { type, style, pass, images, kind, classId, object } = body;
+  const knownStyle = PASS_STYLES.find((one) => one === style);
+  if (type === "apple" && knownStyle !== undefined && isJsonObject(pass) && isJsonObject(images)) {
+    const files = Object.entries(images).map(([file, hash]) => [file, String(hash)] as const);
+    return { type, style: knownStyle, pass, images: Object.fromEntries(files) };
+  }
+  const knownKind = GOOGLE_KINDS.find((one) => one === kind);
+  if (type === "google" && knownKind !== undefined && typeof classId === "string" && isJsonObject(object)) {
+    return { type, kind: knownKind, classId, object };
+  }
+  throw new Error("a stored pass is incomplete");
 }

@@ -6,8 +6,8 @@ import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
-import { type Answer, boundedFetch, UnreachedError } from "./bounded-fetch.ts";
-import { type Cause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
+import { boundedFetch, type HttpAnswer, UnreachedError } from "./bounded-fetch.ts";
+import { type GoogleCause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
 export interface GoogleApiOptions {
@@ -30,7 +30,7 @@ export type GoogleAnswer =
   /** Google responded without doing it; `unanswered`: it may have done it. */
   | {
       readonly kind: "refused";
-      readonly cause: Cause | "unanswered";
+      readonly cause: GoogleCause | "unanswered";
       readonly said: string;
       readonly afterMs: number | null;
     }
@@ -150,7 +150,7 @@ export class GoogleApi {
     }
   }
 
-  private send({ method, path, body }: GoogleCall, token: string, signal: AbortSignal): Promise<Answer> {
+  private send({ method, path, body }: GoogleCall, token: string, signal: AbortSignal): Promise<HttpAnswer> {
     const url = `${this.options.apiUrl}/${path.map(encodeURIComponent).join("/")}`;
     return boundedFetch({
       url,
@@ -167,7 +167,7 @@ export class GoogleApi {
     });
   }
 
-  private read({ status, headers, text }: Answer): GoogleAnswer {
+  private read({ status, headers, text }: HttpAnswer): GoogleAnswer {
     if (status < 200 || status >= 300) {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
       return { kind: "refused", ...refusalOf(status, text), afterMs };
