@@ -1,17 +1,3 @@
-import type { JsonObject } from "./json.ts";
-
-/** Payload of an e-mail job: the accepting side writes it, the e-mail channel reads it. */
-export interface EmailPayload {
-  readonly to: string;
-  readonly toName?: string;
-  /** Overrides the template's subject. */
-  readonly subject?: string;
-  /** Slug of a registered template; exactly one of `template` and `html` is present. */
-  readonly template?: string;
-  readonly html?: string;
-  readonly data?: JsonObject;
-}
-
 export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 /** A registered e-mail template, before its placeholders are filled. */

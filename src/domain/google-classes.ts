@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 import type { Tenant } from "./tenant.ts";
-import type { GoogleKind } from "./wallet.ts";
+import type { GoogleKind, Unusable } from "./wallet.ts";
 
 /** The common part of several Google Wallet passes, as the REST API defines it. `data` contains its `id`. */
 export interface GoogleClass {
@@ -9,21 +9,26 @@ export interface GoogleClass {
   readonly data: JsonObject;
 }
 
+/** The class as Google stores it now, or why the call was not done. */
+export type GoogleClassAnswer =
+  | { readonly kind: "done"; readonly data: JsonObject }
+  | { readonly kind: "exists" | "missing" }
+  /** `said`: Google's objection to the class, perhaps empty. */
+  | { readonly kind: "refused"; readonly said: string }
+  /** Credentials are missing or refused, or Google does not answer. */
+  | ({ readonly kind: "unusable" } & Unusable);
+
 /**
- * The classes, whose content only Google stores. Rejects with `ApiError`: 400 with Google's objection to the class, or
- * if it exists already; 404 if it does not exist; 500 if credentials are missing or refused, or Google does not answer.
- * On the issuer that tenants share, a class of another tenant exists for `create`, and for no other call.
+ * The classes, whose content only Google stores. On the issuer that tenants share, a class of another tenant exists for
+ * `create`, and for no other call.
  */
 export interface GoogleClasses {
-  create(tenant: Tenant, googleClass: GoogleClass): Promise<void>;
+  create(tenant: Tenant, googleClass: GoogleClass): Promise<GoogleClassAnswer>;
   /** Changes the given members of `data`. */
-  change(tenant: Tenant, googleClass: GoogleClass): Promise<void>;
-  /** The class as Google stores it. */
-  read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<JsonObject>;
-  /**
-   * Rejects with `ApiError` 400 if passes must not use this class because it is another tenant's. Does not call Google.
-   */
-  requireUsable(tenant: Tenant, classId: string): Promise<void>;
+  change(tenant: Tenant, googleClass: GoogleClass): Promise<GoogleClassAnswer>;
+  read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<GoogleClassAnswer>;
+  /** Whether the tenant's passes may use this class: it is no other tenant's. Does not call Google. */
+  isUsable(tenant: Tenant, classId: string): Promise<boolean>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Tenant } from "./tenant.ts";
-import type { GoogleContent, NotificationKind, PassContent } from "./wallet.ts";
+import type { GoogleContent, NotificationKind, PassContent, Unusable } from "./wallet.ts";
 
 /**
  * A pass. `creating` until its first job has ended, `failed` if that job ended without a pass: then its token is given
@@ -36,10 +36,15 @@ export interface PassUpdate {
   readonly notifyMessage: string | null;
   readonly images: ReadonlyMap<string, Uint8Array>;
   /**
-   * Computes the new content from the current one. Called under the pass's lock; an error that it throws ends the
-   * update.
+   * Computes the new content from the current one, or says why the pass cannot be changed so. Called under the pass's
+   * lock.
    */
-  change(pass: Pass): PassContent;
+  change(pass: Pass): PassContent | RefusedChange;
+}
+
+/** Why a pass cannot be changed as asked, in a sentence for the caller. */
+export interface RefusedChange {
+  readonly why: string;
 }
 
 /** The signed file of an Apple pass. */
@@ -55,15 +60,13 @@ export interface PassBundle {
 }
 
 /**
- * The passes, in the registry. Rejects with `ApiError` if the request is impossible, with `UnavailableError` if the
- * registry cannot be reached.
- */
+ * The passes, in the registry. Rejects with `UnavailableError` if the registry cannot be reached. */
 export interface PassStore {
   /**
-   * Stores the pass and takes one token for its job, both or neither. `ApiError` 400: the tenant has used the serial,
-   * 402: no token is left.
+   * Stores the pass and takes one token for its job, both or neither. `serial_used`: the tenant has a pass with the
+   * serial.
    */
-  create(pass: NewPass): Promise<void>;
+  create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens">;
   /**
    * Gives back what `create` took and frees the serial, because the job failed or was never accepted. Safe to repeat;
    * has no effect if the job created no pass or has finished one.
@@ -71,8 +74,8 @@ export interface PassStore {
   undoCreate(tenantId: string, jobId: string): Promise<void>;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
   finishCreate(passId: string): Promise<void>;
-  /** The pass with its next version. `ApiError` 404: there is no such pass, or its creation failed. */
-  update(tenantId: string, update: PassUpdate): Promise<Pass>;
+  /** The pass with its next version. Null: there is no such pass, or its creation failed. */
+  update(tenantId: string, update: PassUpdate): Promise<Pass | RefusedChange | null>;
   /** Null: the tenant has no such pass. */
   find(tenantId: string, passId: string): Promise<Pass | null>;
   /** The tenant's pass that already has the serial; null: the serial is free. */
@@ -85,9 +88,9 @@ export interface PassStore {
   bundle(passId: string): Promise<PassBundle | null>;
   /**
    * Stores the bundle of a version, unless a later one is stored, and moves the pass's update tag in the same
-   * transaction. Returns the bundle that is stored now.
+   * transaction. Returns the bundle that is stored now; null: there is no such Apple pass.
    */
-  putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle>;
+  putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle | null>;
   /**
    * Passes that were stored before `beforeMs` (Unix) and are still `creating`, after the given one in the order of
    * their ids; none: that was the last page.
@@ -102,9 +105,9 @@ export type UnfinishedPass = Pick<Pass, "tenantId" | "passId" | "jobId">;
 export interface BundleMaker {
   /**
    * The bundle of the pass's version or a later one: the stored bundle, or else a new one that is signed and stored
-   * first. `ApiError` 500 if the credentials are missing or sign for another pass type.
+   * first. Null: the pass is gone. `Unusable`: the credentials are missing, cannot sign, or sign for another pass type.
    */
-  bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle>;
+  bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null>;
 }
 
 /** A pass as Google Wallet stores it. */
@@ -119,19 +122,19 @@ export interface GooglePassStatus {
 
 /** Queries Google Wallet. */
 export interface GooglePasses {
-  /** `ApiError` 500 if the credentials are missing, or Google does not answer: no status is made up. */
-  status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus>;
+  /** `Unusable`: the credentials are missing, or Google does not answer; no status is made up. */
+  status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus | Unusable>;
   /**
-   * Rejects with `ApiError` 400 if the pass is linked to objects of another tenant, on the issuer that tenants share.
-   * Does not call Google.
+   * Why the pass must not have its links: one of them is another tenant's object, on the issuer that tenants share.
+   * Null: they are the tenant's own. Does not call Google.
    */
-  requireOwnLinks(tenant: Tenant, content: GoogleContent): Promise<void>;
+  linkProblem(tenant: Tenant, content: GoogleContent): Promise<string | null>;
 }
 
 /** Links that add a pass to its holder's Google Wallet. */
 export interface SaveLinks {
-  /** Always the same for a pass. `ApiError` 500 if the credentials are missing. */
-  linkOf(pass: Pass, tenant: Tenant): string;
+  /** Always the same for a pass. `Unusable`: the credentials are missing or cannot sign. */
+  linkOf(pass: Pass, tenant: Tenant): string | Unusable;
 }
 
 /** A device that has a pass, and the address of its pushes. */
@@ -148,10 +151,10 @@ export interface Registration extends PushTarget {
 /** Which devices have which Apple passes. */
 export interface PassDevices {
   /**
-   * `created`: the device did not have the pass. A new push token applies to all of the tenant's passes of the type on
-   * the device.
+   * `created`: the device did not have the pass. `full`: the pass is on as many devices as one can be, and nothing has
+   * changed. A new push token applies to all of the tenant's passes of the type on the device.
    */
-  register(registration: Registration): Promise<"created" | "known">;
+  register(registration: Registration): Promise<"created" | "known" | "full">;
   /** Whether the device had the pass. */
   unregister(deviceId: string, passId: string): Promise<boolean>;
   /** Devices that have the pass. */

@@ -67,7 +67,8 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     if (JSON.stringify(pass_data).length > walletLimits.passTemplateCharsMax) {
       throw new ApiError(400, `pass_data must not be larger than ${walletLimits.passTemplateCharsMax} characters`);
     }
-    checkTemplate({ passType: pass_type, style, passData: pass_data });
+    const fault = checkTemplate({ passType: pass_type, style, passData: pass_data });
+    if (fault !== null) throw new ApiError(fault.status, fault.message);
     return { slug, channel: "wallet", pass_type, style, pass_data };
   },
   toStored: ({ pass_type: passType, style, pass_data: passData }) => walletTemplateBody({ passType, style, passData }),

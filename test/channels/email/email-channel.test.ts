@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/email/email-channel.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { DeliveryReport, SandboxMessage } from "../../../src/domain/report.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";

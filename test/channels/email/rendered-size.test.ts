@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { wouldBeTooLarge } from "../../../src/channels/email/rendered-size.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { Json } from "../../../src/domain/json.ts";
 import { aTenant } from "../../support/tenants.ts";
 

@@ -1,5 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { GoogleWallet } from "../../../src/channels/wallet/google/google-wallet.ts";
+import type { WalletPayload } from "../../../src/channels/wallet/payload.ts";
 import {
   type GoogleSandbox,
   type GoogleSandboxOptions,
@@ -13,7 +14,7 @@ import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Pass, PassStore } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
-import type { GoogleIssuer, GoogleKind, WalletPayload } from "../../../src/domain/wallet.ts";
+import type { GoogleIssuer, GoogleKind } from "../../../src/domain/wallet.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 

@@ -13,6 +13,7 @@ import { freePort } from "../../support/free-port.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, PASS_TYPE } from "./apple-authority.ts";
 import { answers, PushServer, takes } from "./push-server.ts";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -67,7 +68,7 @@ beforeAll(async () => {
   apple = await AppleAuthority.make();
   identity = await apple.server();
   const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
-  signer = await signers.open(await apple.signer(), "acme");
+  signer = usable(await signers.open(await apple.signer(), "acme"));
 });
 
 afterEach(async () => {

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { unzipSync } from "fflate";
 import { AppleBundles } from "../../../src/channels/wallet/apple/apple-bundles.ts";
 import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
-import { Turns } from "../../../src/channels/wallet/turns.ts";
-import { WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
+import { Turns, WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
@@ -12,6 +11,7 @@ import { PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { AppleAuthority } from "./apple-authority.ts";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -99,7 +99,7 @@ async function anUpdate(passId: string, description: string): Promise<QueuedJob>
   const jobId = `update-${(jobs += 1)}`;
   const change = () => contentSaying(description);
   const common = { notificationKind: null, notifyMessage: null, images: new Map() };
-  const { version } = await world.registry.passes.update("acme", { ...common, passId, jobId, change });
+  const { version } = usable(await world.registry.passes.update("acme", { ...common, passId, jobId, change }));
   return aJob({ action: "update", passId, version }, jobId);
 }
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
+import type { WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { WhatsappPayload } from "../../../src/domain/whatsapp.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";

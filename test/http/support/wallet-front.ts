@@ -82,7 +82,7 @@ export class WalletFront {
 }
 
 function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: PlatformCredentials): WalletPorts {
-  const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle> => {
+  const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
     return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
@@ -106,7 +106,7 @@ function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: Pl
     classes: google.classes,
     google: {
       status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
-      requireOwnLinks: (tenant, content) => google.requireOwnLinks(tenant, content),
+      linkProblem: (tenant, content) => google.linkProblem(tenant, content),
     },
     saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
     checkSigner: ({ teamId, wwdrPem }) => ({

@@ -3,9 +3,7 @@ import type { LinkReader } from "../../../domain/links.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
-import { linkToken } from "./link-token.ts";
-import { isLookAhead } from "./look-ahead.ts";
-import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
+import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
@@ -96,3 +94,13 @@ const NEVER_CACHED = {
   pragma: "no-cache",
   expires: "0",
 };
+
+/**
+ * Whether the request is not a person following the link: HEAD, or a prefetch, which clients announce in `Sec-Purpose`
+ * (Fetch, "prefetch", possibly with parameters), or, if older, in `Purpose`, `X-Purpose` or `X-Moz`.
+ */
+function isLookAhead({ method, headers }: Request): boolean {
+  return method === "HEAD" || PURPOSES.some((name) => /prefetch|prerender|preview/i.test(headers.get(name) ?? ""));
+}
+
+const PURPOSES = ["sec-purpose", "purpose", "x-purpose", "x-moz"];

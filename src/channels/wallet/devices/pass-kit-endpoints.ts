@@ -110,6 +110,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
       const [passTypeId, pass] = await passAt(passes, exchange, params);
       const pushToken = pushTokenIn(await door.bytes(exchange, walletLimits.registrationBytesMax));
       const result = await devices.register({ deviceId, passId: pass.passId, passTypeId, pushToken });
+      if (result === "full") throw new ApiError(403, "The pass is on as many devices as one pass can be.");
       if (result === "known") return reply(200, null, UNCACHED);
       webhooks.note(changeOf("register", pass, deviceId));
       return reply(201, null, UNCACHED);

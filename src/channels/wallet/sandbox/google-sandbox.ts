@@ -66,7 +66,7 @@ export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise
 
 const BASE_PATH = "/walletobjects/v1";
 
-interface Request {
+interface SandboxCall {
   readonly method: string;
   readonly kind: string;
   readonly id: string | null;
@@ -148,7 +148,7 @@ class Sandbox {
     return this.decide({ method, kind, id, action, account, source }, body ?? {});
   }
 
-  private decide(request: Request, body: JsonObject): Reply | null {
+  private decide(request: SandboxCall, body: JsonObject): Reply | null {
     const id = request.id ?? (typeof body["id"] === "string" ? body["id"] : "");
     switch (this.outcomeFor(request, id)) {
       case null:
@@ -165,7 +165,7 @@ class Sandbox {
     }
   }
 
-  private outcomeFor({ method, kind, action, id }: Request, ownId: string): GoogleOutcome | null {
+  private outcomeFor({ method, kind, action, id }: SandboxCall, ownId: string): GoogleOutcome | null {
     if (this.options.outcomeFor !== undefined) {
       return this.options.outcomeFor({ method, path: [kind, id, action].filter((part) => part !== null).join("/") });
     }
@@ -181,13 +181,13 @@ class Sandbox {
     return met < TIMES[outcome];
   }
 
-  private carryOut(request: Request, id: string, body: JsonObject): Reply {
+  private carryOut(request: SandboxCall, id: string, body: JsonObject): Reply {
     const reply = this.change(request, id, body);
     if (request.method !== "GET" && reply.status === 200) this.show(request, id);
     return reply;
   }
 
-  private change({ method, kind, id, action }: Request, bodyId: string, body: JsonObject): Reply {
+  private change({ method, kind, id, action }: SandboxCall, bodyId: string, body: JsonObject): Reply {
     if (method === "POST" && id === null) return this.resources.insert(kind, body);
     if (method === "POST" && action === "addMessage") return this.resources.addMessage(kind, bodyId, body["message"]);
     if (id === null || action !== null) return failure(404, "notFound", "Not Found");
@@ -196,7 +196,7 @@ class Sandbox {
     return failure(405, "httpMethodNotAllowed", "Method Not Allowed");
   }
 
-  private show({ method, kind, account, source, action }: Request, to: string): void {
+  private show({ method, kind, account, source, action }: SandboxCall, to: string): void {
     const receivedAtMs = this.options.clock.nowMs();
     this.inbox.add({
       to,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { checkWebhookUrl } from "../../../../src/channels/wallet/devices/check-webhook-url.ts";
-import { NetworkGuard } from "../../../../src/runtime/network-guard.ts";
+import { webhookUrlRefusal } from "../../../src/channels/wallet/webhook-endpoint.ts";
+import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 
 const addressesOf = async (host: string) => {
   if (host === "localhost") return ["127.0.0.1"];
@@ -10,12 +10,6 @@ const addressesOf = async (host: string) => {
 const live = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf });
 const office = new NetworkGuard({ allow: ["10.0.0.0/8"], publicAllowed: true, addressesOf });
 const sandbox = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false, addressesOf });
-
-const refusal = (url: string, guard: NetworkGuard) =>
-  checkWebhookUrl(url, guard).then(
-    () => null,
-    (error: unknown) => error,
-  );
 
 describe("a tenant's webhook address", () => {
   test.each([
@@ -31,7 +25,7 @@ describe("a tenant's webhook address", () => {
     // Whether anybody is there is found out when it is called.
     ["https://hooks.example.com/", sandbox],
   ])("is taken: %s", async (url, guard) => {
-    expect(await refusal(url, guard)).toBeNull();
+    expect(await webhookUrlRefusal(url, guard)).toBeNull();
   });
 
   // biome-ignore format: a list of addresses
@@ -46,15 +40,14 @@ describe("a tenant's webhook address", () => {
     "https://①②⑦.0.0.1/", "https://0/", "https://169.254.169.254/latest/meta-data/", "https://10.0.0.1/",
     "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[64:ff9b::7f00:1]/", "https://[fd00::1]/",
   ])("is refused where it leads to no public receiver over https: %s", async (url) => {
-    expect(await refusal(url, live)).toMatchObject({
-      name: "ApiError",
+    expect(await webhookUrlRefusal(url, live)).toMatchObject({
       status: 400,
       message: expect.stringMatching(/^the field "wallet_webhook_url" .{10,}/),
     });
   });
 
   test("may be in the networks that are allowed, and in no others", async () => {
-    expect(await refusal("http://127.0.0.1:4000/", office)).toMatchObject({ status: 400 });
-    expect(await refusal("http://10.1.2.3/", sandbox)).toMatchObject({ status: 400 });
+    expect(await webhookUrlRefusal("http://127.0.0.1:4000/", office)).toMatchObject({ status: 400 });
+    expect(await webhookUrlRefusal("http://10.1.2.3/", sandbox)).toMatchObject({ status: 400 });
   });
 });
