@@ -12,7 +12,7 @@ import type { Random } from "../domain/random.ts";
 import type { Registry } from "../domain/registry.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
-import type { DoorPorts } from "../http/door-ports.ts";
+import type { DoorPorts } from "../http/front-door.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */

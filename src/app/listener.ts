@@ -4,7 +4,7 @@ import { httpOrigin } from "../domain/http-origin.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";
-import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service-server.ts";
+import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { createApi } from "./endpoints.ts";

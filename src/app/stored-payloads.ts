@@ -4,7 +4,7 @@ import type { QueuedJob, StoredPayload } from "../domain/job.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { nameOfPayload } from "../http/sending/payload-name.ts";
+import { nameOfPayload } from "../http/sending/accept-job.ts";
 import type { PayloadRoom } from "./payload-room.ts";
 
 export interface StoredPayloadsPorts {

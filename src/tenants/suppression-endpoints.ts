@@ -6,8 +6,7 @@ import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
-import { paging, pathText, tenantIdParameter } from "../http/parameters.ts";
-import { readQuery } from "../http/request-query.ts";
+import { paging, pathText, readQuery, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 

@@ -4,9 +4,8 @@ import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platfor
 import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../../domain/whatsapp.ts";
-import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import { optional } from "../../http/schemas.ts";
-import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
 
 /** The body of `POST /v1/send/whatsapp`. */

@@ -5,7 +5,7 @@ import { type Endpoint, endpoint, type RawParameters, reply } from "../../../htt
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure } from "../../../http/failures.ts";
 import type { PathParameter, QueryParameter } from "../../../http/parameters.ts";
-import { parseJson } from "../../../http/request-body.ts";
+import { parseJson } from "../../../http/parse-json.ts";
 import { walletLimits } from "../limits.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 import { admittedPass } from "./pass-gate.ts";

@@ -1,6 +1,6 @@
 import { ApiError } from "../../../domain/errors.ts";
 import type { JsonObject } from "../../../domain/json.ts";
-import { unknownMember } from "../../../http/body-members.ts";
+import { unknownMember } from "../../../http/sending/acceptance.ts";
 
 /** An error about a field of a request: `pass_data.style must be one of …`. `what` completes the sentence. */
 export function fault(field: string, what: string): ApiError {
