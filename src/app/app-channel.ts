@@ -6,6 +6,7 @@ import type { LinkSigner } from "../domain/links.ts";
 import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import type { ChannelMembers } from "../domain/tenant.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
@@ -65,4 +66,20 @@ export interface ChannelContext {
   readonly links: LinkSigner;
   readonly registry: { readonly passes: PassStore; readonly devices: PassDevices };
   readonly bundles: AppleBundles;
+}
+
+/** What all channels together add to a tenant. */
+export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
+  const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
+  return {
+    templates: Object.assign({}, ...parts.map(({ templates }) => templates)),
+    tables: parts.flatMap(({ tables }) => tables),
+    // Each member of the type is one of a listed channel's.
+    members: (rows) => Object.assign({}, ...parts.map((part) => part.members(rows))) as ChannelMembers,
+  };
+}
+
+/** Of the channels whose messages can come from templates. */
+export function templateKindsOf(channels: readonly AppChannel[]): readonly TemplateKind[] {
+  return channels.flatMap(({ templateKind }) => templateKind ?? []);
 }

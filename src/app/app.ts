@@ -24,19 +24,18 @@ import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
+import { openDomains } from "./email.ts";
 import { freePort, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
-import { openDomains } from "./open-domains.ts";
-import { openPassKit } from "./open-pass-kit.ts";
-import { openPayloads, type Payloads } from "./open-payloads.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { Stores } from "./open-stores.ts";
-import { type OpenWallet, openWallet } from "./open-wallet.ts";
-import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { Shutdown } from "./shutdown.ts";
+import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { openToAnalysts } from "./stores.ts";
+import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
+import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];

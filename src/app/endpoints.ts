@@ -13,8 +13,7 @@ import { templateEndpoints } from "../tenants/template-endpoints.ts";
 import { tenantEndpoints } from "../tenants/tenant-endpoints.ts";
 import { tokenEndpoints } from "../tenants/token-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import type { AppChannel } from "./app-channel.ts";
-import { templateKindsOf } from "./channel-parts.ts";
+import { type AppChannel, templateKindsOf } from "./app-channel.ts";
 
 /** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {

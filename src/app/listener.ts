@@ -8,8 +8,8 @@ import { type ServiceServer, type ServiceServerPorts, serveService } from "../ht
 import type { ApiPorts } from "./api-ports.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { createApi } from "./endpoints.ts";
-import type { PassKit } from "./open-pass-kit.ts";
 import type { Shutdown } from "./shutdown.ts";
+import type { PassKit } from "./wallet.ts";
 
 export interface Listening {
   readonly url: string;

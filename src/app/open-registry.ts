@@ -34,8 +34,7 @@ import { TenantRepository } from "../tenants/tenant-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { TokenRepository } from "../tenants/token-repository.ts";
-import type { AppChannel } from "./app-channel.ts";
-import { templateKindsOf, tenantPartOf } from "./channel-parts.ts";
+import { type AppChannel, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];

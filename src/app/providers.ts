@@ -6,7 +6,6 @@ import type { SandboxMailbox } from "../domain/report.ts";
 import type { AppChannel, ChannelContext, ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.ts";
 import { platformApple } from "./apple.ts";
 import { type Google, platformGoogle, startGoogle } from "./google.ts";
-import { joinedMailbox } from "./joined-mailbox.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp } from "./whatsapp.ts";
@@ -70,4 +69,17 @@ function urlsOf({ smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, a
 /** In an `api` process without its own dispatcher it shows little: messages stay in the process that delivered them. */
 function sandboxOf(config: Config, mailboxes: readonly (SandboxMailbox | null)[]): SandboxMailbox | null {
   return config.providers === "live" ? null : joinedMailbox(mailboxes.filter((mailbox) => mailbox !== null));
+}
+
+/** The messages of several sandboxes as one list, newest first. */
+export function joinedMailbox(mailboxes: readonly SandboxMailbox[]): SandboxMailbox {
+  return {
+    messages(to, limit) {
+      const all = mailboxes.flatMap((mailbox) => mailbox.messages(to, limit));
+      // ISO 8601 times in UTC of equal length sort as text. The sort is stable.
+      return all
+        .sort((a, b) => Number(b.received_at > a.received_at) - Number(b.received_at < a.received_at))
+        .slice(0, limit);
+    },
+  };
 }

@@ -10,8 +10,7 @@ import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 import { Vault } from "../storage/vault.ts";
-import { processTelemetry } from "./process-telemetry.ts";
-import { UsageError } from "./usage-error.ts";
+import { processTelemetry, UsageError } from "./command-line.ts";
 
 export interface TenantOptions {
   readonly id?: string | undefined;

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES } from "../../src/app/payload-room.ts";
-import { StoredPayloads } from "../../src/app/stored-payloads.ts";
+import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES, StoredPayloads } from "../../src/app/stored-payloads.ts";
 import type { Channel } from "../../src/domain/channel.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";

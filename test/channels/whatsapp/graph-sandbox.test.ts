@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { joinedMailbox } from "../../../src/app/joined-mailbox.ts";
+import { joinedMailbox } from "../../../src/app/providers.ts";
 import {
   type GraphSandbox,
   type GraphSandboxOptions,
