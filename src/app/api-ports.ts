@@ -3,7 +3,6 @@ import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts"
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
-import type { EventExport } from "../domain/event-export.ts";
 import type { EventReader } from "../domain/event-store.ts";
 import type { LinkReader } from "../domain/links.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
@@ -12,6 +11,7 @@ import type { Random } from "../domain/random.ts";
 import type { Registry } from "../domain/registry.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
+import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 

@@ -1,7 +1,7 @@
 import { type App, startApp } from "../app/app.ts";
 import { CHANNELS } from "../app/channels.ts";
 import { BEGIN, type ChildOrder } from "../app/process-calls.ts";
-import { openParentLine } from "../processes/parent-line.ts";
+import { openParentLine } from "../processes/child-process.ts";
 import { STOP } from "../processes/supervisor.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
 
