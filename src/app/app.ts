@@ -6,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import { UnavailableError } from "../domain/errors.ts";
 import type { EventWriter } from "../domain/event-store.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import { sleep } from "../domain/clock.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";

@@ -6,7 +6,6 @@ import { GoogleClassRepository } from "../channels/wallet/google-class-repositor
 import { PassRepository } from "../channels/wallet/pass-repository.ts";
 import { AliasRepository } from "../channels/whatsapp/alias-repository.ts";
 import { whatsappSecret } from "../channels/whatsapp/credentials.ts";
-import type { ChangeFeed } from "../domain/change-feed.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
@@ -17,7 +16,7 @@ import type { Random } from "../domain/random.ts";
 import type { Registry } from "../domain/registry.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
+import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";

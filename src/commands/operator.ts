@@ -3,7 +3,7 @@ import { openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError, UnavailableError } from "../domain/errors.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import type { NewTenant, Registry } from "../domain/registry.ts";
 import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";

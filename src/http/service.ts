@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { CallerAddresses } from "./caller-addresses.ts";

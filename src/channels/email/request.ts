@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../../domain/address.ts";
-import { type EmailPayload, normaliseAddress } from "../../domain/email.ts";
+import { type EmailPayload, normaliseAddress, parseAddress } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Tenant } from "../../domain/tenant.ts";

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../domain/errors.ts";
-import type { LinkOf, LinkReader } from "../../../domain/links.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { linkToken } from "./link-token.ts";
+import type { LinkOf, LinkReader } from "./link-tokens.ts";
 import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
 import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
 

@@ -8,8 +8,7 @@ import {
 import { TLSSocket } from "node:tls";
 import type { Clock } from "../../../domain/clock.ts";
 import type { SandboxMailbox } from "../../../domain/report.ts";
-import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
 

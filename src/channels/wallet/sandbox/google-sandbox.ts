@@ -3,7 +3,7 @@ import type { Clock } from "../../../domain/clock.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { SandboxMailbox } from "../../../domain/report.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import { MessageRing } from "../../../domain/sandbox.ts";
 import { failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
 
