@@ -8,11 +8,11 @@ import type { EventReader } from "../domain/event-store.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
-import type { Registry } from "../domain/registry.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
+import type { Registry } from "../storage/registry.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */

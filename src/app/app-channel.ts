@@ -11,7 +11,9 @@ import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import type { Registry, RegistryTools } from "../storage/registry.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
+import { credentials } from "../tenants/tables.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AwayParts } from "./away-parts.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -23,6 +25,8 @@ import type { Shutdown } from "./shutdown.ts";
 export interface AppChannel extends QueuedChannel {
   /** The call that sends, and all others. */
   endpoints(ports: ApiPorts): readonly Endpoint[];
+  /** Its part of the registry, for its endpoints; absent: none. */
+  registry?(tools: RegistryTools): Partial<Registry>;
   /** What it keeps in memory of each tenant; absent: nothing. */
   readonly tenantPart?: TenantPart<object>;
   /** How operators write its templates; absent: it has none. */
@@ -77,6 +81,11 @@ export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<Channe
     // Each member of the type is one of a listed channel's.
     members: (rows) => Object.assign({}, ...parts.map((part) => part.members(rows))) as ChannelMembers,
   };
+}
+
+/** Every column that holds secrets which the vault sealed. */
+export function sealedColumnsOf(channels: readonly AppChannel[]) {
+  return [credentials.sealed, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
 }
 
 /** Of the channels whose messages can come from templates. */

@@ -1,10 +1,10 @@
-import { emailEndpoints } from "../channels/email/endpoints.ts";
+import { emailEndpoints, emailRegistry } from "../channels/email/endpoints.ts";
 import { emailTemplateKind } from "../channels/email/template-kind.ts";
 import { emailPart } from "../channels/email/tenant-part.ts";
-import { walletEndpoints } from "../channels/wallet/endpoints.ts";
+import { walletEndpoints, walletRegistry } from "../channels/wallet/endpoints.ts";
 import { walletTemplateKind } from "../channels/wallet/template-kind.ts";
 import { walletPart } from "../channels/wallet/tenant-part.ts";
-import { whatsappEndpoints } from "../channels/whatsapp/endpoints.ts";
+import { whatsappEndpoints, whatsappRegistry } from "../channels/whatsapp/endpoints.ts";
 import { whatsappPart } from "../channels/whatsapp/tenant-part.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { startEmail } from "./email.ts";
@@ -15,6 +15,7 @@ const email: AppChannel = {
   name: "email",
   letter: "e",
   endpoints: emailEndpoints,
+  registry: emailRegistry,
   tenantPart: emailPart,
   templateKind: emailTemplateKind,
   start: startEmail,
@@ -24,6 +25,7 @@ const whatsapp: AppChannel = {
   name: "whatsapp",
   letter: "w",
   endpoints: whatsappEndpoints,
+  registry: whatsappRegistry,
   tenantPart: whatsappPart,
   start: startWhatsapp,
 };
@@ -32,6 +34,7 @@ const wallet: AppChannel = {
   name: "wallet",
   letter: "p",
   endpoints: walletEndpoints,
+  registry: walletRegistry,
   tenantPart: walletPart,
   templateKind: walletTemplateKind,
   start: startWallet,

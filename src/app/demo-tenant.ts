@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { ApiError } from "../domain/errors.ts";
-import type { Registry } from "../domain/registry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { Registry } from "../storage/registry.ts";
 
 const DEMO = "demo";
 

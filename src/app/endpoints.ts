@@ -6,12 +6,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
-import { keyEndpoints } from "../tenants/key-endpoints.ts";
-import { planEndpoints } from "../tenants/plan-endpoints.ts";
-import { suppressionEndpoints } from "../tenants/suppression-endpoints.ts";
-import { templateEndpoints } from "../tenants/template-endpoints.ts";
-import { tenantEndpoints } from "../tenants/tenant-endpoints.ts";
-import { tokenEndpoints } from "../tenants/token-endpoints.ts";
+import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { type AppChannel, templateKindsOf } from "./app-channel.ts";
 
@@ -29,12 +24,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     eventEndpoint(ports, names),
     exportEndpoint(ports),
-    ...tenantEndpoints(ports, names),
-    ...keyEndpoints(ports),
-    ...templateEndpoints(ports, templateKindsOf(channels)),
-    ...tokenEndpoints(ports),
-    ...suppressionEndpoints(ports),
-    ...planEndpoints(ports),
+    ...tenantRoomEndpoints(ports, { channels: names, kinds: templateKindsOf(channels) }),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints,
   ];

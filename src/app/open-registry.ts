@@ -1,11 +1,7 @@
-import { emailSecret } from "../channels/email/credentials.ts";
 import { DomainRepository } from "../channels/email/domains/domain-repository.ts";
-import { appleSecret, googleSecret } from "../channels/wallet/credentials.ts";
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
 import { PassRepository } from "../channels/wallet/pass-repository.ts";
-import { AliasRepository } from "../channels/whatsapp/alias-repository.ts";
-import { whatsappSecret } from "../channels/whatsapp/credentials.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
@@ -13,27 +9,22 @@ import type { GoogleClassOwners } from "../domain/google-classes.ts";
 import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Random } from "../domain/random.ts";
-import type { Registry } from "../domain/registry.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
+import type { Registry, RegistryTools } from "../storage/registry.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireMasterKeys } from "../storage/require-master-keys.ts";
 import { sqlState } from "../storage/sql-state.ts";
 import { plans, registryState } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { CredentialRepository } from "../tenants/credential-repository.ts";
-import { KeyRepository } from "../tenants/key-repository.ts";
-import { PlanRepository } from "../tenants/plan-repository.ts";
-import { SuppressionRepository } from "../tenants/suppression-repository.ts";
-import { TemplateRepository } from "../tenants/template-repository.ts";
-import { TenantRepository } from "../tenants/tenant-repository.ts";
+import { tenantRegistry } from "../tenants/endpoints.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
-import { TokenRepository } from "../tenants/token-repository.ts";
-import { type AppChannel, templateKindsOf, tenantPartOf } from "./app-channel.ts";
+import { type AppChannel, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -72,10 +63,10 @@ const FIRST_PLANS = [
  * it cannot be reached.
  */
 export async function openRegistry(options: RegistryOptions): Promise<OpenRegistry> {
-  const { clock, feed, telemetry, vault, shards } = options;
+  const { clock, random, feed, telemetry, vault, shards } = options;
   const database = new Database(options.db, clock);
   const version = await prepare(database, shards);
-  await requireMasterKeys(database, vault);
+  await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
@@ -89,10 +80,11 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
       await snapshots.takeNewPlans();
     },
   });
+  const tools = { database, changes, vault, credentials: new CredentialRepository(vault, changes), clock, random };
   return {
-    registry: registryOf(options, database, changes),
-    domains: new DomainRepository({ database, changes, vault, clock }),
-    passes: new PassRepository({ database, vault, clock }),
+    registry: registryOf(options, tools),
+    domains: new DomainRepository(tools),
+    passes: new PassRepository(tools),
     devices: new DeviceRepository(database, clock),
     googleClasses: new GoogleClassRepository(database, clock),
     payloads: new PayloadRepository(database),
@@ -103,48 +95,11 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   };
 }
 
-function registryOf(options: RegistryOptions, database: Database, changes: RegistryChanges): Registry {
-  const { channels, vault, clock, random, shards } = options;
+function registryOf({ channels, shards }: RegistryOptions, tools: RegistryTools): Registry {
   const names = channels.map(({ name }) => name);
-  const tenants = new TenantRepository({ database, changes, shards, channels: names, clock, random });
-  const keys = new KeyRepository({ database, changes, clock, random });
-  const allPlans = new PlanRepository(database, changes);
-  const templates = new TemplateRepository({ database, changes, kinds: templateKindsOf(channels) });
-  const aliases = new AliasRepository(database, changes);
-  const ownCredentials = new CredentialRepository(vault, changes);
-  const tokens = new TokenRepository(database, clock);
-  const suppressed = new SuppressionRepository(database, clock);
-  return {
-    createTenant: (tenant) => tenants.create(tenant),
-    tenant: (tenantId) => tenants.one(tenantId),
-    tenants: (cursor, limit) => tenants.page(cursor, limit),
-    changeTenant: (tenantId, change) => tenants.change(tenantId, change),
-    createKey: (tenantId) => keys.create(tenantId),
-    keys: (tenantId) => keys.all(tenantId),
-    revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
-    plans: () => allPlans.all(),
-    putPlan: (plan) => allPlans.put(plan),
-    putTemplate: (tenantId, template) => templates.put(tenantId, template),
-    template: (tenantId, slug) => templates.one(tenantId, slug),
-    templates: (tenantId) => templates.all(tenantId),
-    deleteTemplate: (tenantId, slug) => templates.delete(tenantId, slug),
-    putAlias: (tenantId, alias) => aliases.put(tenantId, alias),
-    alias: (tenantId, alias) => aliases.one(tenantId, alias),
-    aliases: (tenantId) => aliases.all(tenantId),
-    deleteAlias: (tenantId, alias) => aliases.delete(tenantId, alias),
-    putEmailCredentials: async (tenantId, given) => ownCredentials.put(emailSecret(tenantId, given)),
-    putWhatsappCredentials: async (tenantId, given) => ownCredentials.put(whatsappSecret(tenantId, given)),
-    putAppleCredentials: (tenantId, signer) => ownCredentials.put(appleSecret(tenantId, signer)),
-    putGoogleCredentials: (tenantId, issuer) => ownCredentials.put(googleSecret(tenantId, issuer)),
-    putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
-    addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
-    tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
-    putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
-    deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
-    suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),
-    suppressions: (tenantId, cursor, limit) => suppressed.page(tenantId, cursor, limit),
-    suppressionsOfShard: (shard, after) => suppressed.ofShard(shard, after),
-  };
+  const ofTenants = tenantRegistry(tools, { channels: names, kinds: templateKindsOf(channels), shards });
+  // Each member of the type is one of the tenants room's or of a listed channel's.
+  return Object.assign(ofTenants, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
 }
 
 /** Initializes a new registry or checks an existing one, and returns its version. */

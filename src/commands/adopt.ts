@@ -1,3 +1,4 @@
+import { sealedColumnsOf } from "../app/app-channel.ts";
 import { CHANNELS } from "../app/channels.ts";
 import { type Belonging, masterKeyIds } from "../app/start-checks.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore, openRedis, usesEventStore } from "../app/stores.ts";
@@ -42,7 +43,8 @@ async function adoptStores(config: Config, telemetry: Telemetry): Promise<readon
   let registry: string;
   try {
     await requireSchema(database.db);
-    await requireMasterKeys(new Database(database.db, systemClock), new Vault(config.masterKeys, systemRandom));
+    const vault = new Vault(config.masterKeys, systemRandom);
+    await requireMasterKeys(new Database(database.db, systemClock), vault, sealedColumnsOf(CHANNELS));
     await noteMasterKey(database.db, keyId);
     registry = (await readIdentity(database.db)).registry;
   } finally {

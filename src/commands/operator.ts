@@ -4,12 +4,13 @@ import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError, UnavailableError } from "../domain/errors.ts";
 import { httpOrigin } from "../domain/host.ts";
-import type { NewTenant, Registry } from "../domain/registry.ts";
 import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
+import type { Registry } from "../storage/registry.ts";
 import { Vault } from "../storage/vault.ts";
+import type { NewTenant } from "../tenants/registry.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
 
 export interface TenantOptions {

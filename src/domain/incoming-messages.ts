@@ -1,5 +1,5 @@
 import type { JsonObject } from "./json.ts";
-import type { Page } from "./registry.ts";
+import type { Page } from "./page.ts";
 
 /** A message that a person wrote to one of the tenants' sending numbers. */
 export interface IncomingMessage {

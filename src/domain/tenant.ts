@@ -1,8 +1,4 @@
-import type { VerifiedDomain } from "./domain.ts";
-import type { EmailSender, EmailTemplate } from "./email.ts";
 import type { ChannelName } from "./job.ts";
-import type { AppleSigner, GoogleIssuer, WalletTemplate } from "./wallet.ts";
-import type { WhatsappAlias, WhatsappSender } from "./whatsapp.ts";
 
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -55,35 +51,8 @@ export interface Tenant extends TenantRef, ChannelMembers {
   readonly allowCustom: ReadonlySet<ChannelName>;
 }
 
-/** The channels' own members of a tenant. */
-export interface ChannelMembers {
-  readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
-  /** Null: the platform's sender. */
-  readonly emailSender: EmailSender | null;
-  /** Its verified sending domains, by name. */
-  readonly domains: ReadonlyMap<string, VerifiedDomain>;
-  readonly whatsapp: TenantWhatsapp;
-  readonly wallet: TenantWallet;
-}
-
-/** A tenant's settings for the chat channel. */
-export interface TenantWhatsapp {
-  /** Null: the platform's sender. */
-  readonly sender: WhatsappSender | null;
-  /** By alias. */
-  readonly aliases: ReadonlyMap<string, WhatsappAlias>;
-}
-
-/** A tenant's settings for wallet passes. */
-export interface TenantWallet {
-  /** Null: the platform's signer. */
-  readonly apple: AppleSigner | null;
-  /** Null: the platform's issuer. */
-  readonly google: GoogleIssuer | null;
-  readonly templates: ReadonlyMap<string, WalletTemplate>;
-  /** The webhook for device registrations, or null. */
-  readonly webhookUrl: string | null;
-}
+/** The channels' own members of a tenant: each channel's folder adds its own with `declare module`. */
+export interface ChannelMembers {}
 
 /**
  * Tenants by key and by id, from memory while fresh. A plain return value (no promise) costs no turn of the event loop;

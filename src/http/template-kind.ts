@@ -1,6 +1,13 @@
 import type { SchemaOptions, Static, TObject, TProperties, TSchema } from "@sinclair/typebox";
+import type { ChannelName } from "../domain/job.ts";
 import type { JsonObject } from "../domain/json.ts";
-import type { TemplateRecord } from "../domain/registry.ts";
+
+/** A template as the operator sees it. The other members are its channel's. */
+export interface TemplateRecord {
+  readonly slug: string;
+  readonly channel: ChannelName;
+  readonly [member: string]: unknown;
+}
 
 /** The templates of one channel: what an operator writes, what is stored, and what is shown. */
 export interface TemplateKind<P extends TProperties = TProperties, R extends TemplateRecord = TemplateRecord> {

@@ -3,6 +3,6 @@ import { defineConfig } from "drizzle-kit";
 /** For `drizzle-kit generate --config src/storage/drizzle.config.ts`, run from the repository's root. */
 export default defineConfig({
   dialect: "postgresql",
-  schema: "./src/storage/tables.ts",
+  schema: "./src/**/tables.ts",
   out: "./src/storage/migrations",
 });

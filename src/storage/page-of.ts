@@ -1,4 +1,4 @@
-import type { Page } from "../domain/registry.ts";
+import type { Page } from "../domain/page.ts";
 
 const ITEMS_MAX = 500;
 

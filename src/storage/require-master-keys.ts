@@ -1,16 +1,16 @@
 import { sql } from "drizzle-orm";
-import { union } from "drizzle-orm/pg-core";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Database } from "./database.ts";
-import { credentials, domains } from "./tables.ts";
 import type { Vault } from "./vault.ts";
 
-/** Rejects with `ConfigurationError` if a stored credential needs a master key that the vault lacks. */
-export async function requireMasterKeys(database: Database, vault: Vault): Promise<void> {
-  const rows = await database.read((db) =>
-    union(
-      db.selectDistinct({ keyId: sql<string>`split_part(${credentials.sealed}, '.', 2)` }).from(credentials),
-      db.selectDistinct({ keyId: sql<string>`split_part(${domains.privateKey}, '.', 2)` }).from(domains),
-    ),
-  );
-  vault.requireKeys(rows.map(({ keyId }) => keyId));
+/** Rejects with `ConfigurationError` if a secret in one of these columns needs a master key that the vault lacks. */
+export async function requireMasterKeys(database: Database, vault: Vault, sealed: readonly PgColumn[]): Promise<void> {
+  const keyIds = new Set<string>();
+  for (const column of sealed) {
+    const rows = await database.read((db) =>
+      db.selectDistinct({ keyId: sql<string>`split_part(${column}, '.', 2)` }).from(column.table),
+    );
+    for (const { keyId } of rows) keyIds.add(keyId);
+  }
+  vault.requireKeys([...keyIds]);
 }

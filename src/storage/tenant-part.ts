@@ -14,6 +14,8 @@ export interface TenantPart<Members> {
   readonly templates: Readonly<Record<string, StoredTemplates>>;
   /** Its own tables with rows that belong to tenants. */
   readonly tables: readonly TenantTable[];
+  /** Columns of its own tables that the vault seals: a start without their master keys is refused. */
+  readonly sealed?: readonly PgColumn[];
   /** Its members for a tenant whose rows have all been read. Throws if a secret does not open. */
   members(rows: TenantRows): Members;
 }

@@ -1,7 +1,7 @@
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireTenantId } from "../storage/require-tenant.ts";
-import { credentials } from "../storage/tables.ts";
 import type { Secret, Vault } from "../storage/vault.ts";
+import { credentials } from "./tables.ts";
 
 /** Tenants' own credentials, for any provider. */
 export class CredentialRepository {

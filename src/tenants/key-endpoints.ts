@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
-import type { Registry } from "../domain/registry.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
 import { listOf, Timestamp } from "../http/schemas.ts";
+import type { TenantRegistry } from "./registry.ts";
 
 const Key = Type.Object({ key_id: Type.String(), prefix: Type.String(), created_at: Timestamp }, { $id: "Key" });
 
@@ -23,7 +23,7 @@ const keyIdParameter: PathParameter<string> = {
   },
 };
 
-type Keys = Pick<Registry, "createKey" | "keys" | "revokeKey">;
+type Keys = Pick<TenantRegistry, "createKey" | "keys" | "revokeKey">;
 
 /** `/dash/api/tenants/{id}/keys`: a key is shown once, when it is created. */
 export function keyEndpoints({ registry }: { readonly registry: Keys }): readonly Endpoint[] {

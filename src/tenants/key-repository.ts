@@ -2,13 +2,13 @@ import { and, asc, eq } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { Random } from "../domain/random.ts";
-import type { KeyRecord } from "../domain/registry.ts";
 import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
-import { keys } from "../storage/tables.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey, randomText } from "./api-key.ts";
+import type { KeyRecord } from "./registry.ts";
+import { keys } from "./tables.ts";
 
 const KEY_ID = /^key_[0-9A-Za-z]{16}$/;
 /** Part of the id of every key with a checksum. Ids of former releases contain no zero. */

@@ -1,11 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
-import type { Registry } from "../domain/registry.ts";
 import { type Plan, queueShareOf, TENANT_ID } from "../domain/tenant.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import type { PathParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";
 import { planBody } from "./body-schemas.ts";
+import type { TenantRegistry } from "./registry.ts";
 
 const PlanRecord = Type.Object(
   {
@@ -48,7 +48,7 @@ const nameParameter: PathParameter<string> = {
 export function planEndpoints({
   registry,
 }: {
-  readonly registry: Pick<Registry, "plans" | "putPlan">;
+  readonly registry: Pick<TenantRegistry, "plans" | "putPlan">;
 }): readonly Endpoint[] {
   return [
     operatorEndpoint({

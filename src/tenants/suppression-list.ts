@@ -1,9 +1,10 @@
 import { normaliseAddress } from "../domain/email.ts";
 import type { SuppressionReason } from "../domain/job.ts";
+import type { Page } from "../domain/page.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
-import type { Page, SuppressionRegistry } from "../domain/registry.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TenantRef } from "../domain/tenant.ts";
+import type { SuppressionRegistry } from "./registry.ts";
 
 export interface SuppressionListPorts {
   readonly registry: SuppressionRegistry;

@@ -2,13 +2,14 @@ import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { SuppressionReason } from "../domain/job.ts";
-import type { Page } from "../domain/registry.ts";
+import type { Page } from "../domain/page.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { requireTenant } from "../storage/require-tenant.ts";
-import { suppressions, tenants } from "../storage/tables.ts";
+import { tenants } from "../storage/tables.ts";
+import { suppressions } from "./tables.ts";
 
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 const SHARD_PAGE_ROWS = 500;

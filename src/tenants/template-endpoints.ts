@@ -2,13 +2,13 @@ import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
 import { ApiError } from "../domain/errors.ts";
 import { isJsonObject } from "../domain/json.ts";
-import type { Registry, TemplateRecord } from "../domain/registry.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";
-import type { TemplateKind } from "../http/template-kind.ts";
+import type { TemplateKind, TemplateRecord } from "../http/template-kind.ts";
+import type { TenantRegistry } from "./registry.ts";
 
 const SAID_OF_SLUG = { description: "The template's slug: what `template_id` names.", example: "welcome" } as const;
 
@@ -37,7 +37,7 @@ const EXAMPLE = {
 } as const satisfies TemplateRecord;
 
 interface Ports {
-  readonly registry: Pick<Registry, "putTemplate" | "template" | "templates" | "deleteTemplate">;
+  readonly registry: Pick<TenantRegistry, "putTemplate" | "template" | "templates" | "deleteTemplate">;
 }
 
 const COMMON = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;

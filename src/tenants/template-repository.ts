@@ -1,12 +1,11 @@
 import { and, asc, eq } from "drizzle-orm";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
 import { ApiError } from "../domain/errors.ts";
-import type { TemplateRecord } from "../domain/registry.ts";
-import type { TemplateKind } from "../http/template-kind.ts";
+import type { TemplateKind, TemplateRecord } from "../http/template-kind.ts";
 import type { Database } from "../storage/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
-import { templates } from "../storage/tables.ts";
+import { templates } from "./tables.ts";
 
 export interface TemplateRepositoryOptions {
   readonly database: Database;

@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
-import type { Registry } from "../domain/registry.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
+import type { TenantRegistry } from "./registry.ts";
 
 function tenantOf(channels: readonly ChannelName[]) {
   const Channels = Type.Array(enumOf(channels));
@@ -46,7 +46,7 @@ function onePageOf(Tenant: ReturnType<typeof tenantOf>) {
   } as const;
 }
 
-type Tenants = Pick<Registry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
+type Tenants = Pick<TenantRegistry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
 
 /** `/dash/api/tenants`: who may send, and what. */
 export function tenantEndpoints(

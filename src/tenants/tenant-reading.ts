@@ -2,9 +2,10 @@ import { and, asc, inArray, type SQL, sql } from "drizzle-orm";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { ChannelMembers, Plan, Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
-import { credentials, templates, type tenants } from "../storage/tables.ts";
+import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
+import { credentials, templates } from "./tables.ts";
 
 /**
  * The most that one statement reads: parsing this much JSON and opening its secrets blocks the thread for some milliseconds. A

@@ -1,8 +1,9 @@
 import { asc, eq, gt, inArray, notLike } from "drizzle-orm";
 import type { Plan, Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
-import { keys, plans, registryState, tenants } from "../storage/tables.ts";
+import { plans, registryState, tenants } from "../storage/tables.ts";
 import { CHECKED_KEY_IDS } from "./key-repository.ts";
+import { keys } from "./tables.ts";
 import { TenantReading, type TenantReadingOptions } from "./tenant-reading.ts";
 
 /** What changed since a version. */

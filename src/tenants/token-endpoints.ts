@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
-import type { Registry } from "../domain/registry.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
 import { pageOf, Timestamp } from "../http/schemas.ts";
 import { tokensBody } from "./body-schemas.ts";
+import type { TenantRegistry } from "./registry.ts";
 
 const Balance = Type.Object({ balance: Type.Integer() }, { $id: "Balance" });
 
@@ -21,7 +21,7 @@ const Movement = Type.Object({
 export function tokenEndpoints({
   registry,
 }: {
-  readonly registry: Pick<Registry, "addTokens" | "tokenMovements">;
+  readonly registry: Pick<TenantRegistry, "addTokens" | "tokenMovements">;
 }): readonly Endpoint[] {
   return [
     operatorEndpoint({

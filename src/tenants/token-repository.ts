@@ -1,13 +1,14 @@
 import { and, desc, eq, gte, lt, lte, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
-import type { Page, TokenMovement } from "../domain/registry.ts";
+import type { Page } from "../domain/page.ts";
 import { checkText } from "../storage/check-text.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
 import { tenants, tokenMovements } from "../storage/tables.ts";
+import type { TokenMovement } from "./registry.ts";
 
 const REASON_CHARS_MAX = 200;
 const CURSOR = /^[1-9][0-9]{0,14}$/;

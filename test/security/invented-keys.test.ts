@@ -7,9 +7,9 @@ import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts"
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { openPglite } from "../../src/storage/pglite.ts";
-import { keys } from "../../src/storage/tables.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { apiKeyHash, apiKeyPrefix, hasChecksum, isApiKey, newApiKey } from "../../src/tenants/api-key.ts";
+import { keys } from "../../src/tenants/tables.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "../tenants/machine.ts";
 

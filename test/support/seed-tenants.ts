@@ -1,13 +1,15 @@
 import { join } from "node:path";
 import { emailSecret } from "../../src/channels/email/credentials.ts";
 import { emailTemplateBody } from "../../src/channels/email/stored-template.ts";
+import { domains } from "../../src/channels/email/tables.ts";
 import type { EmailTemplate } from "../../src/domain/email.ts";
 import { connectPostgres } from "../../src/storage/connect-postgres.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { openPglite } from "../../src/storage/pglite.ts";
-import { credentials, domains, keys, plans, templates, tenants } from "../../src/storage/tables.ts";
+import { plans, tenants } from "../../src/storage/tables.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey } from "../../src/tenants/api-key.ts";
+import { credentials, keys, templates } from "../../src/tenants/tables.ts";
 import { tenantShard } from "../../src/tenants/tenant-shard.ts";
 import { machineRandom } from "../tenants/machine.ts";
 import { MASTER_KEY, openTestRegistry } from "../tenants/open-test-registry.ts";

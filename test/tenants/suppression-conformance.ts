@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Registry } from "../../src/domain/registry.ts";
 import type { Suppression } from "../../src/domain/suppressions.ts";
+import type { Registry } from "../../src/storage/registry.ts";
 
 /** What the registry guarantees of the suppression list. `newTenant` answers the id of a tenant of its own. */
 export function suppressionConformance(registryOf: () => Registry, newTenant: () => Promise<string>): void {

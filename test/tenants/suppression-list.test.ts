@@ -2,9 +2,10 @@ import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
+import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
-import type { Page, SuppressionRegistry } from "../../src/domain/registry.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/domain/suppressions.ts";
+import type { SuppressionRegistry } from "../../src/tenants/registry.ts";
 import { SuppressionList } from "../../src/tenants/suppression-list.ts";
 import { aTenant } from "../support/tenants.ts";
 

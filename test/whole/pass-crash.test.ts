@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import { passes } from "../../src/channels/wallet/tables.ts";
 import { openPglite } from "../../src/storage/pglite.ts";
-import { passes, tokenMovements } from "../../src/storage/tables.ts";
+import { tokenMovements } from "../../src/storage/tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { recordProof } from "../support/proof.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";

@@ -2,16 +2,21 @@ import { Type } from "@sinclair/typebox";
 import { parseAddress } from "../../domain/email.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Registry } from "../../domain/registry.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import { isDay } from "../../domain/warm-up.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { oneLine } from "../../http/schemas.ts";
+import type { EmailCredentials } from "./credentials.ts";
+
+export interface EmailRegistry {
+  /** Stored encrypted, never returned. */
+  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
+}
 
 export interface CredentialEndpointPorts {
-  readonly registry: Pick<Registry, "putEmailCredentials">;
+  readonly registry: EmailRegistry;
 }
 
 const emailCredentialsBody = Type.Object(

@@ -2,11 +2,18 @@ import type { EmailSender } from "../../domain/email.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
-import type { EmailCredentials } from "../../domain/registry.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import { isDay } from "../../domain/warm-up.ts";
 import { checkText } from "../../storage/check-text.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
+
+export interface EmailCredentials {
+  readonly from_address: string;
+  readonly from_name?: string;
+  readonly smtp_url?: string;
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly warm_up_from?: string;
+}
 
 /** Excludes only characters that must not appear in a header or an SMTP command; the relay judges the rest. */
 const ADDRESS = /^[^\s@<>,;:"()\\[\]\p{Cc}]+@[^\s@<>,;:"()\\\p{Cc}]+$/u;

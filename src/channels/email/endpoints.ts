@@ -1,5 +1,7 @@
 import type { Endpoint } from "../../http/endpoint.ts";
-import { type CredentialEndpointPorts, credentialEndpoints } from "./credential-endpoints.ts";
+import type { RegistryTools } from "../../storage/registry.ts";
+import { type CredentialEndpointPorts, credentialEndpoints, type EmailRegistry } from "./credential-endpoints.ts";
+import { emailSecret } from "./credentials.ts";
 import { type DomainEndpointPorts, domainEndpoints } from "./domains/domain-endpoints.ts";
 import { type OperatorDomainEndpointPorts, operatorDomainEndpoints } from "./domains/operator-domain-endpoints.ts";
 import { type TrackingEndpointPorts, trackingEndpoints } from "./links/tracking-endpoints.ts";
@@ -24,4 +26,15 @@ export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
     ...trackingEndpoints(ports),
     ...unsubscribeEndpoints(ports),
   ];
+}
+
+/** The channel's part of the registry. */
+export function emailRegistry({ credentials }: RegistryTools): EmailRegistry {
+  return {
+    putEmailCredentials: async (tenantId, given) => credentials.put(emailSecret(tenantId, given)),
+  };
+}
+
+declare module "../../storage/registry.ts" {
+  interface Registry extends EmailRegistry {}
 }

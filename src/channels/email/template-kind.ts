@@ -1,10 +1,17 @@
 import { Type } from "@sinclair/typebox";
-import type { EmailTemplateRecord } from "../../domain/registry.ts";
 import { oneLine } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
 import { emailLimits } from "./limits.ts";
 import { emailTemplateBody, parseEmailTemplate } from "./stored-template.ts";
+
+export type EmailTemplateRecord = {
+  readonly slug: string;
+  readonly channel: "email";
+  readonly subject: string;
+  readonly html: string;
+  readonly text: string | null;
+};
 
 const members = {
   subject: oneLine("at most 998 characters without control characters", emailLimits.subjectCharsMax, 0),

@@ -1,11 +1,22 @@
 import type { VerifiedDomain } from "../../domain/domain.ts";
-import type { EmailTemplate } from "../../domain/email.ts";
-import type { ChannelMembers } from "../../domain/tenant.ts";
-import { domains } from "../../storage/tables.ts";
+import type { EmailSender, EmailTemplate } from "../../domain/email.ts";
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
 import { verifiedDomainOf } from "./domains/domain-repository.ts";
 import { parseEmailTemplate } from "./stored-template.ts";
+import { domains } from "./tables.ts";
+
+interface EmailMembers {
+  readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
+  /** Null: the platform's sender. */
+  readonly emailSender: EmailSender | null;
+  /** Its verified sending domains, by name. */
+  readonly domains: ReadonlyMap<string, VerifiedDomain>;
+}
+
+declare module "../../domain/tenant.ts" {
+  interface ChannelMembers extends EmailMembers {}
+}
 
 const TEMPLATES: StoredTemplates<EmailTemplate> = { parse: parseEmailTemplate };
 
@@ -21,9 +32,10 @@ const VERIFIED_DOMAINS: TenantTable<VerifiedDomain, typeof domains.$inferSelect>
 };
 
 /** The e-mail part of a tenant's snapshot in memory. */
-export const emailPart: TenantPart<Pick<ChannelMembers, "emailTemplates" | "emailSender" | "domains">> = {
+export const emailPart: TenantPart<EmailMembers> = {
   templates: { email: TEMPLATES },
   tables: [VERIFIED_DOMAINS],
+  sealed: [domains.privateKey],
   members: ({ tenant, templates, rows, credentials }) => ({
     emailTemplates: templates(TEMPLATES),
     emailSender: tenant.allowCustom.includes("email")

@@ -2,16 +2,22 @@ import { createPrivateKey } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { Registry } from "../../domain/registry.ts";
-import type { GoogleIssuer } from "../../domain/wallet.ts";
+import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { appleCredentialsBody, googleCredentialsBody } from "./operator-bodies.ts";
 import type { WalletPorts } from "./ports.ts";
 
+export interface WalletRegistry {
+  /** Stored encrypted, never returned. The caller has checked that they fit together. */
+  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void>;
+  /** Stored encrypted, never returned. */
+  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void>;
+}
+
 export interface WalletCredentialPorts {
-  readonly registry: Pick<Registry, "putAppleCredentials" | "putGoogleCredentials">;
+  readonly registry: WalletRegistry;
   readonly wallet: Pick<WalletPorts, "checkSigner" | "noteSigner">;
 }
 

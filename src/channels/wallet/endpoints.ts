@@ -3,24 +3,25 @@ import type { JobIds } from "../../domain/ids.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
-import type { Registry } from "../../domain/registry.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
-import { walletCredentialEndpoints } from "./credential-endpoints.ts";
+import type { RegistryTools } from "../../storage/registry.ts";
+import { type WalletCredentialPorts, type WalletRegistry, walletCredentialEndpoints } from "./credential-endpoints.ts";
+import { appleSecret, googleSecret } from "./credentials.ts";
 import { passKitEndpoints } from "./devices/pass-kit-endpoints.ts";
 import type { PassKitPorts } from "./devices/pass-kit-ports.ts";
 import { googleClassEndpoints } from "./google-class-endpoints.ts";
 import { passEndpoints } from "./pass-endpoints.ts";
 import type { WalletPorts } from "./ports.ts";
-import { sendWalletEndpoints } from "./send-endpoints.ts";
-import { walletWebhookEndpoint } from "./webhook-endpoint.ts";
+import { type SendWalletPorts, sendWalletEndpoints } from "./send-endpoints.ts";
+import { type WalletWebhookPorts, walletWebhookEndpoint } from "./webhook-endpoint.ts";
 
 /** Everything that the channel's endpoints need. */
 export interface WalletEndpointPorts {
   readonly wallet: WalletPorts;
   /** What the endpoints for devices need. */
   readonly passKit: PassKitPorts;
-  readonly registry: Pick<Registry, "tenant" | "putAppleCredentials" | "putGoogleCredentials" | "putWalletWebhook">;
+  readonly registry: SendWalletPorts["registry"] & WalletCredentialPorts["registry"] & WalletWebhookPorts["registry"];
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;
@@ -40,4 +41,16 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
     ...walletCredentialEndpoints(ports),
     walletWebhookEndpoint(ports),
   ];
+}
+
+/** The channel's part of the registry. */
+export function walletRegistry({ credentials }: RegistryTools): WalletRegistry {
+  return {
+    putAppleCredentials: (tenantId, signer) => credentials.put(appleSecret(tenantId, signer)),
+    putGoogleCredentials: (tenantId, issuer) => credentials.put(googleSecret(tenantId, issuer)),
+  };
+}
+
+declare module "../../storage/registry.ts" {
+  interface Registry extends WalletRegistry {}
 }

@@ -6,7 +6,6 @@ import type { GooglePasses, NewPass, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
-import type { Registry } from "../../domain/registry.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { GoogleKind, PassType, WalletPayload } from "../../domain/wallet.ts";
@@ -28,7 +27,7 @@ export interface SendWalletPorts {
     readonly google: Pick<GooglePasses, "requireOwnLinks">;
     readonly classes: Pick<GoogleClasses, "requireUsable">;
   };
-  readonly registry: Pick<Registry, "tenant">;
+  readonly registry: { tenant(tenantId: string): Promise<{ readonly tokens: number }> };
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;

@@ -1,13 +1,20 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import type { WalletTemplateRecord } from "../../domain/registry.ts";
-import { PASS_STYLES, PASS_TYPES } from "../../domain/wallet.ts";
+import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/wallet.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";
 import { checkTemplate } from "./request/accept-pass.ts";
 import { parseWalletTemplate, walletTemplateBody } from "./stored-template.ts";
+
+export type WalletTemplateRecord = {
+  readonly slug: string;
+  readonly channel: "wallet";
+  readonly pass_type: PassType;
+  readonly style: PassStyle | null;
+  readonly pass_data: JsonObject;
+};
 
 const members = {
   pass_type: Type.Union(

@@ -1,13 +1,28 @@
-import type { ChannelMembers } from "../../domain/tenant.ts";
-import type { WalletTemplate } from "../../domain/wallet.ts";
+import type { AppleSigner, GoogleIssuer, WalletTemplate } from "../../domain/wallet.ts";
 import type { StoredTemplates, TenantPart } from "../../storage/tenant-part.ts";
 import { applePlace, googlePlace, parseAppleSigner, parseGoogleIssuer } from "./credentials.ts";
 import { parseWalletTemplate } from "./stored-template.ts";
 
+interface WalletMembers {
+  readonly wallet: {
+    /** Null: the platform's signer. */
+    readonly apple: AppleSigner | null;
+    /** Null: the platform's issuer. */
+    readonly google: GoogleIssuer | null;
+    readonly templates: ReadonlyMap<string, WalletTemplate>;
+    /** The webhook for device registrations, or null. */
+    readonly webhookUrl: string | null;
+  };
+}
+
+declare module "../../domain/tenant.ts" {
+  interface ChannelMembers extends WalletMembers {}
+}
+
 const TEMPLATES: StoredTemplates<WalletTemplate> = { parse: parseWalletTemplate };
 
 /** The tenant's wallet settings that are kept in memory. */
-export const walletPart: TenantPart<Pick<ChannelMembers, "wallet">> = {
+export const walletPart: TenantPart<WalletMembers> = {
   templates: { wallet: TEMPLATES },
   tables: [],
   members({ tenant, templates, credentials }) {

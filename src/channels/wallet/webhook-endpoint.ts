@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import type { OutboundGuard } from "../../domain/outbound.ts";
-import type { Registry } from "../../domain/registry.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
@@ -8,7 +7,10 @@ import { checkWebhookUrl } from "./devices/check-webhook-url.ts";
 import { walletWebhookBody } from "./operator-bodies.ts";
 
 export interface WalletWebhookPorts {
-  readonly registry: Pick<Registry, "putWalletWebhook">;
+  readonly registry: {
+    /** Null: none. The caller has checked the address. */
+    putWalletWebhook(tenantId: string, url: string | null): Promise<void>;
+  };
   readonly wallet: { readonly outbound: OutboundGuard };
 }
 

@@ -1,14 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
-import type { Registry } from "../../domain/registry.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS } from "../../domain/whatsapp.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../../http/parameters.ts";
 import { enumOf, listOf } from "../../http/schemas.ts";
 import { aliasBody } from "./alias-body.ts";
+import type { AliasRepository } from "./alias-repository.ts";
 
-export type Aliases = Pick<Registry, "aliases" | "alias" | "putAlias" | "deleteAlias">;
+export type Aliases = Pick<AliasRepository, "all" | "one" | "put" | "delete">;
 
 const Alias = Type.Object(
   {
@@ -41,11 +41,11 @@ const PATH = "/dash/api/tenants/:id/aliases/:alias";
 const COMMON = { name: "operator", tag: "Tenants" } as const;
 
 /** `/dash/api/tenants/{id}/aliases`: a tenant's own names for the chat provider's templates. */
-export function aliasEndpoints(registry: Aliases): readonly Endpoint[] {
-  return [listAliases(registry), putAlias(registry), getAlias(registry), deleteAlias(registry)];
+export function aliasEndpoints(aliases: Aliases): readonly Endpoint[] {
+  return [listAliases(aliases), putAlias(aliases), getAlias(aliases), deleteAlias(aliases)];
 }
 
-function listAliases(registry: Aliases): Endpoint {
+function listAliases(aliases: Aliases): Endpoint {
   const schema = listOf("AliasList", "aliases", Alias);
   return operatorEndpoint({
     ...COMMON,
@@ -56,11 +56,11 @@ function listAliases(registry: Aliases): Endpoint {
     params: { id: tenantIdParameter },
     answers: { 200: { description: "Done.", schema, examples: [{ aliases: [EXAMPLE] }] } },
     fails: { 404: OPERATOR_NOT_FOUND },
-    handle: async ({ params: { id } }) => reply(200, { aliases: await registry.aliases(id) }),
+    handle: async ({ params: { id } }) => reply(200, { aliases: await aliases.all(id) }),
   });
 }
 
-function putAlias(registry: Aliases): Endpoint {
+function putAlias(aliases: Aliases): Endpoint {
   return operatorEndpoint({
     ...COMMON,
     method: "PUT",
@@ -74,12 +74,12 @@ function putAlias(registry: Aliases): Endpoint {
     async handle({ params: { id, alias }, body }) {
       const { meta_name, language_code = null, params = [], header = null } = body;
       const media = header === null ? null : checkedHeader(header);
-      return reply(200, await registry.putAlias(id, { alias, meta_name, language_code, params, header: media }));
+      return reply(200, await aliases.put(id, { alias, meta_name, language_code, params, header: media }));
     },
   });
 }
 
-function getAlias(registry: Aliases): Endpoint {
+function getAlias(aliases: Aliases): Endpoint {
   return operatorEndpoint({
     ...COMMON,
     method: "GET",
@@ -89,11 +89,11 @@ function getAlias(registry: Aliases): Endpoint {
     params: { id: tenantIdParameter, alias: knownAlias },
     answers: { 200: { description: "Done.", schema: Alias, examples: [EXAMPLE] } },
     fails: { 404: OPERATOR_NOT_FOUND },
-    handle: async ({ params: { id, alias } }) => reply(200, await registry.alias(id, alias)),
+    handle: async ({ params: { id, alias } }) => reply(200, await aliases.one(id, alias)),
   });
 }
 
-function deleteAlias(registry: Aliases): Endpoint {
+function deleteAlias(aliases: Aliases): Endpoint {
   return operatorEndpoint({
     ...COMMON,
     method: "DELETE",
@@ -104,7 +104,7 @@ function deleteAlias(registry: Aliases): Endpoint {
     answers: { 204: { description: "Done.", schema: null } },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id, alias } }) {
-      await registry.deleteAlias(id, alias);
+      await aliases.delete(id, alias);
       return reply(204, null);
     },
   });

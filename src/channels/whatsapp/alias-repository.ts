@@ -1,14 +1,26 @@
 import { and, asc, count, eq, ne } from "drizzle-orm";
 import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import type { WhatsappAliasRecord } from "../../domain/registry.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS, type WhatsappAlias } from "../../domain/whatsapp.ts";
 import { checkText } from "../../storage/check-text.ts";
 import type { Database } from "../../storage/database.ts";
 import type { RegistryChanges } from "../../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../../storage/require-tenant.ts";
-import { aliases } from "../../storage/tables.ts";
 import { chatLimits } from "./limits.ts";
+import { aliases } from "./tables.ts";
+
+/** A tenant's own name for one of the chat provider's templates, as the operator sees it. */
+export interface WhatsappAliasRecord {
+  readonly alias: string;
+  /** The provider's name of the template. */
+  readonly meta_name: string;
+  /** Null: the service's default language. */
+  readonly language_code: string | null;
+  /** Describes each position, for people. */
+  readonly params: readonly string[];
+  /** Media of the template's header, or null. */
+  readonly header: HeaderMedia | null;
+}
 
 /** Tenants' own names for the chat provider's templates. */
 export class AliasRepository {

@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import type { Registry } from "../../domain/registry.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../../domain/whatsapp.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
+import type { WhatsappCredentials } from "./credentials.ts";
 
-export type CredentialStore = Pick<Registry, "putWhatsappCredentials">;
+export interface CredentialStore {
+  /** Stored encrypted, never returned. */
+  putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void>;
+}
 
 const credentialsBody = Type.Object(
   {

@@ -1,8 +1,12 @@
 import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
-import type { WhatsappCredentials } from "../../domain/registry.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID, type WhatsappSender } from "../../domain/whatsapp.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
+
+export interface WhatsappCredentials {
+  readonly phone_number_id: string;
+  readonly access_token: string;
+}
 
 /** Where the registry stores a tenant's chat credentials. */
 export function whatsappCredentialsPlace(tenantId: string): SecretPlace {

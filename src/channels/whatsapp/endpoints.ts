@@ -1,16 +1,23 @@
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
+import type { RegistryTools } from "../../storage/registry.ts";
 import { type Aliases, aliasEndpoints } from "./alias-endpoints.ts";
+import { AliasRepository } from "./alias-repository.ts";
 import { type CredentialStore, credentialEndpoint } from "./credential-endpoint.ts";
+import { whatsappSecret } from "./credentials.ts";
 import { incomingMessageEndpoint } from "./incoming-message-endpoint.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { sendWhatsapp } from "./send-endpoint.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
+interface WhatsappRegistry extends CredentialStore {
+  readonly aliases: Aliases;
+}
+
 interface EndpointPorts {
   readonly platform: PlatformCredentials;
-  readonly registry: Aliases & CredentialStore;
+  readonly registry: WhatsappRegistry;
   readonly whatsapp: WhatsappPorts;
   readonly telemetry: Telemetry;
 }
@@ -19,9 +26,21 @@ interface EndpointPorts {
 export function whatsappEndpoints({ platform, registry, whatsapp, telemetry }: EndpointPorts): readonly Endpoint[] {
   return [
     sendWhatsapp(platform),
-    ...aliasEndpoints(registry),
+    ...aliasEndpoints(registry.aliases),
     credentialEndpoint(registry),
     incomingMessageEndpoint(whatsapp.messages),
     ...webhookEndpoints({ ...whatsapp, telemetry }),
   ];
+}
+
+/** The channel's part of the registry. */
+export function whatsappRegistry({ database, changes, credentials }: RegistryTools): WhatsappRegistry {
+  return {
+    aliases: new AliasRepository(database, changes),
+    putWhatsappCredentials: async (tenantId, given) => credentials.put(whatsappSecret(tenantId, given)),
+  };
+}
+
+declare module "../../storage/registry.ts" {
+  interface Registry extends WhatsappRegistry {}
 }

@@ -1,9 +1,21 @@
-import type { ChannelMembers } from "../../domain/tenant.ts";
-import type { WhatsappAlias } from "../../domain/whatsapp.ts";
-import { aliases } from "../../storage/tables.ts";
+import type { WhatsappAlias, WhatsappSender } from "../../domain/whatsapp.ts";
 import type { TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { aliasOf } from "./alias-repository.ts";
 import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./credentials.ts";
+import { aliases } from "./tables.ts";
+
+interface WhatsappMembers {
+  readonly whatsapp: {
+    /** Null: the platform's sender. */
+    readonly sender: WhatsappSender | null;
+    /** By alias. */
+    readonly aliases: ReadonlyMap<string, WhatsappAlias>;
+  };
+}
+
+declare module "../../domain/tenant.ts" {
+  interface ChannelMembers extends WhatsappMembers {}
+}
 
 const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
   table: aliases,
@@ -14,7 +26,7 @@ const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
 };
 
 /** The tenant's chat settings that are kept in memory. */
-export const whatsappPart: TenantPart<Pick<ChannelMembers, "whatsapp">> = {
+export const whatsappPart: TenantPart<WhatsappMembers> = {
   templates: {},
   tables: [ALIASES],
   members: ({ tenant, rows, credentials }) => ({

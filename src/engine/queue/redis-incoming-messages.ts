@@ -1,7 +1,7 @@
 import { ApiError } from "../../domain/errors.ts";
 import type { IncomingMessage, IncomingMessages, ReceivedMessage } from "../../domain/incoming-messages.ts";
 import { limits } from "../../domain/limits.ts";
-import type { Page } from "../../domain/registry.ts";
+import type { Page } from "../../domain/page.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import incomingLua from "./incoming.lua" with { type: "text" };
 import { Script } from "./script.ts";

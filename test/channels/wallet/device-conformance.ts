@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
+import { passDevices, passes, passRegistrations } from "../../../src/channels/wallet/tables.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
-import { passDevices, passes, passRegistrations } from "../../../src/storage/tables.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
 

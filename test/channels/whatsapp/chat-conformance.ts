@@ -23,20 +23,20 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
   test("an alias is given back as it was put, once a name, for its tenant alone", async () => {
     const { registry } = open();
     const [id, otherId] = [await newTenant(), await newTenant()];
-    expect(await registry.putAlias(id, ALIAS)).toEqual(ALIAS);
+    expect(await registry.aliases.put(id, ALIAS)).toEqual(ALIAS);
     const bare = { alias: "Shipped", meta_name: "m", language_code: null, params: [], header: null };
-    expect(await registry.putAlias(id, bare)).toEqual(bare);
-    expect(await registry.alias(id, "shipped")).toEqual(ALIAS);
-    expect(await registry.aliases(id)).toEqual([bare, ALIAS]);
-    expect(await registry.aliases(otherId)).toEqual([]);
+    expect(await registry.aliases.put(id, bare)).toEqual(bare);
+    expect(await registry.aliases.one(id, "shipped")).toEqual(ALIAS);
+    expect(await registry.aliases.all(id)).toEqual([bare, ALIAS]);
+    expect(await registry.aliases.all(otherId)).toEqual([]);
     const changed = { ...ALIAS, header: { type: "image", id: "77" } } as const;
-    await registry.putAlias(id, changed);
-    expect(await registry.alias(id, "shipped")).toEqual(changed);
-    await registry.deleteAlias(id, "shipped");
-    await expect(registry.alias(id, "shipped")).rejects.toMatchObject({ status: 404 });
-    await expect(registry.deleteAlias(id, "shipped")).rejects.toMatchObject({ status: 404 });
-    await expect(registry.putAlias("nobody", ALIAS)).rejects.toMatchObject({ status: 404 });
-    await expect(registry.putAlias(id, { ...ALIAS, meta_name: "a\u0000b" })).rejects.toMatchObject({ status: 400 });
+    await registry.aliases.put(id, changed);
+    expect(await registry.aliases.one(id, "shipped")).toEqual(changed);
+    await registry.aliases.delete(id, "shipped");
+    await expect(registry.aliases.one(id, "shipped")).rejects.toMatchObject({ status: 404 });
+    await expect(registry.aliases.delete(id, "shipped")).rejects.toMatchObject({ status: 404 });
+    await expect(registry.aliases.put("nobody", ALIAS)).rejects.toMatchObject({ status: 404 });
+    await expect(registry.aliases.put(id, { ...ALIAS, meta_name: "a\u0000b" })).rejects.toMatchObject({ status: 400 });
   });
 
   test("aliases and own chat credentials are seen elsewhere within a second without any message", async () => {
@@ -44,7 +44,7 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     const id = await newTenant();
     const seen = async () => (await elsewhere().directory.byId(id))?.whatsapp;
     expect(await seen()).toEqual({ sender: null, aliases: new Map() });
-    await registry.putAlias(id, ALIAS);
+    await registry.aliases.put(id, ALIAS);
     const { meta_name: metaName, language_code: languageCode, params, header } = ALIAS;
     await eventually("the alias", async () => (await seen())?.aliases.has("shipped"), 1_000);
     expect((await seen())?.aliases.get("shipped")).toEqual({ metaName, languageCode, params, header });
@@ -55,7 +55,7 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     const sender = { phoneNumberId: "106540352242922", accessToken: "EAAJB-token" };
     expect((await open().directory.byId(id))?.whatsapp.sender).toEqual(sender);
     await eventually("the sender", async () => (await seen())?.sender !== null, 1_000);
-    await registry.deleteAlias(id, "shipped");
+    await registry.aliases.delete(id, "shipped");
     await eventually("its end", async () => (await seen())?.aliases.size === 0, 1_000);
   });
 }

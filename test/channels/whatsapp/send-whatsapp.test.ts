@@ -8,7 +8,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start();
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
-  await front.registry.putAlias("acme", {
+  await front.registry.aliases.put("acme", {
     alias: "shipped",
     meta_name: "order_shipped_hx0123456789abcdef",
     language_code: "pt_BR",
@@ -16,7 +16,7 @@ beforeAll(async () => {
     header: { type: "document", link: "https://media.example/receipt.pdf", filename: "receipt.pdf" },
   });
   const plain = { alias: "plain", meta_name: "plain_2", language_code: null, params: [], header: null };
-  await front.registry.putAlias("acme", plain);
+  await front.registry.aliases.put("acme", plain);
 });
 afterAll(() => front.stop(), 15_000);
 beforeEach(() => {

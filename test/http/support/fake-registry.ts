@@ -1,20 +1,10 @@
+import type { EmailCredentials } from "../../../src/channels/email/credentials.ts";
+import type { EmailTemplateRecord } from "../../../src/channels/email/template-kind.ts";
+import type { WhatsappAliasRecord } from "../../../src/channels/whatsapp/alias-repository.ts";
+import type { WhatsappCredentials } from "../../../src/channels/whatsapp/credentials.ts";
 import { ApiError } from "../../../src/domain/errors.ts";
 import type { SuppressionReason } from "../../../src/domain/job.ts";
-import type {
-  EmailCredentials,
-  EmailTemplateRecord,
-  KeyRecord,
-  NewTenant,
-  Page,
-  Registry,
-  TemplateRecord,
-  TenantChange,
-  TenantRecord,
-  TokenMovement,
-  WalletTemplateRecord,
-  WhatsappAliasRecord,
-  WhatsappCredentials,
-} from "../../../src/domain/registry.ts";
+import type { Page } from "../../../src/domain/page.ts";
 import type { Suppression, SuppressionRecord } from "../../../src/domain/suppressions.ts";
 import {
   FREE_QUEUE_SHARE,
@@ -24,14 +14,16 @@ import {
   type TenantDirectory,
 } from "../../../src/domain/tenant.ts";
 import type { AppleSigner, GoogleIssuer } from "../../../src/domain/wallet.ts";
+import type { TemplateRecord } from "../../../src/http/template-kind.ts";
+import type { Registry } from "../../../src/storage/registry.ts";
+import type { KeyRecord, NewTenant, TenantChange, TenantRecord, TokenMovement } from "../../../src/tenants/registry.ts";
 
 const CREATED_AT = "2026-11-21T07:30:00.000Z";
 
 interface Entry {
   record: TenantRecord;
   readonly keys: Map<string, string>;
-  readonly templates: Map<string, EmailTemplateRecord>;
-  readonly walletTemplates: Map<string, WalletTemplateRecord>;
+  readonly templates: Map<string, TemplateRecord>;
   readonly movements: TokenMovement[];
   readonly suppressed: Map<string, SuppressionReason>;
   readonly aliases: Map<string, WhatsappAliasRecord>;
@@ -80,7 +72,7 @@ export class FakeRegistry implements Registry, TenantDirectory {
       channels: new Set(record.channels),
       permissions: new Set(record.permissions),
       allowCustom: new Set(record.allow_custom),
-      emailTemplates: templates,
+      emailTemplates: new Map([...templates].filter(isOfEmail)),
       emailSender: null,
       domains: new Map(),
       whatsapp: {
@@ -114,7 +106,6 @@ export class FakeRegistry implements Registry, TenantDirectory {
       record,
       keys: new Map(),
       templates: new Map(),
-      walletTemplates: new Map(),
       movements: [],
       suppressed: new Map(),
       aliases: new Map(),
@@ -175,51 +166,45 @@ export class FakeRegistry implements Registry, TenantDirectory {
   }
 
   async putTemplate(tenantId: string, template: TemplateRecord): Promise<TemplateRecord> {
-    const { templates, walletTemplates } = this.entry(tenantId);
-    if (template.channel === "email") templates.set(template.slug, template);
-    else walletTemplates.set(template.slug, template);
+    this.entry(tenantId).templates.set(template.slug, template);
     return template;
   }
 
   async template(tenantId: string, slug: string): Promise<TemplateRecord> {
-    const { templates, walletTemplates } = this.entry(tenantId);
-    const template = templates.get(slug) ?? walletTemplates.get(slug);
+    const template = this.entry(tenantId).templates.get(slug);
     if (template === undefined) throw new ApiError(404, "there is no such template");
     return template;
   }
 
   async templates(tenantId: string): Promise<readonly TemplateRecord[]> {
-    const { templates, walletTemplates } = this.entry(tenantId);
-    return [...templates.values(), ...walletTemplates.values()];
+    return [...this.entry(tenantId).templates.values()];
   }
 
   async deleteTemplate(tenantId: string, slug: string): Promise<void> {
-    const { templates, walletTemplates } = this.entry(tenantId);
-    if (!templates.delete(slug) && !walletTemplates.delete(slug)) throw new ApiError(404, "there is no such template");
+    if (!this.entry(tenantId).templates.delete(slug)) throw new ApiError(404, "there is no such template");
   }
 
   async putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void> {
     this.entry(tenantId).credentials = credentials;
   }
 
-  async putAlias(tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord> {
-    this.entry(tenantId).aliases.set(alias.alias, alias);
-    return alias;
-  }
-
-  async alias(tenantId: string, name: string): Promise<WhatsappAliasRecord> {
-    const alias = this.entry(tenantId).aliases.get(name);
-    if (alias === undefined) throw new ApiError(404, "there is no such alias");
-    return alias;
-  }
-
-  async aliases(tenantId: string): Promise<readonly WhatsappAliasRecord[]> {
-    return [...this.entry(tenantId).aliases.values()];
-  }
-
-  async deleteAlias(tenantId: string, name: string): Promise<void> {
-    if (!this.entry(tenantId).aliases.delete(name)) throw new ApiError(404, "there is no such alias");
-  }
+  readonly aliases = {
+    put: async (tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord> => {
+      this.entry(tenantId).aliases.set(alias.alias, alias);
+      return alias;
+    },
+    one: async (tenantId: string, name: string): Promise<WhatsappAliasRecord> => {
+      const alias = this.entry(tenantId).aliases.get(name);
+      if (alias === undefined) throw new ApiError(404, "there is no such alias");
+      return alias;
+    },
+    all: async (tenantId: string): Promise<readonly WhatsappAliasRecord[]> => [
+      ...this.entry(tenantId).aliases.values(),
+    ],
+    delete: async (tenantId: string, name: string): Promise<void> => {
+      if (!this.entry(tenantId).aliases.delete(name)) throw new ApiError(404, "there is no such alias");
+    },
+  };
 
   async putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void> {
     this.entry(tenantId).whatsapp = credentials;
@@ -287,4 +272,8 @@ export class FakeRegistry implements Registry, TenantDirectory {
     if (plan === undefined) throw new ApiError(400, `there is no plan ${name}`);
     return plan;
   }
+}
+
+function isOfEmail(entry: [string, TemplateRecord]): entry is [string, EmailTemplateRecord] {
+  return entry[1].channel === "email";
 }

@@ -11,8 +11,8 @@ import { ApiError } from "../../../domain/errors.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import type { RegistryChanges } from "../../../storage/registry-changes.ts";
 import { requireTenant, requireTenantId } from "../../../storage/require-tenant.ts";
-import { domains } from "../../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../../storage/vault.ts";
+import { domains } from "../tables.ts";
 
 /** A tenant's snapshot holds all of its domains. */
 const DOMAINS_PER_TENANT_MAX = 100;

@@ -3,8 +3,8 @@ import type { Clock } from "../../../domain/clock.ts";
 import { ApiError } from "../../../domain/errors.ts";
 import type { PassDevices, PushTarget, Registration } from "../../../domain/passes.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
-import { passDevices, passes, passRegistrations } from "../../../storage/tables.ts";
 import { walletLimits } from "../limits.ts";
+import { passDevices, passes, passRegistrations } from "../tables.ts";
 
 /**
  * Devices and the passes on them.

@@ -1,9 +1,8 @@
-import type { ChannelName, SuppressionReason } from "./job.ts";
-import type { JsonObject } from "./json.ts";
-import type { Suppression, SuppressionRecord } from "./suppressions.ts";
-import type { Permission, Plan } from "./tenant.ts";
-import type { AppleSigner, GoogleIssuer, PassStyle, PassType } from "./wallet.ts";
-import type { HeaderMedia } from "./whatsapp.ts";
+import type { ChannelName, SuppressionReason } from "../domain/job.ts";
+import type { Page } from "../domain/page.ts";
+import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
+import type { Permission, Plan } from "../domain/tenant.ts";
+import type { TemplateRecord } from "../http/template-kind.ts";
 
 /** A tenant as the operator sees it. */
 export interface TenantRecord {
@@ -49,56 +48,6 @@ export interface TokenMovement {
   readonly created_at: string;
 }
 
-export interface EmailTemplateRecord {
-  readonly slug: string;
-  readonly channel: "email";
-  readonly subject: string;
-  readonly html: string;
-  readonly text: string | null;
-}
-
-export interface WalletTemplateRecord {
-  readonly slug: string;
-  readonly channel: "wallet";
-  readonly pass_type: PassType;
-  readonly style: PassStyle | null;
-  readonly pass_data: JsonObject;
-}
-
-export type TemplateRecord = EmailTemplateRecord | WalletTemplateRecord;
-
-export interface EmailCredentials {
-  readonly from_address: string;
-  readonly from_name?: string;
-  readonly smtp_url?: string;
-  /** UTC day, `YYYY-MM-DD`. */
-  readonly warm_up_from?: string;
-}
-
-export interface WhatsappCredentials {
-  readonly phone_number_id: string;
-  readonly access_token: string;
-}
-
-/** A tenant's own name for one of the chat provider's templates, as the operator sees it. */
-export interface WhatsappAliasRecord {
-  readonly alias: string;
-  /** The provider's name of the template. */
-  readonly meta_name: string;
-  /** Null: the service's default language. */
-  readonly language_code: string | null;
-  /** Describes each position, for people. */
-  readonly params: readonly string[];
-  /** Media of the template's header, or null. */
-  readonly header: HeaderMedia | null;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  /** The cursor of the next page; null on the last one. */
-  readonly nextCursor: string | null;
-}
-
 /** The recipients to whom tenants must not send. Addresses are normalised. Safe to repeat. */
 export interface SuppressionRegistry {
   /** Adds the recipient, or changes the reason. Rejects with `ApiError` 404 when there is no such tenant. */
@@ -114,10 +63,10 @@ export interface SuppressionRegistry {
 }
 
 /**
- * The operator's side of the registry. A tenant that does not exist is an `ApiError` 404, a name that is taken or a
+ * The tenants' part of the registry. A tenant that does not exist is an `ApiError` 404, a name that is taken or a
  * state that forbids the call 409, an unknown plan 400. All processes see every change within a second.
  */
-export interface Registry extends SuppressionRegistry {
+export interface TenantRegistry extends SuppressionRegistry {
   createTenant(tenant: NewTenant): Promise<TenantRecord>;
   tenant(tenantId: string): Promise<TenantRecord>;
   tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>>;
@@ -137,20 +86,6 @@ export interface Registry extends SuppressionRegistry {
   /** Of all channels, ordered by slug. */
   templates(tenantId: string): Promise<readonly TemplateRecord[]>;
   deleteTemplate(tenantId: string, slug: string): Promise<void>;
-
-  putAlias(tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord>;
-  alias(tenantId: string, alias: string): Promise<WhatsappAliasRecord>;
-  aliases(tenantId: string): Promise<readonly WhatsappAliasRecord[]>;
-  deleteAlias(tenantId: string, alias: string): Promise<void>;
-
-  /** Stored encrypted, never returned. */
-  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
-  /** Stored encrypted, never returned. */
-  putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void>;
-  /** Stored encrypted, never returned. The caller has checked that they fit together. */
-  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void>;
-  /** Stored encrypted, never returned. */
-  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void>;
 
   /** The webhook for device registrations; null: none. The caller has checked the address. */
   putWalletWebhook(tenantId: string, url: string | null): Promise<void>;

@@ -1,0 +1,114 @@
+import { sql } from "drizzle-orm";
+import { bigint, index, integer, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import type { NotificationKind, PassType } from "../../domain/wallet.ts";
+import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts";
+
+/**
+ * Wallet passes. A serial is unique per tenant, except among passes whose creation failed. `bundle` is the signed file of
+ * `bundleVersion`; `updateTag` changes with it (see `passTypes`).
+ */
+export const passes = pgTable(
+  "passes",
+  {
+    id: slug("id").primaryKey(),
+    tenantId: tenantId(),
+    type: text("type").$type<PassType>().notNull(),
+    serial: slug("serial").notNull(),
+    state: text("state").$type<"creating" | "ready" | "failed">().notNull(),
+    version: integer("version").notNull(),
+    /** `PassContent`. */
+    content: json("content").notNull(),
+    passTypeId: slug("pass_type_id"),
+    /** Sealed by the vault. */
+    authenticationToken: text("authentication_token"),
+    jobId: text("job_id").notNull(),
+    bundle: bytes("bundle"),
+    bundleVersion: integer("bundle_version"),
+    /** Whole seconds since 1970. */
+    bundleModifiedAt: bigint("bundle_modified_at", { mode: "number" }),
+    updateTag: bigint("update_tag", { mode: "number" }).notNull().default(0),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    uniqueIndex("passes_serial_once")
+      .on(table.tenantId, table.type, table.serial)
+      .where(sql`${table.state} <> 'failed'`),
+    uniqueIndex("passes_by_job").on(table.jobId),
+    index("passes_by_pass_type").on(table.passTypeId, table.serial).where(sql`${table.passTypeId} is not null`),
+    index("passes_creating").on(table.createdAt).where(sql`${table.state} = 'creating'`),
+  ],
+);
+
+/** One row per version of a pass: who made it and why. */
+export const passVersions = pgTable(
+  "pass_versions",
+  {
+    passId: slug("pass_id")
+      .notNull()
+      .references(() => passes.id, { onDelete: "cascade" }),
+    version: integer("version").notNull(),
+    jobId: text("job_id").notNull(),
+    notificationKind: text("notification_kind").$type<NotificationKind>(),
+    notifyMessage: text("notify_message"),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.passId, table.version] })],
+);
+
+/** Images of a tenant's passes, each stored once: `hash` is the SHA-256 of its bytes in hex. */
+export const passImages = pgTable(
+  "pass_images",
+  { tenantId: tenantId(), hash: slug("hash").notNull(), png: bytes("png").notNull() },
+  (table) => [primaryKey({ columns: [table.tenantId, table.hash] })],
+);
+
+/**
+ * Classes of Google passes on the issuer that tenants share, each with the one tenant that may use it. Written before Google
+ * has the class, and never changed.
+ */
+export const googleClasses = pgTable("google_classes", {
+  classId: slug("class_id").primaryKey(),
+  tenantId: tenantId(),
+  createdAt: createdAt(),
+});
+
+/**
+ * `lastTag` numbers the bundles of a pass type: storing one adds 1, which locks the row until the commit, so tags become
+ * visible in order and no device's "what changed since" skips one.
+ */
+export const passTypes = pgTable("pass_types", {
+  passTypeId: slug("pass_type_id").primaryKey(),
+  lastTag: bigint("last_tag", { mode: "number" }).notNull(),
+});
+
+/** Devices with passes of a type, and the latest push token from each. */
+export const passDevices = pgTable(
+  "pass_devices",
+  {
+    deviceId: slug("device_id").notNull(),
+    passTypeId: slug("pass_type_id").notNull(),
+    pushToken: text("push_token").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.deviceId, table.passTypeId] }),
+    index("pass_devices_by_token").on(table.passTypeId, table.pushToken),
+  ],
+);
+
+/** Which device holds which pass, and where the pass's tenant reaches it. Null: a row of a former release. */
+export const passRegistrations = pgTable(
+  "pass_registrations",
+  {
+    deviceId: slug("device_id").notNull(),
+    passId: slug("pass_id")
+      .notNull()
+      .references(() => passes.id, { onDelete: "cascade" }),
+    createdAt: createdAt(),
+    pushToken: text("push_token"),
+  },
+  (table) => [
+    primaryKey({ columns: [table.deviceId, table.passId] }),
+    index("registrations_by_pass").on(table.passId),
+    index("registrations_by_token").on(table.pushToken),
+  ],
+);

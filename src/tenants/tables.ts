@@ -1,0 +1,47 @@
+import { index, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import type { ChannelName, SuppressionReason } from "../domain/job.ts";
+import { createdAt, json, slug, tenantId } from "../storage/tables.ts";
+
+/** API keys. The key itself is not stored: `hash` is its SHA-256 in hex. */
+export const keys = pgTable(
+  "keys",
+  {
+    id: slug("id").primaryKey(),
+    tenantId: tenantId(),
+    hash: text("hash").notNull().unique(),
+    prefix: text("prefix").notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [index("keys_by_tenant").on(table.tenantId)],
+);
+
+/** A tenant's own provider credentials, sealed by the vault. */
+export const credentials = pgTable(
+  "credentials",
+  { tenantId: tenantId(), kind: slug("kind").notNull(), sealed: text("sealed").notNull() },
+  (table) => [primaryKey({ columns: [table.tenantId, table.kind] })],
+);
+
+export const templates = pgTable(
+  "templates",
+  {
+    tenantId: tenantId(),
+    slug: slug("slug").notNull(),
+    channel: text("channel").$type<ChannelName>().notNull(),
+    /** The template's content, in the channel's own form. */
+    body: json("body").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.tenantId, table.slug] })],
+);
+
+/** Recipients that must not be sent to, by normalized address. The queue keeps an index of this list. */
+export const suppressions = pgTable(
+  "suppressions",
+  {
+    tenantId: tenantId(),
+    address: slug("address").notNull(),
+    reason: text("reason").$type<SuppressionReason>().notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.tenantId, table.address] })],
+);
