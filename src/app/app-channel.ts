@@ -1,9 +1,9 @@
 import type { LinkSigner } from "../channels/email/links/link-tokens.ts";
 import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
-import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
 import type { ChannelMembers } from "../domain/tenant.ts";

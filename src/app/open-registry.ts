@@ -1,12 +1,12 @@
 import { DomainRepository } from "../channels/email/domains/domain-repository.ts";
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
+import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
 import { PassRepository } from "../channels/wallet/pass-repository.ts";
+import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import type { GoogleClassOwners } from "../domain/google-classes.ts";
-import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Random } from "../domain/random.ts";
 import type { ReadinessProbe } from "../domain/report.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
-import type { Pass } from "../../src/domain/passes.ts";
+import type { Pass } from "../../src/channels/wallet/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { migrate } from "../../src/storage/migrate.ts";

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
-import type { GoogleClasses } from "../../domain/google-classes.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { GOOGLE_KINDS } from "../../domain/wallet.ts";
@@ -8,6 +7,7 @@ import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";
 import { enumOf } from "../../http/schemas.ts";
+import type { GoogleClasses } from "./google-classes.ts";
 import { missingCredentials } from "./missing-credentials.ts";
 import {
   acceptGoogleClass,

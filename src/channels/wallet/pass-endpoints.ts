@@ -2,7 +2,6 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Clock } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { isJobId, type JobIds } from "../../domain/ids.ts";
-import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { AppleContent, WalletPayload } from "../../domain/wallet.ts";
@@ -15,6 +14,7 @@ import { enumOf, Uuid } from "../../http/schemas.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { quotaOf } from "../../http/sending/serve-send.ts";
 import { missingCredentials } from "./missing-credentials.ts";
+import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
 import { PassUpdate } from "./request/pass-schema.ts";
 

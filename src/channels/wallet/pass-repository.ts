@@ -1,11 +1,11 @@
 import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
-import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, UnfinishedPass } from "../../domain/passes.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
 import { parsePassContent, passContentBody } from "./pass-content.ts";
+import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, UnfinishedPass } from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
 export interface PassRepositoryOptions {

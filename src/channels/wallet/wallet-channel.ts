@@ -3,7 +3,6 @@ import { ApiError, isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { parseJsonObject } from "../../domain/json.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import type { Pass, PassStore } from "../../domain/passes.ts";
 import { remember } from "../../domain/remember.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -11,6 +10,7 @@ import type { WalletPayload } from "../../domain/wallet.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
 import { walletLimits } from "./limits.ts";
+import type { Pass, PassStore } from "./passes.ts";
 import { Turns } from "./turns.ts";
 
 /** Delivers passes to Google's wallet. Rejects only if the registry is unreachable. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
 import Ajv from "ajv";
 import fc from "fast-check";
+import type { Pass } from "../../../src/channels/wallet/passes.ts";
 import { type AcceptedPass, acceptPass, type PassContext } from "../../../src/channels/wallet/request/accept-pass.ts";
 import {
   acceptPassUpdate,
@@ -10,7 +11,6 @@ import {
 } from "../../../src/channels/wallet/request/accept-pass-update.ts";
 import { ApiError } from "../../../src/domain/errors.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
-import type { Pass } from "../../../src/domain/passes.ts";
 import { PASS_STYLES } from "../../../src/domain/wallet.ts";
 import schema from "./apple-pass.schema.json";
 

@@ -1,8 +1,8 @@
 import { ApiError } from "../../../domain/errors.ts";
-import type { GoogleClass, GoogleClasses } from "../../../domain/google-classes.ts";
 import type { JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleClass, GoogleClasses } from "../google-classes.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { requestError } from "./request-error.ts";

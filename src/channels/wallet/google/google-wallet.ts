@@ -1,13 +1,13 @@
 import { ApiError } from "../../../domain/errors.ts";
-import type { GoogleClasses, GoogleClassOwners } from "../../../domain/google-classes.ts";
 import type { Health } from "../../../domain/health.ts";
 import type { Json } from "../../../domain/json.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
-import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../../../domain/passes.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../domain/wallet.ts";
+import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
+import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";
 import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
 import { GoogleClassService } from "./google-class-service.ts";
