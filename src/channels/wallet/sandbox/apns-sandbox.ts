@@ -11,6 +11,7 @@ import type { SandboxMailbox } from "../../../domain/report.ts";
 import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
+import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 /** An accepted push. */
 export interface ReceivedPush {
@@ -103,15 +104,7 @@ class Sandbox {
   }
 
   listen(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(0, "127.0.0.1", () => {
-        this.server.off("error", reject);
-        const address = this.server.address();
-        if (typeof address === "object" && address !== null) resolve(address.port);
-        else reject(new Error("the sandbox push service has no port"));
-      });
-    });
+    return listenOnLoopback(this.server);
   }
 
   goAway(): void {
