@@ -86,7 +86,8 @@ module.exports = {
       { path: "^src/config/" },
     ),
     error("nobody-imports-the-app", { path: "^src/", pathNot: APP }, { path: APP }),
-    error("src-knows-no-test", { path: "^src/" }, { path: "^(test|bench|infra)/" }),
+    error("src-knows-no-test", { path: "^src/" }, { path: "^(test|bench|infra|clients)/" }),
+    error("clients-stand-alone", { path: "^clients/" }, { pathNot: "^clients/" }),
     error(
       "simulation-runs-the-engine-alone",
       { path: "^test/(simulation|property)/" },
@@ -105,7 +106,7 @@ module.exports = {
     ),
     error(
       "no-unresolvable",
-      { path: "^(src|test|bench|infra)/" },
+      { path: "^(src|test|bench|infra|clients)/" },
       { couldNotResolve: true, pathNot: "^bun(:|$)|\\.(lua|pem)$" },
     ),
   ],

@@ -6,6 +6,8 @@ import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";
 import { checkTemplate } from "./request/accept-pass.ts";
+import { ApplePassPart } from "./request/apple-schema.ts";
+import { GooglePassPart } from "./request/google-schema.ts";
 import { parseWalletTemplate, walletTemplateBody } from "./stored-template.ts";
 
 export type WalletTemplateRecord = {
@@ -39,7 +41,12 @@ const members = {
 export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateRecord> = {
   channel: "wallet",
   members,
-  ties: { anyOf: [{ properties: { pass_type: { const: "apple" } } }, { not: { required: ["style"] } }] },
+  ties: {
+    anyOf: [
+      { properties: { pass_type: { const: "apple" }, pass_data: ApplePassPart } },
+      { properties: { pass_type: { const: "google" }, pass_data: GooglePassPart }, not: { required: ["style"] } },
+    ],
+  },
   example: {
     pass_type: "apple",
     style: "eventTicket",
@@ -52,7 +59,9 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     style: Type.Union([enumOf(PASS_STYLES), Type.Null()], {
       description: "Of passes of type apple; null: as the request says.",
     }),
-    pass_data: Type.Unsafe<JsonObject>({ type: "object", description: "What requests leave out of theirs." }),
+    pass_data: Type.Unsafe<JsonObject>(
+      Type.Union([ApplePassPart, GooglePassPart], { description: "What requests leave out of theirs." }),
+    ),
   }),
   accept(slug, { pass_type, style = null, pass_data }) {
     if (JSON.stringify(pass_data).length > walletLimits.passTemplateCharsMax) {
