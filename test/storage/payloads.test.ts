@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { connectPostgres } from "../../src/storage/connect-postgres.ts";
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { MemoryPayloads } from "../http/support/memory-payloads.ts";
 import { openMadePglite } from "../support/made-postgres.ts";
 import { payloadConformance } from "../support/payload-conformance.ts";
 import { createPostgres, postgresMissing } from "../support/postgres.ts";
@@ -26,6 +27,11 @@ payloadConformance("payloads on PGlite", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
   return open(await openMadePglite(join(folder, "postgres")), () => rm(folder, { recursive: true, force: true }));
 });
+
+payloadConformance("payloads of the tests, in memory", async () => ({
+  store: new MemoryPayloads(),
+  close: async () => undefined,
+}));
 
 const missing = postgresMissing();
 

@@ -1,15 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import type { Pass } from "../../src/channels/wallet/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { Vault } from "../../src/storage/vault.ts";
-import { openMadePglite } from "./made-postgres.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
+import { openRegistryDatabase } from "./registry-database.ts";
 
 export const PASS_TYPE = "pass.test.event";
 
@@ -23,9 +19,7 @@ export class PassWorld {
   ) {}
 
   static async open(): Promise<PassWorld> {
-    const folder = await mkdtemp(join(tmpdir(), "waybill-passes-"));
-    const database = await openMadePglite(join(folder, "postgres"));
-    await migrate(database.db);
+    const database = await openRegistryDatabase();
     const registry = await openRegistry({
       channels: CHANNELS,
       db: database.db,
@@ -41,7 +35,6 @@ export class PassWorld {
     return new PassWorld(registry, async () => {
       await registry.stop();
       await database.close();
-      await rm(folder, { recursive: true, force: true });
     });
   }
 

@@ -46,7 +46,7 @@ async function pushed(device: WalletDevice): Promise<void> {
   await device.idle();
 }
 
-test("a device has nothing to complain of when each push brings a new pass", async () => {
+test("a device complains of nothing when each push brings a new pass", async () => {
   const device = await aDevice();
   for (const [tag, modified] of [
     ["1", MONDAY],

@@ -52,7 +52,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       return ids;
     }
 
-    test("hundreds who are asked for at once cost a few statements, with turns of the event loop between them", async () => {
+    test("looking up hundreds of tenants at once takes a few statements, with turns of the event loop between them", async () => {
       const ids = await newTenants(500);
       const counted = countingSelects(processes.here.db);
       const registry = await openTestRegistry({ db: counted.db, close: async () => {} });
@@ -72,7 +72,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect(turns).toBeGreaterThanOrEqual(10);
     }, 20_000);
 
-    test("a change committed while a tenant is being loaded is what later askers get", async () => {
+    test("a later look-up sees a change that was committed while the tenant was being loaded", async () => {
       const [id = ""] = await newTenants(1);
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
@@ -86,7 +86,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect((await snapshots.byId(id))?.name).toBe("Changed");
     });
 
-    test("a change of another tenant costs one that is being loaded nothing", async () => {
+    test("a change of one tenant does not disturb the loading of another", async () => {
       const [id = "", other = ""] = await newTenants(2);
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
@@ -113,7 +113,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect(await snapshots.byApiKey(api_key)).toBeNull();
     });
 
-    test("a change of a plan forgets nobody: in force here at its answer, elsewhere within a second", async () => {
+    test("a change of a plan forgets no tenant: it is in force here at once, elsewhere within a second", async () => {
       const ids = await newTenants(120);
       const { first, second } = processes;
       const plan = { name: "free", requestsPerMinute: 100 + made, deliveriesPerSecond: 3, ...QUEUE_SHARE };
@@ -127,7 +127,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       );
     });
 
-    test("a plan that changes while a tenant is being loaded is in force when it is", async () => {
+    test("a plan that changes while a tenant is being loaded is in force once it is loaded", async () => {
       const [id = ""] = await newTenants(1);
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
@@ -156,7 +156,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       await processes.here.db.delete(credentials).where(eq(credentials.tenantId, broken));
     });
 
-    test("a tenant with more than fits into one statement is loaded whole", async () => {
+    test("a tenant with more rows than fit into one statement is loaded whole", async () => {
       const [id = "", other = ""] = await newTenants(2);
       const html = "x".repeat(100_000);
       for (let n = 0; n < 7; n += 1) {
@@ -181,7 +181,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect([neighbour?.emailTemplates.size, neighbour?.whatsapp.aliases.size]).toEqual([1, 0]);
     });
 
-    test("more changes than are named at once are all seen elsewhere within a second, and forget nobody else", async () => {
+    test("more changes than one poll names are all seen elsewhere within a second, and no other tenant is forgotten", async () => {
       const [untouched = "", ...ids] = await newTenants(1_501);
       const { first, second } = processes;
       await Promise.all(ids.map((id) => second.directory.byId(id)));

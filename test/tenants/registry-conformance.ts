@@ -77,7 +77,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
       expect(await rejection(openTestRegistry(here, { shards: 8 }))).toMatchObject(refusal);
     });
 
-    test("a later version's database is refused by migrate", async () => {
+    test("migrate refuses the database of a later version", async () => {
       await here.db.execute(sql`insert into registry_migrations (hash) values ('from the future')`);
       expect(await rejection(migrate(here.db))).toMatchObject({ name: "ConfigurationError" });
       await here.db.execute(sql`delete from registry_migrations where hash = 'from the future'`);
@@ -85,7 +85,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
     });
 
     describe("tenants", () => {
-      test("a tenant is given back as it was created", async () => {
+      test("a tenant is read back as it was created", async () => {
         const id = newId();
         const created = await registry.createTenant({
           id,
@@ -128,7 +128,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         });
       });
 
-      test("all tenants are on exactly one page", async () => {
+      test("each tenant is on exactly one page", async () => {
         for (let count = 0; count < 5; count += 1) await newTenant();
         const seen: string[] = [];
         for await (const { id } of allOf((cursor) => registry.tenants(cursor, 2))) seen.push(id);
@@ -158,7 +158,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         ["whose id is no slug", "not a slug"],
         ["whose id PostgreSQL cannot read", "a\u0000"],
         ["whose id is endless", "a".repeat(10_000)],
-      ])("whatever is asked of a tenant %s is a 404", async (_, id) => {
+      ])("every call about a tenant %s is a 404", async (_, id) => {
         const template = { slug: "welcome", channel: "email", subject: "s", html: "h", text: null } as const;
         const calls: (() => Promise<unknown>)[] = [
           () => registry.tenant(id),
@@ -180,7 +180,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
     });
 
     describe("keys", () => {
-      test("a key opens its tenant and nothing of it but a short prefix is stored", async () => {
+      test("a key opens its tenant, and only a short prefix of it is stored in the clear", async () => {
         const id = await newTenant();
         const { key_id, api_key } = await registry.createKey(id);
         expect(api_key).toMatch(/^wb_[1-9A-HJ-NP-Za-km-z]{32}$/);
@@ -225,7 +225,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
     });
 
     describe("the directory", () => {
-      test("what is remembered is answered without a promise, and one load serves all who ask at once", async () => {
+      test("a remembered tenant is answered without a promise, and one load serves all concurrent callers", async () => {
         const id = await newTenant();
         const asked = [second.directory.byId(id), second.directory.byId(id)];
         const [one, two] = await Promise.all(asked);
@@ -269,7 +269,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         expect((await seen())?.emailSender).toEqual({ fromAddress: "me@own.test", fromName: "Me", smtpUrl: null });
       });
 
-      test("a tenant that was asked for too early is found within a second of its creation", async () => {
+      test("a tenant that was looked up before it existed is found within a second of its creation", async () => {
         const id = newId();
         expect(await second.directory.byId(id)).toBeNull();
         await registry.createTenant({ id, name: "Late" });
@@ -307,7 +307,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         expect((await first.directory.byId(id))?.emailSender?.warmUpFrom).toBe("2026-03-01");
       });
 
-      test("versions are committed in their order, however many changes run at once", async () => {
+      test("versions are committed in order, however many changes run at once", async () => {
         const ids = await Promise.all(Array.from({ length: 8 }, newTenant));
         for (const id of ids) await second.directory.byId(id);
         const [before] = await here.db.select().from(registryState);
@@ -396,7 +396,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
     describe("suppressions", () => suppressionConformance(() => registry, newTenant));
 
     describe("tokens", () => {
-      test("fifty concurrent takers of a balance of thirty take exactly thirty, and the books balance", async () => {
+      test("fifty concurrent calls that each take one of thirty tokens take exactly thirty, and the movements add up", async () => {
         const { id } = await registry.createTenant({ id: newId(), name: "Acme", tokens: 30 });
         const taken = await Promise.allSettled(
           Array.from({ length: 50 }, (_, n) => registry.addTokens(id, -1, `taker ${n}`)),
@@ -422,7 +422,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         expect(await rejection(registry.addTokens(id, 1, "one more"))).toMatchObject({ status: 409 });
       });
 
-      test("a cursor that was not given out is refused", async () => {
+      test("an invalid cursor is refused", async () => {
         const id = await newTenant();
         expect(await rejection(registry.tokenMovements(id, "1 or 1=1", 1))).toMatchObject({ status: 400 });
         expect(await rejection(registry.tenants("\u0000", 1))).toMatchObject({ status: 400 });
@@ -442,7 +442,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
       expect(await rejection(registry.putPlan(plan))).toMatchObject({ name: "ApiError", status: 400 });
     });
 
-    test("the probe is content while the database answers", () => first.probe.check());
+    test("the probe succeeds while the database answers", () => first.probe.check());
   });
 }
 

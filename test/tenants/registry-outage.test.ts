@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     expect(nowhere).toMatchObject({ name: "ConfigurationError", message: expect.stringContaining("no database") });
   });
 
-  test("what a load read before a revocation is not remembered after it", async () => {
+  test("a tenant that was read before a revocation is not remembered after it", async () => {
     const id = await newTenant();
     const { key_id, api_key } = await opened.registry.createKey(id);
     let asked: ReturnType<typeof opened.directory.byApiKey> = null;
@@ -93,7 +93,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     expect(await opened.directory.byApiKey(api_key)).toBeNull();
   });
 
-  test("a server that accepts calls and never answers costs a bounded wait", async () => {
+  test("a call to a server that never answers takes bounded time", async () => {
     const id = await newTenant();
     await database.db.transaction(async (transaction) => {
       await transaction.execute(sql`lock table tenants in access exclusive mode`);
@@ -103,7 +103,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     expect((await opened.directory.byId(id))?.tenantId).toBe(id);
   });
 
-  test("a flood of invented keys is cut off and pushes out nobody", async () => {
+  test("a flood of invented keys is cut off and pushes no tenant out of memory", async () => {
     const id = await newTenant();
     const { api_key } = await opened.registry.createKey(id);
     // More than once where need be: the poll that sees the tenant being made drops what is remembered of it, once.
@@ -119,7 +119,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     });
   });
 
-  test("a tenant that nobody asked for in minutes is forgotten", async () => {
+  test("a tenant that is not looked up for minutes is forgotten", async () => {
     const id = await newTenant();
     await eventually("it is remembered", async () => {
       await opened.directory.byId(id);
@@ -129,7 +129,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     await eventually("it is forgotten", () => telemetry.remembered === 0);
   });
 
-  test("without the server, what is remembered is served for a minute, then nothing is; with it, all is as before", async () => {
+  test("without the server, remembered tenants are served for a minute and then none; once it is back, all are", async () => {
     const id = await newTenant();
     const { api_key } = await opened.registry.createKey(id);
     await opened.directory.byApiKey(api_key);

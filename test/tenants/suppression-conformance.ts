@@ -4,7 +4,7 @@ import type { Registry } from "../../src/storage/registry.ts";
 
 /** What the registry guarantees of the suppression list. `newTenant` answers the id of a tenant of its own. */
 export function suppressionConformance(registryOf: () => Registry, newTenant: () => Promise<string>): void {
-  test("a suppression is kept once an address, with its newest reason, for its tenant alone", async () => {
+  test("a suppression is kept once per address, with its newest reason, for its tenant alone", async () => {
     const registry = registryOf();
     const [id, otherId] = [await newTenant(), await newTenant()];
     const first = await registry.putSuppression(id, "ann@example.com", "bounced");
@@ -20,7 +20,7 @@ export function suppressionConformance(registryOf: () => Registry, newTenant: ()
     expect(await registry.suppressionReason(id, "ann@example.com")).toBeNull();
   });
 
-  test("a list is paged in the order of addresses, each once, and a made-up cursor is refused", async () => {
+  test("a list is paged in the order of addresses, each once, and an invalid cursor is refused", async () => {
     const registry = registryOf();
     const id = await newTenant();
     const addresses = ["a+b@x.example", '"q q"@x.example', "m@x.example", "z@x.example", "b@x.example"];
@@ -59,7 +59,7 @@ export function suppressionConformance(registryOf: () => Registry, newTenant: ()
     }
   }, 30_000);
 
-  test("there is no list of a tenant that does not exist", async () => {
+  test("an unknown tenant has no list", async () => {
     const registry = registryOf();
     const calls = [
       () => registry.putSuppression("nobody", "a@x.example", "manual"),

@@ -138,7 +138,7 @@ test("a change is in the registry before it is in the index, and addresses are c
   expect([world.list.size, world.suppressed()]).toEqual([0, {}]);
 });
 
-test("a bounce is in the registry before its event is told, also when it had been told before", async () => {
+test("a bounce is in the registry before its event is recorded, even if the event was recorded before", async () => {
   expect(await list.observe(tenant, bounce("Ann@x.example"))).toBe("recorded");
   expect(world.log.slice(0, 2)).toEqual(["list.put", "observe"]);
   expect(world.observed[0]?.suppress?.recipient).toBe("ann@x.example");
@@ -147,7 +147,7 @@ test("a bounce is in the registry before its event is told, also when it had bee
   expect(world.list.size).toBe(1);
 });
 
-test("a report of a job that nobody knows suppresses nobody, and one that overtakes our own note of the hand-over does", async () => {
+test("a report about an unknown job suppresses no address, and one that overtakes our own record of the hand-over does", async () => {
   world.status = null;
   expect(await list.observe(tenant, bounce("a@x.example"))).toBe("unknown");
   expect([world.list.size, world.suppressed(), world.observed.length]).toEqual([0, {}, 0]);
@@ -158,7 +158,7 @@ test("a report of a job that nobody knows suppresses nobody, and one that overta
   expect(Object.keys(world.suppressed())).toEqual(["a@x.example", "b@x.example"]);
 });
 
-test("a registry that is away keeps a bounce from being told, so that its report comes again", async () => {
+test("while the registry is away a bounce is not recorded, so its report is repeated", async () => {
   world.before = (call) => {
     if (call === "list.put") throw new UnavailableError("away");
   };
@@ -168,7 +168,7 @@ test("a registry that is away keeps a bounce from being told, so that its report
   expect(world.observed).toEqual([]);
 });
 
-test("what is repeated after a lost call puts the index right, even where the registry has it already", async () => {
+test("a repeat after a lost call corrects the index, even if the registry has the change already", async () => {
   let isLost = true;
   world.before = (call) => {
     if (isLost && call.startsWith("index.")) throw new TransportError("lost");
@@ -185,7 +185,7 @@ test("what is repeated after a lost call puts the index right, even where the re
   expect(world.suppressed()).toEqual({});
 });
 
-test("whatever the order in which changes at the same time take effect, registry and index agree in the end", async () => {
+test("registry and index agree in the end, in whatever order concurrent changes take effect", async () => {
   const change = fc.constantFrom("put", "remove", "bounce");
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 4 }), fc.scheduler(), async (changes, scheduler) => {
@@ -204,7 +204,7 @@ test("whatever the order in which changes at the same time take effect, registry
   );
 });
 
-test("an index that was lost is filled page by page, and changes during it are in the end as the registry has them", async () => {
+test("a lost index is filled page by page, and changes made meanwhile end up as in the registry", async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom("put", "remove"), fc.scheduler(), async (kind, scheduler) => {
       const racing = new World();
@@ -222,7 +222,7 @@ test("an index that was lost is filled page by page, and changes during it are i
   );
 });
 
-test("filling asks the registry for nothing where the index is complete, and stops when told to or fenced", async () => {
+test("filling reads nothing from the registry if the index is complete, and stops when told to or fenced", async () => {
   expect(await list.fill(lease, RUNNING)).toBe(true);
   expect(world.log).toEqual(["index.load"]);
   world.isLoaded = false;

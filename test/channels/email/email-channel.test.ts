@@ -123,7 +123,7 @@ describe("a message", () => {
     expect(outcome).toEqual({ kind: "failed", error: 'the template "gone" does not exist any more' });
   });
 
-  test("that its data would blow up fails", async () => {
+  test("that its data would make too large fails", async () => {
     const outcome = await deliver({ to: someone(), html: "{{.x}}".repeat(2_000), data: { x: "y".repeat(10_000) } });
     expect(outcome).toMatchObject({
       kind: "failed",
@@ -273,7 +273,7 @@ describe("hostile input", () => {
   });
 
   test.each(['"a,b"@example.test', '"eve@evil.test"@example.test', '"a\\"b"@example.test', "o'hara+x@example.test"])(
-    "the odd but lawful address %p reaches that recipient or nobody",
+    "the odd but valid address %p reaches that recipient or nobody",
     async (to) => {
       const before = sandbox.mailbox.messages(null, 1_000).length;
       const outcome = await deliver({ ...LETTER, to });
@@ -345,7 +345,7 @@ describe("a recipient of the sandbox", () => {
   });
 });
 
-describe("a delivery that is called off", () => {
+describe("a cancelled delivery", () => {
   test("ends at once as retry while the server is still thinking", async () => {
     const calledOff = new AbortController();
     const delivery = channel.deliver(emailJob({ ...LETTER, to: "x@slow.test" }), aTenant(), calledOff.signal);
@@ -355,7 +355,7 @@ describe("a delivery that is called off", () => {
     expect(meanwhile.kind).toBe("delivered");
   });
 
-  test("before it began sends nothing", async () => {
+  test("sends nothing if it is cancelled before it begins", async () => {
     expect(await channel.deliver(emailJob({ ...LETTER, to: someone() }), aTenant(), AbortSignal.abort())).toMatchObject(
       { kind: "retry" },
     );

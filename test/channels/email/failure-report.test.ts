@@ -40,7 +40,7 @@ test.each<Row>([
   ["5.1.0", "550 5.1.0 Sender rejected"],
   ["5.1.1", "550 5.1.1 unknown", "MAIL FROM"],
   ["5.2.1", "550-5.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery"],
-])("%s %s says nothing against the address", (enhancedCode, text, command = "RCPT TO") => {
+])("%s %s is not the address's fault", (enhancedCode, text, command = "RCPT TO") => {
   expect(failureClassOf({ enhancedCode, text, command })).toBe("message");
 });
 
@@ -58,7 +58,7 @@ test("only a failure of the address suppresses, under the address in lower case"
   });
 });
 
-test("what a server said is shown on one line, without control characters, and not without end", () => {
+test("a server's reply is shown on one line of bounded length, without control characters", () => {
   const text = `552 5.2.2 a\r\nb\u0000c\u202e${"d".repeat(2_000)}`;
   const { result } = failureReport({ recipient: null, replyCode: 552, command: null, enhancedCode: "5.2.2", text });
   expect(result["error"]).toStartWith("552 5.2.2 a b c d");

@@ -28,7 +28,7 @@ const body = fc.record(
   { requiredKeys: ["to_address"] },
 );
 
-test("whatever is sent is taken whole or refused with a sentence, and is never an error of ours", async () => {
+test("any body is accepted whole or refused with a sentence, and never causes an internal error", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof({ weight: 5, arbitrary: body }, anything), async (sent) => {
       const queued = front.queue.queued.length;

@@ -114,7 +114,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       expect(await first.devices.targets(two)).toEqual([{ deviceId: device, pushToken: "aa" }]);
     });
 
-    test("what changed is what is registered, of the type, and strictly beyond the tag", async () => {
+    test("the changes are those of registered passes of the type, strictly after the tag", async () => {
       const [device, other] = [aDevice(), aDevice()];
       const [one, two] = [await aPass({ serial: "S1", tag: 100 }), await aPass({ serial: "S2", tag: 101 })];
       const foreign = await aPass({ serial: "S3", passTypeId: "pass.test.other", tag: 200 });

@@ -140,7 +140,7 @@ test("any sequence of creation, updates, lost answers and crashes leaves the obj
           }
         }
         if (keeper.failure !== null) {
-          // Whose object it is cannot be said any more, and nobody's is changed on a guess.
+          // The object's owner is no longer known, and no object is changed on a guess.
           expect(keeper.isDoubtful).toBe(true);
           return;
         }

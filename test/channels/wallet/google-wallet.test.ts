@@ -70,7 +70,7 @@ test("a creation that is repeated after a crash succeeds, and leaves one object"
   expect(world.held(pass)).toEqual(objectOf(pass));
 });
 
-test("an insertion whose answer was lost is known again, also when the pass has changed since", async () => {
+test("an insertion whose answer was lost is recognised, even if the pass has changed since", async () => {
   outcomes = [null, null, "lost"];
   const pass = aPass();
   expect(await world.create(pass)).toMatchObject({ kind: "retry" });
@@ -209,7 +209,7 @@ test("a service account that the token endpoint refuses fails the job, and no ke
   }
 });
 
-test("what passes is tried again, what does not fails, and only a refusal is told to the tenant", async () => {
+test("a temporary failure is retried, a lasting one fails the job, and the tenant is told only of refusals", async () => {
   await world.create(aPass({ passId: "first", serial: `${ISSUER}.first` }));
   for (const [fate, expected] of [
     ["throttled", { kind: "retry", afterMs: 1_000 }],
@@ -224,7 +224,7 @@ test("what passes is tried again, what does not fails, and only a refusal is tol
   expect(await world.create(unsound)).toMatchObject({ kind: "failed", error: expect.stringContaining("state") });
 });
 
-test("with Google or its token endpoint away, jobs wait and callers hear of it", async () => {
+test("while Google or its token endpoint is away, jobs wait and callers get an error", async () => {
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   for (const urls of [{ apiUrl: nowhere }, { tokenUrl: `${nowhere}/token` }]) {
     world.wallet = world.newWallet(urls);
@@ -235,7 +235,7 @@ test("with Google or its token endpoint away, jobs wait and callers hear of it",
   }
 });
 
-test("while nobody answers, jobs hear so at once instead of waiting for it, until somebody does", async () => {
+test("while Google does not answer, jobs fail at once instead of waiting, until it does", async () => {
   let isThere = false;
   let asked = 0;
   const server = Bun.listen({

@@ -39,7 +39,7 @@ export const hurriedClock: Clock = {
   },
 };
 
-/** What tenants share; nobody asks for owners where they share nothing. */
+/** The owners of what tenants share; unused where they share nothing. */
 export interface Shared {
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;

@@ -68,7 +68,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     const movements = async (tenantId: string) => (await first.registry.tokenMovements(tenantId, null, 500)).items;
     const refused = (status: number) => expect.objectContaining({ name: "ApiError", status });
 
-    test("a Google class belongs to who claims it first, whoever else wants it and in whatever process", async () => {
+    test("a Google class belongs to the tenant that claims it first, across all processes", async () => {
       const owners = first.googleClasses;
       expect(await owners.ownerOf("33.final")).toBeNull();
       expect(await owners.claim("33.final", "acme")).toBe("acme");
@@ -113,7 +113,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(JSON.stringify(rows)).not.toContain(TOKEN);
     });
 
-    test("a serial is used once a tenant and kind, and a refused pass costs nothing", async () => {
+    test("a serial is used once per tenant and kind, and a refused pass costs nothing", async () => {
       const pass = aPass();
       await passes.create(pass);
       const before = await balance("acme");
@@ -142,7 +142,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await passes.create(aPass({ serial: pass.serial }));
     });
 
-    test("what is finished is not undone, and what another job did is not either", async () => {
+    test("neither a finished pass nor another job's pass is undone", async () => {
       const pass = aPass();
       await passes.create(pass);
       const before = await balance("acme");
@@ -179,7 +179,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       IN_TIME_MS,
     );
 
-    test("updates at once each build on the one before, and each has a version", async () => {
+    test("concurrent updates build on each other, and each has a version", async () => {
       const pass = aPass();
       await passes.create(pass);
       const add = (i: number) =>
@@ -228,7 +228,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await expect(passes.putBundle("pass-unknown", 1, new Uint8Array([1]))).rejects.toEqual(refused(404));
     });
 
-    test("bundles of one pass type that are stored at once get tags of their own", async () => {
+    test("bundles of one pass type that are stored at the same time get different tags", async () => {
       const all = Array.from({ length: 10 }, () => aPass({ passTypeId: "pass.test.tags" }));
       for (const pass of all) await passes.create(pass);
       await Promise.all(

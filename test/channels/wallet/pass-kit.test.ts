@@ -89,7 +89,7 @@ describe("registering a device", () => {
     expect(told).toEqual([]);
   });
 
-  test("takes the scheme in any case", async () => {
+  test("accepts the scheme in any case", async () => {
     const pass = await world.aPass();
     for (const scheme of ["applepass", "APPLEPASS", "ApplePass"]) {
       const headers = { authorization: `${scheme} ${pass.authenticationToken}` };
@@ -167,7 +167,7 @@ describe("what changed", () => {
   });
 
   test.each(["", "?passesUpdatedSince=", "?passesUpdatedSince=yesterday", "?passesUpdatedSince=-1", "?other=1"])(
-    "is everything where the tag is none of ours: %p",
+    "is everything if the tag is invalid: %p",
     async (query) => {
       const [device, pass] = [aDevice(), await world.aPass()];
       await world.sign(pass, 1);
@@ -176,7 +176,7 @@ describe("what changed", () => {
     },
   );
 
-  test("is nothing for a device that nobody knows, of another type, or of passes that are not on it", async () => {
+  test("is nothing for an unknown device, another type, or passes that are not on it", async () => {
     const [device, pass, other] = [aDevice(), await world.aPass(), await world.aPass()];
     for (const one of [pass, other]) await world.sign(one, 1);
     await register(device, pass);
@@ -189,7 +189,7 @@ describe("what changed", () => {
 const FUTURE = "Fri, 01 Jan 2100 00:00:00 GMT";
 
 describe("the latest pass", () => {
-  test("is the bundle that is stored, with its Last-Modified, and is not sent again to who has it", async () => {
+  test("is the stored bundle, with its Last-Modified, and is not sent again to a device that has it", async () => {
     const pass = await world.aPass();
     const { modifiedAt } = await world.sign(pass, 1);
     const first = await latest(pass);
@@ -300,7 +300,7 @@ describe("the device log", () => {
     ['{"logs":"x"}', 400],
     ['{"logs":[1]}', 400],
     [JSON.stringify({ logs: ["x".repeat(16 * 1024)] }), 413],
-  ])("refuses what is no list of lines, or too long: %.20s", async (body, status) => {
+  ])("refuses anything but a short list of lines: %.20s", async (body, status) => {
     expect((await complain(body)).status).toBe(status);
   });
 });

@@ -42,7 +42,7 @@ async function tenant(id: string, tokens = 10): Promise<string> {
 }
 
 describe("a pass", () => {
-  test("is stored, paid and queued, whichever route it came by", async () => {
+  test("is stored, paid for and queued, on either route", async () => {
     for (const path of ["/v1/send/wallet", "/v1/passes/create"]) {
       for (const body of [apple(), google()]) {
         const before = await world.balance();
@@ -69,7 +69,7 @@ describe("a pass", () => {
     expect((await world.lastPass()).content).toMatchObject({ kind: "generic" });
   });
 
-  test("wears the platform's colours where it brings none", async () => {
+  test("has the platform's colours if the request gives none", async () => {
     const colours = async () => {
       const { content } = await world.lastPass();
       return content.type === "apple" ? content.pass : content.object;
@@ -101,7 +101,7 @@ describe("a pass", () => {
 });
 
 describe("the order of the checks", () => {
-  test("is 401, 429, 403, 400, 402, 500, and each counts once", async () => {
+  test("is 401, 429, 403, 400, 402, 500, and each request counts once", async () => {
     const key = await tenant("ordered", 0);
     await world.registry.registry.changeTenant("ordered", { channels: ["email"] });
     expect((await create({}, asKey("wrong"))).status).toBe(401);
@@ -270,7 +270,7 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
 
 describe("an Idempotency-Key", () => {
   test(
-    "answers the first answer again, also at once and twenty times, and pays one pass",
+    "repeats the first answer, even for twenty concurrent requests, and pays for one pass",
     async () => {
       const before = await world.balance();
       const body = apple();
@@ -303,7 +303,7 @@ describe("an Idempotency-Key", () => {
 });
 
 describe("when the queue fails", () => {
-  test("what was certainly not queued is given back with its serial, what may have been is left", async () => {
+  test("a pass that was certainly not queued is undone and its serial freed; one that may have been queued is kept", async () => {
     const { passes } = world.registry;
     const before = await world.balance();
     const body = apple();
@@ -413,7 +413,7 @@ describe("an update", () => {
 });
 
 describe("a pass that is asked for", () => {
-  test("is given as the file of its latest version, and a Google one or a stranger's is 404", async () => {
+  test("is the file of its latest version; a Google pass or another tenant's is 404", async () => {
     await create(apple());
     const { passId } = await world.deliverLast();
     await put(passId, { pass_data: { logo_text: "x" } });
@@ -477,7 +477,11 @@ describe("operators", () => {
     expect([stored.status, stored.body]).toEqual([200, { slug: "ticket", ...template }]);
     await world.front.operate("PUT", "/tenants/acme/templates/mail", { channel: "email", subject: "s", html: "h" });
     const { body } = await world.front.operate("GET", "/tenants/acme/templates");
-    expect(body["templates"]).toMatchObject([{ slug: "mail" }, { slug: "ticket", channel: "wallet" }]);
+    expect(body["templates"]).toMatchObject([
+      { slug: "mail" },
+      { slug: "ticket", channel: "wallet" },
+      { slug: "welcome" },
+    ]);
     const data = { serial_number: "t-1", description: "Mine", header_fields: [{ key: "gate", value: "B" }] };
     expect((await create({ template_id: "ticket", pass_data: data })).status).toBe(202);
     expect(world.lastJob.template).toBe("ticket");
@@ -573,7 +577,7 @@ test(
   SLOW_MS,
 );
 
-test("without credentials it is 402 for who could not pay, and else 500 that says where they are set", async () => {
+test("without credentials it is 402 for a tenant without tokens, otherwise 500 that says where they are set", async () => {
   const bare = await WalletFront.start({ whatsapp: null, apple: null, google: null });
   try {
     for (const body of [apple(), google()]) {

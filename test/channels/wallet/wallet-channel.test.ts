@@ -139,7 +139,7 @@ test("twenty updates in a row are signed once and pushed once, after the newest 
   expect(await descriptionIn(passId)).toBe("number 21");
 });
 
-test("a version that was signed before its push is pushed by whoever takes the job over", async () => {
+test("a version that was signed but not yet pushed is pushed by the next owner of the job", async () => {
   const { passId, job } = await aNewPass();
   await aChannel().deliver(job, tenantWith(apple), NEVER);
   const update = await anUpdate(passId, "two");
@@ -175,7 +175,7 @@ test("without credentials a pass fails, and its token and its serial are free ag
   await channel.giveBack(job);
   expect((await registry.tenant("acme")).tokens).toBe(before);
   expect((await passes.find("acme", passId))?.state ?? "gone").not.toBe("ready");
-  // Whoever tries the job again does not make the pass that was undone.
+  // A retry of the job does not create the pass that was undone.
   expect(await channel.deliver(job, tenantWith(apple), NEVER)).toEqual({
     kind: "failed",
     error: "the pass does not exist any more",
@@ -201,7 +201,7 @@ test("credentials that expired fail the job, and say so", async () => {
   expect(outcome.kind === "failed" && outcome.error).toMatch(/cannot sign: the certificate expired on/);
 });
 
-test("a job whose registry is away waits, at no cost", async () => {
+test("a job waits while the registry is away, and costs no attempt", async () => {
   const passes = { ...NOTHING, find: () => Promise.reject(new UnavailableError("away")) };
   const outcome = await aChannel({ passes }).deliver(
     aJob({ action: "create", passId: "p", version: 1 }),
@@ -218,7 +218,7 @@ test("a job that cannot be read fails, whatever is in it", async () => {
   }
 });
 
-test("a pass of another tenant's is not there", async () => {
+test("another tenant's pass is not found", async () => {
   const { passId } = await aNewPass();
   const job = { ...aJob({ action: "create", passId, version: 1 }), tenantId: "globex" };
   const outcome = await aChannel().deliver(job, { ...tenantWith(apple), tenantId: "globex" }, NEVER);
@@ -237,7 +237,7 @@ test("Google's passes go to Google, and are ready when it has them", async () =>
   expect((await world.registry.passes.find("acme", passId))?.state).toBe("ready");
 });
 
-test("one pass is worked on by one delivery at a time, and holds up no other pass", async () => {
+test("one delivery at a time works on a pass, and delays no other pass", async () => {
   const turns = new Turns();
   const order: string[] = [];
   const { promise: held, resolve: release } = Promise.withResolvers<void>();

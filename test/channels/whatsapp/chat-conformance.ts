@@ -20,7 +20,7 @@ const ALIAS = {
 
 /** What the registry guarantees of aliases and of the credentials of the chat channel. */
 export function chatConformance({ registry: open, elsewhere, newTenant }: ChatConformancePorts): void {
-  test("an alias is given back as it was put, once a name, for its tenant alone", async () => {
+  test("an alias is read back as it was put, once per name, for its tenant alone", async () => {
     const { registry } = open();
     const [id, otherId] = [await newTenant(), await newTenant()];
     expect(await registry.aliases.put(id, ALIAS)).toEqual(ALIAS);

@@ -54,12 +54,12 @@ test.each([
   expect(ruleFor(anError(status, code)).follows).toBe(follows);
 });
 
-test("what hides a lasting mistake is tried a few times only", () => {
+test("an error that may hide a lasting mistake is retried only a few times", () => {
   expect(ruleFor(anError(500, 1)).attemptsMax).toBe(4);
   expect(ruleFor(anError(400, 131053)).attemptsMax).toBe(2);
 });
 
-test("a number that is stopped is asked again within the day that a job is tried", () => {
+test("a stopped number is tried again within the day that a job lasts", () => {
   for (const code of [131048, 368, 131031, 190, 131042, 4, 80007]) {
     const { pauseMs = 0 } = ruleFor(anError(400, code));
     expect(pauseMs).toBeGreaterThan(0);

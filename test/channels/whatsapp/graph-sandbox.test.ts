@@ -184,7 +184,7 @@ test.each([
   expect(answer.body.error.message).toStartWith(`(#${code}) `);
 });
 
-test("without a token that is good nothing is read", async () => {
+test("without a valid token nothing is read", async () => {
   const sandbox = start();
   const expired = await post(sandbox, BODY, { token: "expired-1" });
   expect(expired).toMatchObject({ status: 401, body: { error: { code: 190, error_subcode: 463 } } });
@@ -233,7 +233,7 @@ test("a phone number over its throughput is refused, and no other", async () => 
   expect(await post(sandbox, BODY, { path: "/v25.0/777/messages" })).toMatchObject({ status: 200 });
 });
 
-test("a stop waits for the callback that is under way, and makes no other", async () => {
+test("a stop waits for the callback in flight, and makes no other", async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<Response>();
   let calls = 0;
   const server = Bun.serve({

@@ -148,7 +148,7 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
   });
 });
 
-describe("who may send", () => {
+describe("permission to send", () => {
   const without = { whatsapp: null, apple: null, google: null };
   const credentials = { phone_number_id: "123", access_token: "t" };
 
@@ -159,11 +159,11 @@ describe("who may send", () => {
     expect([answer.status, answer.body["error"]]).toEqual([403, "the channel whatsapp is not enabled for this tenant"]);
   });
 
-  test("a stranger gets 401", async () => {
+  test("a caller without a valid key gets 401", async () => {
     expect((await front.sendChat(SEND, { "X-API-Key": "no" })).status).toBe(401);
   });
 
-  test("without any credentials a send is 500 that says where they are set, once nothing else is wrong", async () => {
+  test("without any credentials an otherwise valid send is a 500 that says where they are set", async () => {
     const bare = await Front.start({ platform: without });
     try {
       expect((await bare.sendChat({})).status).toBe(400);
@@ -237,7 +237,7 @@ describe("operators", () => {
   });
 });
 
-test("whatever is sent is taken whole or refused with a sentence, and is never an error of ours", async () => {
+test("any body is accepted whole or refused with a sentence, and never causes an internal error", async () => {
   const anything = fc.jsonValue({ maxDepth: 3 });
   const body = fc.record(
     {

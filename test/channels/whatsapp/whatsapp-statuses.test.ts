@@ -142,7 +142,7 @@ describe("statuses of a job", () => {
   const orders = permutations<Step>(["hand-over", ...WORDS]);
 
   test.each([true, false])(
-    "in every order around the hand-over make one event a type (named: %p)",
+    "in every order around the hand-over make one event per type (named: %p)",
     async (isNamed) => {
       expect(orders).toHaveLength(120);
       const jobs: Sent[] = [];
@@ -164,7 +164,7 @@ describe("statuses of a job", () => {
     30_000,
   );
 
-  test("of any selection, order and repetition make one event a type, and no status goes back", async () => {
+  test("of any selection, order and repetition make one event per type, and no status goes back", async () => {
     const words = fc.array(fc.constantFrom(...WORDS), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(words, words, fc.boolean(), async (before, after, isNamed) => {
@@ -303,7 +303,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
   });
 });
 
-describe("statuses of messages that nobody knows", () => {
+describe("statuses of unknown messages", () => {
   const flood = (count: number, from = 0) =>
     readWhatsappWebhook(webhookOf(Array.from({ length: count }, (_, i) => status(`wamid.flood.${from + i}`, "read"))))
       .statuses;

@@ -1,11 +1,15 @@
 import type { ApiPorts } from "../../../src/app/api-ports.ts";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { createApi } from "../../../src/app/endpoints.ts";
+import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import { DomainService } from "../../../src/channels/email/domains/domain-service.ts";
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
+import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import type { WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
+import type { DnsResolver } from "../../../src/domain/dns.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
@@ -15,11 +19,12 @@ import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import type { Server } from "../../../src/http/server.ts";
+import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
-import { FakeDomains } from "./fake-domains.ts";
+import { openRegistryDatabase, type RegistryDatabase } from "../../support/registry-database.ts";
+import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 import { FakeEventStore } from "./fake-event-store.ts";
 import { FakeQueue } from "./fake-queue.ts";
-import { FakeRegistry } from "./fake-registry.ts";
 import { MemoryPayloads } from "./memory-payloads.ts";
 import { NO_WALLET } from "./no-wallet.ts";
 
@@ -49,6 +54,9 @@ const clock: Clock = {
 
 const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getRandomValues(bytes) };
 
+const unanswered = async () => ({ kind: "unanswered", why: "there is no DNS here" }) as const;
+const NO_DNS: DnsResolver = { txt: unanswered, mx: unanswered };
+
 const NO_PASSES: PassKitPorts = {
   passes: { findBySerial: async () => [], bundle: async () => null },
   devices: { register: async () => "known", unregister: async () => false, updatedSince: async () => null },
@@ -56,12 +64,17 @@ const NO_PASSES: PassKitPorts = {
   log: { take: () => undefined, latest: () => [] },
 };
 
-/** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
+/** Ports that stand in for a test's own, or make them from the registry. */
+type Changes = Partial<ApiPorts> | ((stores: OpenRegistry) => Partial<ApiPorts>);
+
+/**
+ * A front door on a free port, with the tenant `acme` that may send anything, over a real registry; its other ports are
+ * in memory.
+ */
 export class Front {
   readonly queue = new FakeQueue();
   readonly payloads = new MemoryPayloads();
   readonly eventStore = new FakeEventStore();
-  readonly registry = new FakeRegistry();
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
@@ -73,9 +86,15 @@ export class Front {
   url = "";
   port = 0;
   apiKey = "";
+  private stopping: Promise<void> | null = null;
 
-  private constructor(changes: Partial<ApiPorts>) {
-    const { queue, eventStore, registry, logs } = this;
+  private constructor(
+    readonly database: RegistryDatabase,
+    readonly stores: OpenRegistry,
+    changes: Changes,
+  ) {
+    const { queue, eventStore, logs } = this;
+    const { registry, directory } = stores;
     const telemetry: Telemetry = {
       count: () => {},
       gauge: () => {},
@@ -87,9 +106,17 @@ export class Front {
       {
         queue,
         payloads: this.payloads,
-        directory: registry,
+        directory,
         registry,
-        domains: new FakeDomains(),
+        domains: new DomainService({
+          store: stores.domains,
+          dns: NO_DNS,
+          relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: [], publicAllowed: false }) }),
+          directory,
+          mailHost: "mx.platform.test",
+          clock,
+          random,
+        }),
         eventStore,
         exports: { open: async () => (async function* () {})() },
         clock,
@@ -116,15 +143,17 @@ export class Front {
         wallet: NO_WALLET,
         operatorToken: OPERATOR_TOKEN,
         version: "0.0.0-test",
-        ...changes,
+        ...(typeof changes === "function" ? changes(stores) : changes),
       },
       CHANNELS,
     );
   }
 
-  static async start(changes: Partial<ApiPorts> = {}): Promise<Front> {
-    const front = new Front(changes);
-    const { registry } = front;
+  static async start(changes: Changes = {}): Promise<Front> {
+    const database = await openRegistryDatabase();
+    const stores = await openTestRegistry(database);
+    const { registry } = stores;
+    const front = new Front(database, stores, changes);
     await registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] });
     const { api_key } = await registry.createKey("acme");
     const template = { slug: "welcome", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
@@ -138,8 +167,25 @@ export class Front {
     this.statuses.push(...statuses);
   }
 
+  get registry(): OpenRegistry["registry"] {
+    return this.stores.registry;
+  }
+
+  /** May be called twice. */
   stop(): Promise<void> {
-    return this.server.stop();
+    this.stopping ??= this.end();
+    return this.stopping;
+  }
+
+  private async end(): Promise<void> {
+    await this.server.stop();
+    await this.stores.stop();
+    await this.database.close();
+  }
+
+  /** A change of acme makes this process read it again; until then, it is served from memory. */
+  async forgetAcme(): Promise<void> {
+    await this.registry.changeTenant("acme", { name: "Acme" });
   }
 
   /** A tenant beside acme, and its key. */

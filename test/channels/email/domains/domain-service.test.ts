@@ -84,7 +84,7 @@ describe("registration", () => {
     expect(dmarc).toEqual({ type: "TXT", name: `_dmarc.${domain}`, value: "v=DMARC1; p=none" });
   });
 
-  test("keeps a domain for one tenant, whatever its case", async () => {
+  test("reserves a domain for one tenant, whatever its case", async () => {
     const again = (tenantId: string) => () =>
       service.register(tenantId, { domain: domain.toUpperCase(), relayEnabled: true, smtpEnabled: false });
     await expect(again("acme")()).rejects.toMatchObject({ status: 409 });
@@ -143,7 +143,7 @@ describe("verification", () => {
     expect(await verified()).toEqual({ status: "verified", problems: [] });
   });
 
-  test("takes records that say the same in other words", async () => {
+  test("accepts records that mean the same in another form", async () => {
     const key = records()[2]?.value.split("p=")[1] ?? "";
     dns.zone.set(nameOf(0), [
       { type: "MX", value: "backup.test", priority: 20 },
@@ -161,7 +161,7 @@ describe("verification", () => {
     ["return_path", 0, "has no MX record", "MX"],
     ["dkim", 2, "has no TXT record", "TXT"],
     ["dmarc", 3, "no parent domain has", "TXT"],
-  ])("fails for want of the %s record, and says so", async (check, index, why) => {
+  ])("fails if the %s record is missing, and says so", async (check, index, why) => {
     dns.publish(records().filter((record) => record.name !== nameOf(index)));
     const { status, problems } = await verified();
     expect(status).toBe("failed");
@@ -171,7 +171,7 @@ describe("verification", () => {
     });
   });
 
-  test("fails for wrong records, and tells of each what is wrong", async () => {
+  test("fails for wrong records, and says what is wrong with each", async () => {
     dns.zone.set(nameOf(0), [
       { type: "MX", value: "mx.elsewhere.test", priority: 1 },
       { type: "TXT", value: "v=spf1 -all" },
@@ -202,7 +202,7 @@ describe("verification", () => {
     },
   );
 
-  test("leaves what was pending or failed as it was while nobody answers", async () => {
+  test("leaves a pending or failed domain as it is while no name server answers", async () => {
     for (const { name } of records()) dns.misbehaviours.set(name, "silent");
     expect((await verified()).status).toBe("pending");
     dns.misbehaviours.clear();
@@ -224,7 +224,7 @@ describe("verification", () => {
     expect((await verified()).status).toBe("verified");
   });
 
-  test("can write down what it found, whatever bytes are published", async () => {
+  test("can store its findings, whatever bytes are published", async () => {
     dns.zone.set(nameOf(0), [
       { type: "MX", value: "m\0\u001b.test", priority: 1 },
       { type: "TXT", value: "v=spf1 \0 -all" },
@@ -236,7 +236,7 @@ describe("verification", () => {
     expect(problems).toHaveLength(4);
   });
 
-  test("is under way once, however many ask for it together", async () => {
+  test("runs once for all concurrent requests", async () => {
     dns.publish(records());
     dns.asked.length = 0;
     const answers = await Promise.all(Array.from({ length: 20 }, verified));
@@ -245,7 +245,7 @@ describe("verification", () => {
     expect(dns.asked.filter((name) => name === nameOf(2)).length).toBeLessThan(3);
   });
 
-  test("of a domain that is deleted meanwhile brings nothing back", async () => {
+  test("does not bring back a domain that is deleted meanwhile", async () => {
     for (const { name } of records()) dns.misbehaviours.set(name, "silent");
     const verifying = service.verify("acme", domain);
     await service.delete("acme", domain);
@@ -253,7 +253,7 @@ describe("verification", () => {
     expect((await service.all("acme")).map(({ record }) => record.Domain)).not.toContain(domain);
   });
 
-  test("looks at no record where the platform's relay is not used", async () => {
+  test("checks no record if the platform's relay is not used", async () => {
     const name = `smtp-only${nth}.test`;
     await service.register("acme", { domain: name, relayEnabled: false, smtpEnabled: true });
     dns.asked.length = 0;

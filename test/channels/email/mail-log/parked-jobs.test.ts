@@ -98,7 +98,7 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   expect(relay.reached.get(".")).toBe(1);
 });
 
-test("a log line that overtakes our own note of the hand-over is told behind it", async () => {
+test("a log line that overtakes our own record of the hand-over is recorded after it", async () => {
   const { tenant, lease } = await world();
   const log = follow(tenant.shard);
   const jobId = await accept(tenant, { recipient: "ok@good.test", payload: PAYLOAD });
