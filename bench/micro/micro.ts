@@ -3,9 +3,9 @@
 import { bench, do_not_optimize, run, summary } from "mitata";
 import { checkHtml } from "../../src/channels/email/html-rules.ts";
 import { acceptEmail } from "../../src/channels/email/request.ts";
+import { Template } from "../../src/channels/email/template.ts";
 import { nextEventId } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import { Template } from "../../src/domain/template.ts";
 import { ChannelLetters, decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";

@@ -7,6 +7,7 @@ import { type AppleIdentity, makeAppleIdentity, readAppleIdentity } from "../cha
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
 import { ConfigurationError } from "../domain/errors.ts";
+import { isLoopback } from "../domain/host.ts";
 import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
@@ -16,7 +17,6 @@ import type { Shutdown } from "./shutdown.ts";
 const PUBLIC_PUSH_URL = "https://api.push.apple.com";
 /** The sandbox's root, intermediate, pass certificate and push server, in the data folder. */
 const IDENTITY_FILE = "apple-sandbox.pem";
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
  * The platform's own credentials for Apple passes, or null. In the sandbox they are generated unless configured. Throws
@@ -60,7 +60,7 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   }
   if (url !== null) {
     // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
-    const verifies = !LOOPBACK.test(new URL(url).hostname);
+    const verifies = !isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ""));
     return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), inbox: null, url };
   }
   const { server, rootPem } = await sandboxIdentity(config);

@@ -1,11 +1,11 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
+import type { PassStore } from "../channels/wallet/passes.ts";
 import { startGoogleSandbox } from "../channels/wallet/sandbox/google-sandbox.ts";
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
-import type { GoogleClassOwners } from "../domain/google-classes.ts";
-import type { PassStore } from "../domain/passes.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";

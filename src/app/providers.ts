@@ -6,7 +6,6 @@ import type { SandboxInbox } from "../domain/report.ts";
 import type { AppChannel, ChannelContext, ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.ts";
 import { platformApple } from "./apple.ts";
 import { type Google, platformGoogle, startGoogle } from "./google.ts";
-import { joinedInbox } from "./joined-inbox.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp } from "./whatsapp.ts";
@@ -70,4 +69,17 @@ function urlsOf({ smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, a
 /** In an `api` process without its own dispatcher it shows little: messages stay in the process that delivered them. */
 function sandboxOf(config: Config, inboxes: readonly (SandboxInbox | null)[]): SandboxInbox | null {
   return config.providers === "live" ? null : joinedInbox(inboxes.filter((inbox) => inbox !== null));
+}
+
+/** The messages of several sandboxes as one list, newest first. */
+export function joinedInbox(inboxes: readonly SandboxInbox[]): SandboxInbox {
+  return {
+    messages(to, limit) {
+      const all = inboxes.flatMap((inbox) => inbox.messages(to, limit));
+      // ISO 8601 times in UTC of equal length sort as text. The sort is stable.
+      return all
+        .sort((a, b) => Number(b.received_at > a.received_at) - Number(b.received_at < a.received_at))
+        .slice(0, limit);
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { ApiError, UnavailableError } from "../domain/errors.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -11,8 +11,7 @@ import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 import type { Registry } from "../storage/registry.ts";
 import { Vault } from "../storage/vault.ts";
 import type { NewTenant } from "../tenants/registry.ts";
-import { processTelemetry } from "./process-telemetry.ts";
-import { UsageError } from "./usage-error.ts";
+import { processTelemetry, UsageError } from "./command-line.ts";
 
 export interface TenantOptions {
   readonly id?: string | undefined;

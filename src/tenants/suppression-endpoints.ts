@@ -1,13 +1,12 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../domain/address.ts";
+import { parseAddress } from "../domain/email.ts";
 import { ApiError } from "../domain/errors.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
-import { paging, pathText, tenantIdParameter } from "../http/parameters.ts";
-import { readQuery } from "../http/request-query.ts";
+import { paging, pathText, readQuery, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 

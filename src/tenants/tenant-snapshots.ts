@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ChangeFeed } from "../domain/change-feed.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
+import { type ChangeFeed, type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
 import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
 import { FormerKeys } from "./former-keys.ts";
 import { planLimits } from "./limits.ts";

@@ -8,9 +8,8 @@ import {
   type TenantEvent,
 } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import { ClickHouse } from "../../src/events/clickhouse.ts";
+import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
-import { connectClickHouse } from "../../src/events/connect-clickhouse.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";

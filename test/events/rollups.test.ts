@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
-import { FIRST_CHANNELS } from "../../src/events/stored-channels.ts";
+import { FIRST_CHANNELS } from "../../src/events/table.ts";
 import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from "../../src/domain/event.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
 import { insertSettings, selectSettings } from "../../src/events/statement-settings.ts";
-import { FIRST_CHANNELS } from "../../src/events/stored-channels.ts";
+import { FIRST_CHANNELS } from "../../src/events/table.ts";
 
 const single = { database: "waybill", cluster: null };
 const cluster = { database: "waybill", cluster: "main" };

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { SHARE_BYTES } from "../../src/http/body-room.ts";
-import { costOfParsing } from "../../src/http/json-scan.ts";
-import { LargeBodies } from "../../src/http/large-bodies.ts";
+import { costOfParsing } from "../../src/http/parse-json.ts";
+import { LargeBodies } from "../../src/http/request-body.ts";
 import { eventually } from "../support/eventually.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { request } from "node:http";
-import { RecentFailures } from "../../src/http/recent-failures.ts";
+import { RecentFailures } from "../../src/http/operator-gate.ts";
 import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 import { runCommand } from "../support/command.ts";
 import { temporaryHome } from "../support/waybill.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
-import { PrivateNodeFs } from "../../src/storage/private-node-fs.ts";
+import { PrivateNodeFs } from "../../src/storage/pglite.ts";
 import { BEGIN, END, STATEMENT, servePglite } from "../../src/storage/served-pglite.ts";
 import { copyMadePostgres } from "../support/made-postgres.ts";
 import { Undo } from "../support/undo.ts";

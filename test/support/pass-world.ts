@@ -1,6 +1,6 @@
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
-import type { Pass } from "../../src/domain/passes.ts";
+import type { Pass } from "../../src/channels/wallet/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { Vault } from "../../src/storage/vault.ts";

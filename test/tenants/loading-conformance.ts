@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
-import { tenantPartOf } from "../../src/app/channel-parts.ts";
+import { tenantPartOf } from "../../src/app/app-channel.ts";
 import { CHANNELS } from "../../src/app/channels.ts";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";

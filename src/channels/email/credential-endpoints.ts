@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../../domain/address.ts";
+import { parseAddress } from "../../domain/email.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";

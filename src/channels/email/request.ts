@@ -1,12 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../../domain/address.ts";
-import { normaliseAddress } from "../../domain/email.ts";
+import { normaliseAddress, parseAddress } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import { optional } from "../../http/schemas.ts";
-import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { checkHtml } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";

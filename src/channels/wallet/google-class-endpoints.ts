@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
-import type { GoogleClassAnswer, GoogleClasses } from "../../domain/google-classes.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -9,6 +8,7 @@ import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";
 import { enumOf } from "../../http/schemas.ts";
+import type { GoogleClassAnswer, GoogleClasses } from "./google-classes.ts";
 import { missingCredentials, orRefuse, unusable } from "./refusals.ts";
 import {
   acceptGoogleClass,

@@ -1,19 +1,11 @@
 import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type {
-  NewPass,
-  Pass,
-  PassBundle,
-  PassStore,
-  PassUpdate,
-  RefusedChange,
-  UnfinishedPass,
-} from "../../domain/passes.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
+import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, RefusedChange, UnfinishedPass } from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
 export interface PassRepositoryOptions {

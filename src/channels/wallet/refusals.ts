@@ -1,7 +1,7 @@
 import { ApiError } from "../../domain/errors.ts";
-import type { GooglePasses } from "../../domain/passes.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { PassContent, PassType, Unusable } from "../../domain/wallet.ts";
+import type { GooglePasses } from "./passes.ts";
 import { type Checked, Fault } from "./request/readers.ts";
 
 /** What the wallet's endpoints answer where the checks, the stores and the providers answer with values. */

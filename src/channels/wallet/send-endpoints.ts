@@ -1,8 +1,6 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
-import type { GoogleClasses } from "../../domain/google-classes.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import type { GooglePasses, NewPass, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
@@ -16,7 +14,9 @@ import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
+import type { GooglePasses, NewPass, PassStore } from "./passes.ts";
 import { encodePayload } from "./payload.ts";
 import { missingCredentials, orRefuse, requireOwnLinks } from "./refusals.ts";
 import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";

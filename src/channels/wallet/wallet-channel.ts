@@ -2,13 +2,13 @@ import type { Channel } from "../../domain/channel.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import type { Pass, PassStore } from "../../domain/passes.ts";
 import { remember } from "../../domain/remember.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
 import { walletLimits } from "./limits.ts";
+import type { Pass, PassStore } from "./passes.ts";
 import { parsePayload, type WalletPayload } from "./payload.ts";
 
 /** Delivers passes to Google's wallet. Rejects only if the registry is unreachable. */

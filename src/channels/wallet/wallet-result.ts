@@ -1,6 +1,6 @@
 import type { JobRecord } from "../../domain/job.ts";
-import type { BundleMaker, PassStore, SaveLinks } from "../../domain/passes.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import type { BundleMaker, PassStore, SaveLinks } from "./passes.ts";
 import { noSuchPass, unusable } from "./refusals.ts";
 
 interface PassResultPorts {

@@ -4,9 +4,8 @@ import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platfor
 import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
-import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import { optional } from "../../http/schemas.ts";
-import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
 import { encodePayload } from "./payload.ts";
 

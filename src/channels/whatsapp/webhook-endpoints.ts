@@ -7,7 +7,7 @@ import type { Exchange } from "../../http/exchange.ts";
 import { failure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { queryText } from "../../http/parameters.ts";
-import { parseJson } from "../../http/request-body.ts";
+import { parseJson } from "../../http/parse-json.ts";
 import { chatLimits } from "./limits.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { readWhatsappWebhook } from "./webhook.ts";

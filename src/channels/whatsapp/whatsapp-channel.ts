@@ -1,6 +1,4 @@
-import type { CallbackSigner } from "../../domain/callback-data.ts";
 import type { Channel, Relay } from "../../domain/channel.ts";
-import { chatErrorText } from "../../domain/chat-error-text.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
@@ -9,6 +7,8 @@ import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platfor
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
+import type { CallbackSigner } from "./callback-keys.ts";
+import { chatErrorText } from "./chat-error-text.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
 import { chatLimits } from "./limits.ts";

@@ -1,10 +1,9 @@
 import { Cluster } from "ioredis";
-import type { ChangeFeed } from "../../domain/change-feed.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import { type JobRecord, type SuppressionReason } from "../../domain/job.ts";
+import type { JobRecord, SuppressionReason } from "../../domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -32,7 +31,7 @@ import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantRef } from "../../domain/tenant.ts";
+import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress } from "../../../src/domain/address.ts";
+import { parseAddress } from "../../../src/domain/email.ts";
 
 const ATEXT = "abcXYZ019!#$%&'*+/=?^_`{|}~-";
 

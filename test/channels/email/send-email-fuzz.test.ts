@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress } from "../../../src/domain/address.ts";
+import { parseAddress } from "../../../src/domain/email.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { deflateSync } from "node:zlib";
 import Ajv from "ajv";
 import fc from "fast-check";
+import type { Pass } from "../../../src/channels/wallet/passes.ts";
 import { type AcceptedPass, acceptPass, type PassContext } from "../../../src/channels/wallet/request/accept-pass.ts";
 import {
   type AcceptedUpdate,
@@ -11,7 +12,6 @@ import {
 } from "../../../src/channels/wallet/request/accept-pass-update.ts";
 import { type Checked, Fault } from "../../../src/channels/wallet/request/readers.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
-import type { Pass } from "../../../src/domain/passes.ts";
 import { PASS_STYLES } from "../../../src/domain/wallet.ts";
 import schema from "./apple-pass.schema.json";
 

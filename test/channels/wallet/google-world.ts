@@ -1,5 +1,7 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { GoogleWallet } from "../../../src/channels/wallet/google/google-wallet.ts";
+import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
+import type { Pass, PassStore } from "../../../src/channels/wallet/passes.ts";
 import type { WalletPayload } from "../../../src/channels/wallet/payload.ts";
 import {
   type GoogleSandbox,
@@ -8,10 +10,8 @@ import {
 } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Pass, PassStore } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import type { GoogleIssuer, GoogleKind } from "../../../src/domain/wallet.ts";

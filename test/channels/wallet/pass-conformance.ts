@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
-import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
-import type { NewPass, PassStore, PassUpdate } from "../../../src/domain/passes.ts";
+import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
+import type { NewPass, PassStore, PassUpdate } from "../../../src/channels/wallet/passes.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";

@@ -2,10 +2,10 @@ import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { type PassSigner, PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import { ApnsConnections } from "../../../src/channels/wallet/apple/push/apns-connections.ts";
 import { PassPusher } from "../../../src/channels/wallet/apple/push/pass-pusher.ts";
+import type { PushTarget } from "../../../src/channels/wallet/passes.ts";
 import { startApnsSandbox } from "../../../src/channels/wallet/sandbox/apns-sandbox.ts";
 import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
-import type { PushTarget } from "../../../src/domain/passes.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";

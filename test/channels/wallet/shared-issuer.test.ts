@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Pass } from "../../../src/channels/wallet/passes.ts";
 import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
-import type { Pass } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { aTenant } from "../../support/tenants.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { joinedInbox } from "../../../src/app/joined-inbox.ts";
+import { joinedInbox } from "../../../src/app/providers.ts";
 import {
   type GraphSandbox,
   type GraphSandboxOptions,

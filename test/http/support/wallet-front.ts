@@ -1,8 +1,8 @@
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { GoogleWallet } from "../../../src/channels/wallet/google/google-wallet.ts";
+import type { Pass, PassBundle } from "../../../src/channels/wallet/passes.ts";
 import type { WalletPorts } from "../../../src/channels/wallet/ports.ts";
 import { ApiError } from "../../../src/domain/errors.ts";
-import type { Pass, PassBundle } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { NewJob } from "../../../src/domain/queue.ts";
 import { QUEUE_SHARE, type Tenant } from "../../../src/domain/tenant.ts";

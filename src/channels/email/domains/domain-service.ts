@@ -1,5 +1,4 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { DnsResolver } from "../../../domain/dns.ts";
 import type {
   DomainRequest,
   DomainStatus,
@@ -15,6 +14,7 @@ import type { Random } from "../../../domain/random.ts";
 import type { TenantDirectory } from "../../../domain/tenant.ts";
 import { checkRelay } from "./check-relay.ts";
 import { makeDkimKey } from "./dkim-key.ts";
+import type { DnsResolver } from "./dns.ts";
 import { parseDomainName } from "./domain-name.ts";
 import { relayRecords, returnPathHostOf } from "./relay-records.ts";
 

@@ -1,8 +1,8 @@
 import { ApiError } from "../../../domain/errors.ts";
-import type { LinkReader } from "../../../domain/links.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
+import type { LinkReader } from "./link-tokens.ts";
 import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../domain/errors.ts";
-import type { LinkOf, LinkReader } from "../../../domain/links.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
+import type { LinkOf, LinkReader } from "./link-tokens.ts";
 import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
 import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
 

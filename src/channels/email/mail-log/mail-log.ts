@@ -1,8 +1,8 @@
 import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
-import { failureReport, printable } from "../../../domain/failure-report.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { failureReport, printable } from "../failure-report.ts";
 import { type FollowerNote, LogFollower } from "./log-follower.ts";
 import type { LogPlace } from "./log-place.ts";
 import { PlaceStore } from "./place-store.ts";

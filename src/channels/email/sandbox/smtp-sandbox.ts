@@ -3,8 +3,7 @@ import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "s
 import type { Clock, Timer } from "../../../domain/clock.ts";
 import { normaliseAddress } from "../../../domain/email.ts";
 import type { DeliveryReport, SandboxInbox, SandboxMessage } from "../../../domain/report.ts";
-import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { parseMessageId } from "../message-id.ts";
 import { messageIdIn, subjectIn } from "./mail-headers.ts";

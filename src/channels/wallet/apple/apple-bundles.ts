@@ -1,8 +1,8 @@
-import type { BundleMaker, Pass, PassBundle, PassStore } from "../../../domain/passes.ts";
 import { appleSignerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { Unusable } from "../../../domain/wallet.ts";
+import type { BundleMaker, Pass, PassBundle, PassStore } from "../passes.ts";
 import type { PassSigner, PassSigners } from "./pass-signers.ts";
 import { signedBundle } from "./signed-bundle.ts";
 

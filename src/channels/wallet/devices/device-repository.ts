@@ -1,8 +1,8 @@
 import { and, asc, eq, gt, inArray, isNull, notExists, or, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
-import type { PassDevices, PushTarget, Registration } from "../../../domain/passes.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import { walletLimits } from "../limits.ts";
+import type { PassDevices, PushTarget, Registration } from "../passes.ts";
 import { passDevices, passes, passRegistrations } from "../tables.ts";
 
 /**

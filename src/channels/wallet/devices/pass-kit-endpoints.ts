@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../domain/errors.ts";
-import type { Pass } from "../../../domain/passes.ts";
 import { type Endpoint, endpoint, type RawParameters, reply } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure } from "../../../http/failures.ts";
 import type { PathParameter, QueryParameter } from "../../../http/parameters.ts";
-import { parseJson } from "../../../http/request-body.ts";
+import { parseJson } from "../../../http/parse-json.ts";
 import { walletLimits } from "../limits.ts";
+import type { Pass } from "../passes.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 import { admittedPass } from "./pass-gate.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";

@@ -1,6 +1,6 @@
-import type { GoogleClass, GoogleClassAnswer, GoogleClasses } from "../../../domain/google-classes.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleClass, GoogleClassAnswer, GoogleClasses } from "../google-classes.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, type GoogleAnswer, type GoogleApi, NO_CREDENTIALS, unusable } from "./google-api.ts";
 

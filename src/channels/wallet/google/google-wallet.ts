@@ -1,12 +1,12 @@
-import type { GoogleClasses, GoogleClassOwners } from "../../../domain/google-classes.ts";
 import type { Health } from "../../../domain/health.ts";
 import type { Json } from "../../../domain/json.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
-import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../../../domain/passes.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent, Unusable } from "../../../domain/wallet.ts";
+import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
+import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";
 import type { WalletPayload } from "../payload.ts";
 import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions, NO_CREDENTIALS, unusable } from "./google-api.ts";

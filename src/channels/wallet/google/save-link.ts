@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { jobTimeMs } from "../../../domain/ids.ts";
-import type { Pass } from "../../../domain/passes.ts";
 import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
+import type { Pass } from "../passes.ts";
 
 /**
  * Signs save links: `<base>/<JWT>` (RFC 7519, RS256). The token only names the object and its class, which Google

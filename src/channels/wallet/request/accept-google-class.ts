@@ -1,6 +1,6 @@
-import type { GoogleClass } from "../../../domain/google-classes.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleClass } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import {
   type Checked,

@@ -1,11 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import type { Pass } from "../../../domain/passes.ts";
 import {
   type GoogleKind,
   NOTIFICATION_KINDS,
   type NotificationKind,
   type PassContent,
 } from "../../../domain/wallet.ts";
+import type { Pass } from "../passes.ts";
 import { readImages } from "./apple-images.ts";
 import { appleMembers, appleMembersOf, readApplePass } from "./apple-pass.ts";
 import { readGooglePass } from "./google-pass.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { unknownMember } from "../../../http/body-members.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
+import { unknownMember } from "../../../http/sending/acceptance.ts";
 import { walletLimits } from "../limits.ts";
 
 /**

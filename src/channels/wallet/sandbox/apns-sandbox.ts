@@ -8,10 +8,10 @@ import {
 import { TLSSocket } from "node:tls";
 import type { Clock } from "../../../domain/clock.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
-import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
+import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 /** An accepted push. */
 export interface ReceivedPush {
@@ -104,15 +104,7 @@ class Sandbox {
   }
 
   listen(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(0, "127.0.0.1", () => {
-        this.server.off("error", reject);
-        const address = this.server.address();
-        if (typeof address === "object" && address !== null) resolve(address.port);
-        else reject(new Error("the sandbox push service has no port"));
-      });
-    });
+    return listenOnLoopback(this.server);
   }
 
   goAway(): void {

@@ -3,9 +3,10 @@ import type { Clock } from "../../../domain/clock.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import { MessageRing } from "../../../domain/sandbox.ts";
 import { failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
+import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 export interface GoogleSandboxOptions {
   readonly clock: Clock;
@@ -96,14 +97,7 @@ class Sandbox {
   }
 
   listen(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(0, "127.0.0.1", () => {
-        const address = this.server.address();
-        if (typeof address === "object" && address !== null) resolve(address.port);
-        else reject(new Error("the sandbox of Google's wallet has no port"));
-      });
-    });
+    return listenOnLoopback(this.server);
   }
 
   stop(): Promise<void> {

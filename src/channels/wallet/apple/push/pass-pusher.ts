@@ -1,8 +1,8 @@
 import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
-import type { PassDevices } from "../../../../domain/passes.ts";
 import type { Random } from "../../../../domain/random.ts";
 import type { Telemetry } from "../../../../domain/telemetry.ts";
 import { walletLimits } from "../../limits.ts";
+import type { PassDevices } from "../../passes.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
 import { type ApnsAnswer, type PushOutcome, pushOutcomeOf } from "./push-outcome.ts";

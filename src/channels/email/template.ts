@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 
 /** How a value is escaped for its surroundings. `html` is safe in text and inside quoted attribute values. */
 export type Escape = "html" | "none";

@@ -1,7 +1,27 @@
+import { ApiError } from "../domain/errors.ts";
+
+/** Per body: members, elements and containers together. */
+const VALUES_MAX = 50_000;
+const NESTING_MAX = 100;
+
+/** Parses the bytes as JSON. Throws an `ApiError` 400. */
+export function parseJson(bytes: Uint8Array, valuesMax: number = VALUES_MAX): unknown {
+  const cost = costOfParsing(bytes, valuesMax);
+  if (cost === "nesting") throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);
+  if (cost === "values") throw new ApiError(400, `the body holds more than ${valuesMax} values`);
+  try {
+    return JSON.parse(UTF8.decode(bytes));
+  } catch (error) {
+    if (error instanceof TypeError) throw new ApiError(400, "the body is not valid UTF-8");
+    if (error instanceof SyntaxError) throw new ApiError(400, "the body is not valid JSON");
+    throw error;
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [BRACKET, BRACE, BRACKET_END, BRACE_END] = [0x5b, 0x7b, 0x5d, 0x7d];
-
-export const NESTING_MAX = 100;
 
 /**
  * Reports what makes a text too costly to parse, or null. It runs before the parser does: a megabyte of nested or empty

@@ -1,4 +1,4 @@
-import { limits } from "./limits.ts";
+import { limits } from "../../domain/limits.ts";
 
 /** An error of the chat provider, in its own words. */
 export interface ChatError {

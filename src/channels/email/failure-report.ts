@@ -1,3 +1,6 @@
+import { normaliseAddress } from "../../domain/email.ts";
+import type { DeliveryReport } from "../../domain/report.ts";
+
 /** Why a message could not be delivered, according to an MTA's log or a delivery status notification. */
 export interface Failure {
   /** Status code of RFC 3463, for example `5.1.1`; null if unknown. */
@@ -70,4 +73,37 @@ function holds({ codes, text, command }: Rule, failure: Failure): boolean {
   if (codes !== undefined && !codes.includes(failure.enhancedCode)) return false;
   if (text !== undefined && !text.test(failure.text)) return false;
   return command === undefined || (failure.command !== null && command.test(failure.command));
+}
+
+/** A failure of a message to one address. */
+interface DeliveryFailure extends Failure {
+  /** As the message was addressed. Null if unknown; then no recipient can be suppressed. */
+  readonly recipient: string | null;
+  /** Reply code of RFC 5321, 4.2; null if there was no reply. */
+  readonly replyCode: number | null;
+}
+
+/**
+ * The event that a failure causes for its job: `bounced`, which suppresses the address, or `failed`, which does not.
+ */
+export function failureReport(failure: DeliveryFailure): Pick<DeliveryReport, "type" | "result" | "suppressRecipient"> {
+  const { recipient, replyCode, enhancedCode } = failure;
+  const diagnostic = printable(failure.text);
+  if (failureClassOf(failure) === "message")
+    return { type: "failed", result: { error: diagnostic }, suppressRecipient: null };
+  return {
+    type: "bounced",
+    result: { code: replyCode, enhanced_code: enhancedCode, diagnostic },
+    suppressRecipient: recipient === null ? null : normaliseAddress(recipient),
+  };
+}
+
+const DIAGNOSTIC_CHARS_MAX = 1_000;
+
+/** Makes foreign text fit to show to tenants: on one line, with a bounded length. */
+export function printable(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, DIAGNOSTIC_CHARS_MAX);
 }

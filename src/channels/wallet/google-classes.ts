@@ -1,6 +1,6 @@
-import type { JsonObject } from "./json.ts";
-import type { Tenant } from "./tenant.ts";
-import type { GoogleKind, Unusable } from "./wallet.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { GoogleKind, Unusable } from "../../domain/wallet.ts";
 
 /** The common part of several Google Wallet passes, as the REST API defines it. `data` contains its `id`. */
 export interface GoogleClass {

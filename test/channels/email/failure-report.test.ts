@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { failureClassOf } from "../../src/domain/failure-class.ts";
-import { failureReport } from "../../src/domain/failure-report.ts";
+import { failureClassOf, failureReport } from "../../../src/channels/email/failure-report.ts";
 
 type Row = readonly [enhancedCode: string | null, text: string, command?: string];
 

@@ -1,5 +1,5 @@
-import type { Tenant } from "./tenant.ts";
-import type { GoogleContent, NotificationKind, PassContent, Unusable } from "./wallet.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { GoogleContent, NotificationKind, PassContent, Unusable } from "../../domain/wallet.ts";
 
 /**
  * A pass. `creating` until its first job has ended, `failed` if that job ended without a pass: then its token is given
