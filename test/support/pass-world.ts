@@ -9,6 +9,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { openMadePglite } from "./made-postgres.ts";
+import { must } from "./must.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 export const PASS_TYPE = "pass.test.event";
@@ -37,7 +38,7 @@ export class PassWorld {
       telemetry: new QuietTelemetry(),
     });
     registry.start();
-    for (const id of ["acme", "globex"]) await registry.registry.createTenant({ id, name: id, tokens: 1_000 });
+    for (const id of ["acme", "globex"]) await must(registry.registry.createTenant({ id, name: id, tokens: 1_000 }));
     return new PassWorld(registry, async () => {
       await registry.stop();
       await database.close();

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { done } from "../../domain/store-result.ts";
 import { oneLine } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
@@ -41,10 +42,12 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
   accept: (slug, { subject, html, text = null }) => ({ slug, channel: "email", subject, html, text }),
   toStored(template) {
     const { subject, html, text } = template;
-    checkText(subject, { field: "subject", charsMax: emailLimits.subjectCharsMax });
-    checkText(html, { field: "html", charsMax: emailLimits.inlineHtmlBytesMax, multiline: true });
-    if (text !== null) checkText(text, { field: "text", charsMax: emailLimits.inlineHtmlBytesMax, multiline: true });
-    return emailTemplateBody(template);
+    const bodyRule = { charsMax: emailLimits.inlineHtmlBytesMax, multiline: true };
+    const invalid =
+      checkText(subject, { field: "subject", charsMax: emailLimits.subjectCharsMax }) ??
+      checkText(html, { field: "html", ...bodyRule }) ??
+      (text === null ? null : checkText(text, { field: "text", ...bodyRule }));
+    return invalid ?? done(emailTemplateBody(template));
   },
   fromStored: (slug, stored) => ({ slug, channel: "email", ...parseEmailTemplate(stored) }),
 };

@@ -6,6 +6,7 @@ import type { GooglePasses, NewPass, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { GoogleKind, PassType, WalletPayload } from "../../domain/wallet.ts";
@@ -16,6 +17,7 @@ import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { resultOf } from "../../http/store-results.ts";
 import { walletLimits } from "./limits.ts";
 import { missingCredentials } from "./missing-credentials.ts";
 import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
@@ -27,7 +29,7 @@ export interface SendWalletPorts {
     readonly google: Pick<GooglePasses, "requireOwnLinks">;
     readonly classes: Pick<GoogleClasses, "requireUsable">;
   };
-  readonly registry: { tenant(tenantId: string): Promise<{ readonly tokens: number }> };
+  readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;
@@ -188,7 +190,7 @@ async function requireCredentials(
   type: PassType,
 ): Promise<void> {
   if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
-  const { tokens } = await registry.tenant(tenant.tenantId);
+  const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
   if (tokens < 1) throw new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
   throw missingCredentials(type);
 }

@@ -1,15 +1,17 @@
 import { Type } from "@sinclair/typebox";
 import type { OutboundGuard } from "../../domain/outbound.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
+import { resultOf } from "../../http/store-results.ts";
 import { checkWebhookUrl } from "./devices/check-webhook-url.ts";
 import { walletWebhookBody } from "./operator-bodies.ts";
 
 export interface WalletWebhookPorts {
   readonly registry: {
     /** Null: none. The caller has checked the address. */
-    putWalletWebhook(tenantId: string, url: string | null): Promise<void>;
+    putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;
   };
   readonly wallet: { readonly outbound: OutboundGuard };
 }
@@ -42,7 +44,7 @@ export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts):
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, body: { wallet_webhook_url } }) {
       if (wallet_webhook_url !== null) await checkWebhookUrl(wallet_webhook_url, wallet.outbound);
-      await registry.putWalletWebhook(id, wallet_webhook_url);
+      resultOf(await registry.putWalletWebhook(id, wallet_webhook_url));
       return reply(200, { wallet_webhook_url });
     },
   });

@@ -2,10 +2,18 @@ import type { EmailCredentials } from "../../../src/channels/email/credentials.t
 import type { EmailTemplateRecord } from "../../../src/channels/email/template-kind.ts";
 import type { WhatsappAliasRecord } from "../../../src/channels/whatsapp/alias-repository.ts";
 import type { WhatsappCredentials } from "../../../src/channels/whatsapp/credentials.ts";
-import { ApiError } from "../../../src/domain/errors.ts";
 import type { SuppressionReason } from "../../../src/domain/job.ts";
 import type { Page } from "../../../src/domain/page.ts";
+import {
+  type AllOfTenant,
+  type Done,
+  done,
+  type Missing,
+  missing,
+  type PageOfTenant,
+} from "../../../src/domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../../../src/domain/suppressions.ts";
+import type { TemplateRecord } from "../../../src/domain/template-record.ts";
 import {
   FREE_QUEUE_SHARE,
   type Plan,
@@ -14,9 +22,18 @@ import {
   type TenantDirectory,
 } from "../../../src/domain/tenant.ts";
 import type { AppleSigner, GoogleIssuer } from "../../../src/domain/wallet.ts";
-import type { TemplateRecord } from "../../../src/http/template-kind.ts";
 import type { Registry } from "../../../src/storage/registry.ts";
-import type { KeyRecord, NewTenant, TenantChange, TenantRecord, TokenMovement } from "../../../src/tenants/registry.ts";
+import type {
+  CreatedTenant,
+  KeyRecord,
+  MovedTokens,
+  NewKey,
+  NewTenant,
+  NoSuchPlan,
+  TenantChange,
+  TenantRecord,
+  TokenMovement,
+} from "../../../src/tenants/registry.ts";
 
 const CREATED_AT = "2026-11-21T07:30:00.000Z";
 
@@ -88,13 +105,14 @@ export class FakeRegistry implements Registry, TenantDirectory {
     };
   }
 
-  async createTenant(tenant: NewTenant): Promise<TenantRecord> {
-    const id = tenant.id ?? `tenant-${this.entries.size + 1}`;
-    if (this.entries.has(id)) throw new ApiError(409, `there is a tenant ${id} already`);
+  async createTenant(tenant: NewTenant): Promise<CreatedTenant> {
+    const { id = `tenant-${this.entries.size + 1}`, plan = "free" } = tenant;
+    if (this.entries.has(id)) return { kind: "taken", by: "id" };
+    if (!this.plansByName.has(plan)) return { kind: "no_such_plan", plan };
     const record: TenantRecord = {
       id,
       name: tenant.name,
-      plan: this.plan(tenant.plan ?? "free").name,
+      plan,
       channels: tenant.channels ?? ["email", "whatsapp", "wallet"],
       permissions: tenant.permissions ?? [],
       allow_custom: tenant.allow_custom ?? [],
@@ -115,161 +133,186 @@ export class FakeRegistry implements Registry, TenantDirectory {
       google: null,
       webhookUrl: null,
     });
-    return record;
+    return done(record);
   }
 
-  async tenant(tenantId: string): Promise<TenantRecord> {
-    return this.entry(tenantId).record;
+  async tenant(tenantId: string): Promise<Done<TenantRecord> | Missing<"tenant">> {
+    return this.of(tenantId, ({ record }) => done(record));
   }
 
-  async tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>> {
+  async tenants(cursor: string | null, limit: number): Promise<Done<Page<TenantRecord>>> {
     const all = [...this.entries.values()]
       .map(({ record }) => record)
       .filter(({ id }) => cursor === null || id > cursor);
     const items = all.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit);
-    return { items, nextCursor: all.length > limit ? (items.at(-1)?.id ?? null) : null };
+    return done({ items, nextCursor: all.length > limit ? (items.at(-1)?.id ?? null) : null });
   }
 
-  async changeTenant(tenantId: string, change: TenantChange): Promise<TenantRecord> {
-    const entry = this.entry(tenantId);
-    if (change.plan !== undefined) this.plan(change.plan);
-    entry.record = { ...entry.record, ...change };
-    return entry.record;
+  async changeTenant(
+    tenantId: string,
+    change: TenantChange,
+  ): Promise<Done<TenantRecord> | Missing<"tenant"> | NoSuchPlan> {
+    return this.of(tenantId, (entry) => {
+      if (change.plan !== undefined && !this.plansByName.has(change.plan)) {
+        return { kind: "no_such_plan", plan: change.plan } as const;
+      }
+      entry.record = { ...entry.record, ...change };
+      return done(entry.record);
+    });
   }
 
-  async createKey(tenantId: string): Promise<{ key_id: string; api_key: string }> {
-    const key_id = `k${this.nextKey++}`;
-    const api_key = `wb_test_${key_id}_${tenantId}`;
-    this.entry(tenantId).keys.set(key_id, api_key);
-    return { key_id, api_key };
+  async createKey(tenantId: string): Promise<Done<NewKey> | Missing<"tenant">> {
+    return this.of(tenantId, ({ keys }) => {
+      const key_id = `k${this.nextKey++}`;
+      const api_key = `wb_test_${key_id}_${tenantId}`;
+      keys.set(key_id, api_key);
+      return done({ key_id, api_key });
+    });
   }
 
-  async keys(tenantId: string): Promise<readonly KeyRecord[]> {
-    return Array.from(this.entry(tenantId).keys, ([key_id, key]) => ({
-      key_id,
-      prefix: key.slice(0, 8),
-      created_at: CREATED_AT,
-    }));
+  async keys(tenantId: string): Promise<AllOfTenant<KeyRecord>> {
+    return this.of(tenantId, ({ keys }) =>
+      done(Array.from(keys, ([key_id, key]) => ({ key_id, prefix: key.slice(0, 8), created_at: CREATED_AT }))),
+    );
   }
 
-  async revokeKey(tenantId: string, keyId: string): Promise<void> {
-    if (!this.entry(tenantId).keys.delete(keyId)) throw new ApiError(404, "there is no such key");
+  async revokeKey(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">> {
+    return this.of(tenantId, ({ keys }) => (keys.delete(keyId) ? done(null) : missing("key")));
   }
 
   async plans(): Promise<readonly Plan[]> {
     return [...this.plansByName.values()];
   }
 
-  async putPlan(plan: Plan): Promise<Plan> {
+  async putPlan(plan: Plan): Promise<Done<Plan>> {
     this.plansByName.set(plan.name, plan);
-    return plan;
+    return done(plan);
   }
 
-  async putTemplate(tenantId: string, template: TemplateRecord): Promise<TemplateRecord> {
-    this.entry(tenantId).templates.set(template.slug, template);
-    return template;
+  async putTemplate(tenantId: string, template: TemplateRecord): Promise<Done<TemplateRecord> | Missing<"tenant">> {
+    return this.of(tenantId, ({ templates }) => {
+      templates.set(template.slug, template);
+      return done(template);
+    });
   }
 
-  async template(tenantId: string, slug: string): Promise<TemplateRecord> {
-    const template = this.entry(tenantId).templates.get(slug);
-    if (template === undefined) throw new ApiError(404, "there is no such template");
-    return template;
+  async template(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">> {
+    return this.of(tenantId, ({ templates }) => {
+      const template = templates.get(slug);
+      return template === undefined ? missing("template") : done(template);
+    });
   }
 
-  async templates(tenantId: string): Promise<readonly TemplateRecord[]> {
-    return [...this.entry(tenantId).templates.values()];
+  async templates(tenantId: string): Promise<AllOfTenant<TemplateRecord>> {
+    return this.of(tenantId, ({ templates }) => done([...templates.values()]));
   }
 
-  async deleteTemplate(tenantId: string, slug: string): Promise<void> {
-    if (!this.entry(tenantId).templates.delete(slug)) throw new ApiError(404, "there is no such template");
+  async deleteTemplate(tenantId: string, slug: string): Promise<Done | Missing<"tenant" | "template">> {
+    return this.of(tenantId, ({ templates }) => (templates.delete(slug) ? done(null) : missing("template")));
   }
 
-  async putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void> {
-    this.entry(tenantId).credentials = credentials;
+  async putEmailCredentials(tenantId: string, email: EmailCredentials): Promise<Done | Missing<"tenant">> {
+    return this.set(tenantId, { credentials: email });
   }
 
   readonly aliases = {
-    put: async (tenantId: string, alias: WhatsappAliasRecord): Promise<WhatsappAliasRecord> => {
-      this.entry(tenantId).aliases.set(alias.alias, alias);
-      return alias;
-    },
-    one: async (tenantId: string, name: string): Promise<WhatsappAliasRecord> => {
-      const alias = this.entry(tenantId).aliases.get(name);
-      if (alias === undefined) throw new ApiError(404, "there is no such alias");
-      return alias;
-    },
-    all: async (tenantId: string): Promise<readonly WhatsappAliasRecord[]> => [
-      ...this.entry(tenantId).aliases.values(),
-    ],
-    delete: async (tenantId: string, name: string): Promise<void> => {
-      if (!this.entry(tenantId).aliases.delete(name)) throw new ApiError(404, "there is no such alias");
-    },
+    put: async (tenantId: string, alias: WhatsappAliasRecord): Promise<Done<WhatsappAliasRecord> | Missing<"tenant">> =>
+      this.of(tenantId, ({ aliases }) => {
+        aliases.set(alias.alias, alias);
+        return done(alias);
+      }),
+    one: async (tenantId: string, name: string): Promise<Done<WhatsappAliasRecord> | Missing<"tenant" | "alias">> =>
+      this.of(tenantId, ({ aliases }) => {
+        const alias = aliases.get(name);
+        return alias === undefined ? missing("alias") : done(alias);
+      }),
+    all: async (tenantId: string): Promise<AllOfTenant<WhatsappAliasRecord>> =>
+      this.of(tenantId, ({ aliases }) => done([...aliases.values()])),
+    delete: async (tenantId: string, name: string): Promise<Done | Missing<"tenant" | "alias">> =>
+      this.of(tenantId, ({ aliases }) => (aliases.delete(name) ? done(null) : missing("alias"))),
   };
 
-  async putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void> {
-    this.entry(tenantId).whatsapp = credentials;
+  async putWhatsappCredentials(tenantId: string, whatsapp: WhatsappCredentials): Promise<Done | Missing<"tenant">> {
+    return this.set(tenantId, { whatsapp });
   }
 
-  async putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void> {
-    this.entry(tenantId).apple = signer;
+  async putAppleCredentials(tenantId: string, apple: AppleSigner): Promise<Done | Missing<"tenant">> {
+    return this.set(tenantId, { apple });
   }
 
-  async putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void> {
-    this.entry(tenantId).google = issuer;
+  async putGoogleCredentials(tenantId: string, google: GoogleIssuer): Promise<Done | Missing<"tenant">> {
+    return this.set(tenantId, { google });
   }
 
-  async putWalletWebhook(tenantId: string, url: string | null): Promise<void> {
-    this.entry(tenantId).webhookUrl = url;
+  async putWalletWebhook(tenantId: string, webhookUrl: string | null): Promise<Done | Missing<"tenant">> {
+    return this.set(tenantId, { webhookUrl });
   }
 
-  async addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {
-    const entry = this.entry(tenantId);
-    const balance = entry.record.tokens + amount;
-    if (balance < 0) throw new ApiError(409, "the balance would fall below zero");
-    entry.record = { ...entry.record, tokens: balance };
-    entry.movements.unshift({ amount, reason, job_id: null, balance, created_at: CREATED_AT });
-    return { balance };
+  async addTokens(tenantId: string, amount: number, reason: string): Promise<MovedTokens> {
+    return this.of(tenantId, (entry) => {
+      const { tokens } = entry.record;
+      const balance = tokens + amount;
+      if (balance < 0) return { kind: "out_of_range", balance: tokens } as const;
+      entry.record = { ...entry.record, tokens: balance };
+      entry.movements.unshift({ amount, reason, job_id: null, balance, created_at: CREATED_AT });
+      return done({ balance });
+    });
   }
 
-  async tokenMovements(tenantId: string, _cursor: string | null, limit: number): Promise<Page<TokenMovement>> {
-    return { items: this.entry(tenantId).movements.slice(0, limit), nextCursor: null };
+  async tokenMovements(tenantId: string, _cursor: string | null, limit: number): Promise<PageOfTenant<TokenMovement>> {
+    return this.of(tenantId, ({ movements }) => done({ items: movements.slice(0, limit), nextCursor: null }));
   }
 
-  async putSuppression(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord> {
+  async putSuppression(
+    tenantId: string,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     if (this.failure !== null) throw this.failure;
-    this.entry(tenantId).suppressed.set(address, reason);
-    return { address, reason, created_at: CREATED_AT };
+    return this.of(tenantId, ({ suppressed }) => {
+      suppressed.set(address, reason);
+      return done({ address, reason, created_at: CREATED_AT });
+    });
   }
 
-  async deleteSuppression(tenantId: string, address: string): Promise<boolean> {
-    return this.entry(tenantId).suppressed.delete(address);
+  async deleteSuppression(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">> {
+    return this.of(tenantId, ({ suppressed }) => done(suppressed.delete(address)));
   }
 
   async suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> {
-    return this.entry(tenantId).suppressed.get(address) ?? null;
+    return this.entries.get(tenantId)?.suppressed.get(address) ?? null;
   }
 
-  async suppressions(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>> {
-    const all = [...this.entry(tenantId).suppressed]
-      .map(([address, reason]) => ({ address, reason, created_at: CREATED_AT }))
-      .filter(({ address }) => cursor === null || address > cursor)
-      .sort((one, other) => (one.address < other.address ? -1 : 1));
-    return { items: all.slice(0, limit), nextCursor: all.length > limit ? (all[limit - 1]?.address ?? null) : null };
+  async suppressions(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>> {
+    return this.of(tenantId, ({ suppressed }) => {
+      const all = [...suppressed]
+        .map(([address, reason]) => ({ address, reason, created_at: CREATED_AT }))
+        .filter(({ address }) => cursor === null || address > cursor)
+        .sort((one, other) => (one.address < other.address ? -1 : 1));
+      const nextCursor = all.length > limit ? (all[limit - 1]?.address ?? null) : null;
+      return done({ items: all.slice(0, limit), nextCursor });
+    });
   }
 
   async suppressionsOfShard(): Promise<readonly Suppression[]> {
     return [];
   }
 
-  private entry(tenantId: string): Entry {
+  private of<R>(tenantId: string, act: (entry: Entry) => R): R | Missing<"tenant"> {
     const entry = this.entries.get(tenantId);
-    if (entry === undefined) throw new ApiError(404, `there is no tenant ${tenantId}`);
-    return entry;
+    return entry === undefined ? missing("tenant") : act(entry);
+  }
+
+  private set(tenantId: string, values: Partial<Entry>): Done | Missing<"tenant"> {
+    return this.of(tenantId, (entry) => {
+      Object.assign(entry, values);
+      return done(null);
+    });
   }
 
   private plan(name: string): Plan {
     const plan = this.plansByName.get(name);
-    if (plan === undefined) throw new ApiError(400, `there is no plan ${name}`);
+    if (plan === undefined) throw new Error(`there is no plan ${name}`);
     return plan;
   }
 }

@@ -14,6 +14,7 @@ import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
 import { hurriedClock } from "../../channels/wallet/google-world.ts";
 import { openMadePglite } from "../../support/made-postgres.ts";
+import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 import { Front } from "./front.ts";
@@ -52,14 +53,16 @@ export class WalletFront {
     await migrate(database.db);
     const registry = await openTestRegistry(database);
     const { passes, devices, directory } = registry;
-    await registry.registry.putPlan({
-      name: "pro",
-      requestsPerMinute: 1_000_000,
-      deliveriesPerSecond: null,
-      ...QUEUE_SHARE,
-    });
-    await registry.registry.createTenant({ id: "acme", name: "Acme", plan: "pro", tokens: 100_000 });
-    const { api_key: apiKey } = await registry.registry.createKey("acme");
+    await must(
+      registry.registry.putPlan({
+        name: "pro",
+        requestsPerMinute: 1_000_000,
+        deliveriesPerSecond: null,
+        ...QUEUE_SHARE,
+      }),
+    );
+    await must(registry.registry.createTenant({ id: "acme", name: "Acme", plan: "pro", tokens: 100_000 }));
+    const { api_key: apiKey } = await must(registry.registry.createKey("acme"));
     const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle> => {
       const kept = await passes.bundle(pass.passId);
       if (kept !== null && kept.version >= pass.version) return kept;
@@ -125,7 +128,7 @@ export class WalletFront {
   }
 
   async balance(tenantId = "acme"): Promise<number> {
-    return (await this.registry.registry.tenant(tenantId)).tokens;
+    return (await must(this.registry.registry.tenant(tenantId))).tokens;
   }
 
   async stop(): Promise<void> {
