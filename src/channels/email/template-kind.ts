@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { done } from "../../domain/store-result.ts";
-import { oneLine } from "../../http/schemas.ts";
+import { NOT_BLANK, oneLine } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
 import { emailLimits } from "./limits.ts";
@@ -20,9 +20,10 @@ const members = {
     minLength: 1,
     maxLength: emailLimits.inlineHtmlBytesMax,
     description: `HTML of 1 to ${emailLimits.inlineHtmlBytesMax} characters`,
+    ...NOT_BLANK,
   }),
   text: Type.Optional(
-    Type.Union([Type.String({ maxLength: emailLimits.inlineHtmlBytesMax }), Type.Null()], {
+    Type.Union([Type.String({ maxLength: emailLimits.inlineHtmlBytesMax, ...NOT_BLANK }), Type.Null()], {
       description: `plain text of at most ${emailLimits.inlineHtmlBytesMax} characters, or null`,
     }),
   ),

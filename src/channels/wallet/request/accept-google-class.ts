@@ -45,7 +45,8 @@ export function acceptGoogleClass(body: unknown): GoogleClass {
 export function acceptGoogleClassChange(body: unknown, classId: string): GoogleClass {
   const { kind, given } = readBody(body);
   const { id, ...members } = given;
-  if (id !== undefined && id !== classId) throw fault("class_data.id", "must be the class_id, or be left out");
+  if (id !== undefined && id !== null && id !== classId)
+    throw fault("class_data.id", "must be the class_id, or be left out");
   return { kind, classId, data: { ...readMembers(members), ...reviewOf(kind, given, "changed") } };
 }
 
@@ -118,7 +119,7 @@ function readDateTime(value: Json, field: string): Json {
   if (!isJsonObject(value)) throw fault(field, "must be an object");
   for (const name of ["doorsOpen", "start", "end"]) {
     const text = value[name];
-    if (text === undefined) continue;
+    if (text === undefined || text === null) continue;
     if (typeof text !== "string" || !DATE_TIME.test(text) || Number.isNaN(Date.parse(text))) {
       throw fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
     }
