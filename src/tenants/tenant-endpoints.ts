@@ -95,24 +95,32 @@ export function tenantEndpoints(
       fails: { 404: OPERATOR_NOT_FOUND },
       handle: async ({ params: { id } }) => reply(200, resultOf(await registry.tenant(id))),
     }),
-    operatorEndpoint({
-      method: "PATCH",
-      path: "/dash/api/tenants/:id",
-      name: "operator",
-      operation: "changeTenant",
-      tag: "Tenants",
-      summary: "Change a tenant",
-      params: { id: tenantIdParameter },
-      body: tenantChangeBodyOf(channels),
-      answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ params: { id }, body }) {
-        const changed = await registry.changeTenant(id, body);
-        if (changed.kind === "no_such_plan") throw noSuchPlan(changed);
-        return reply(200, resultOf(changed));
-      },
-    }),
+    changeTenant(registry, channels, Tenant),
   ];
+}
+
+function changeTenant(
+  registry: Tenants,
+  channels: readonly ChannelName[],
+  Tenant: ReturnType<typeof tenantOf>,
+): Endpoint {
+  return operatorEndpoint({
+    method: "PATCH",
+    path: "/dash/api/tenants/:id",
+    name: "operator",
+    operation: "changeTenant",
+    tag: "Tenants",
+    summary: "Change a tenant",
+    params: { id: tenantIdParameter },
+    body: tenantChangeBodyOf(channels),
+    answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id }, body }) {
+      const changed = await registry.changeTenant(id, body);
+      if (changed.kind === "no_such_plan") throw noSuchPlan(changed);
+      return reply(200, resultOf(changed));
+    },
+  });
 }
 
 /** Throws an `ApiError`: 409 if the tenant exists, 400 for anything that it cannot be given. */

@@ -47,13 +47,7 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
       async handle({ params: { id }, body }) {
         const { domain, relay_enabled: relayEnabled = true, smtp_enabled: smtpEnabled = false } = body;
         const registered = await domains.register(id, { domain, relayEnabled, smtpEnabled });
-        if (registered.kind === "full") {
-          throw new ApiError(409, `The tenant has ${registered.most} domains, and cannot have more.`);
-        }
-        if (registered.kind === "taken") {
-          throw new ApiError(409, `The domain ${registered.domain} is registered already.`);
-        }
-        return reply(201, toOperatorDomain(resultOf(registered)));
+        return reply(201, toOperatorDomain(registeredDomain(registered)));
       },
     }),
     operatorEndpoint({
@@ -86,4 +80,11 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
 /** The domain as tenants see it, plus the members for operators. */
 function toOperatorDomain({ record, details }: DomainView) {
   return { ...record, ...details };
+}
+
+/** Throws an `ApiError`: 409 if the domain is taken or the tenant has as many as it may have. */
+function registeredDomain(result: Awaited<ReturnType<Domains["register"]>>): DomainView {
+  if (result.kind === "full") throw new ApiError(409, `The tenant has ${result.most} domains, and cannot have more.`);
+  if (result.kind === "taken") throw new ApiError(409, `The domain ${result.domain} is registered already.`);
+  return resultOf(result);
 }
