@@ -14,7 +14,7 @@ export function enumOf<const T extends string>(values: readonly T[], description
 }
 
 /** What a text that must not be blank adds to its schema: for the document, the store says it in its own words. */
-export const NOT_BLANK = { allOf: [{ pattern: "\\S" }] } as const;
+export const NOT_BLANK = { allOf: [{ type: "string", pattern: "\\S" }] } as const;
 
 /** A text without control characters, and therefore without line breaks, that is not blank. For bodies. */
 export function oneLine(description: string, maxLength: number, minLength: number) {
