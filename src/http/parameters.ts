@@ -2,6 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import { enumOf } from "./schemas.ts";
+import { noSuch } from "./store-results.ts";
 
 /** A path parameter. */
 export interface PathParameter<T> {
@@ -62,7 +63,7 @@ export const tenantIdParameter: PathParameter<string> = {
   description: "A tenant's id.",
   example: "acme",
   read(text) {
-    if (text === null || !TENANT_ID.test(text)) throw new ApiError(404, "there is no such tenant");
+    if (text === null || !TENANT_ID.test(text)) throw noSuch("tenant");
     return text;
   },
 };

@@ -10,6 +10,7 @@ import { openPglite } from "../../src/storage/pglite.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { apiKeyHash, apiKeyPrefix, hasChecksum, isApiKey, newApiKey } from "../../src/tenants/api-key.ts";
 import { keys } from "../../src/tenants/tables.ts";
+import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "../tenants/machine.ts";
 
@@ -98,12 +99,12 @@ test("a key without a checksum opens its tenant, even one that is made while the
 test("a key without a checksum can be revoked", async () => {
   const former = await formerKey();
   expect((await registry.directory.byApiKey(former))?.tenantId).toBe("acme");
-  const [row] = (await registry.registry.keys("acme")).filter(({ prefix }) => prefix === apiKeyPrefix(former));
-  await registry.registry.revokeKey("acme", row?.key_id ?? "");
+  const [row] = (await must(registry.registry.keys("acme"))).filter(({ prefix }) => prefix === apiKeyPrefix(former));
+  await must(registry.registry.revokeKey("acme", row?.key_id ?? ""));
   expect(await registry.directory.byApiKey(former)).toBeNull();
 });
 
 test("a key made with the checksum opens its tenant, and costs its own look-up alone", async () => {
-  const { api_key } = await registry.registry.createKey("acme");
+  const { api_key } = await must(registry.registry.createKey("acme"));
   expect((await registry.directory.byApiKey(api_key))?.tenantId).toBe("acme");
 });

@@ -4,6 +4,7 @@ import type { Pass } from "../../src/channels/wallet/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { Vault } from "../../src/storage/vault.ts";
+import { must } from "./must.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 import { openRegistryDatabase } from "./registry-database.ts";
 
@@ -31,7 +32,7 @@ export class PassWorld {
       telemetry: new QuietTelemetry(),
     });
     registry.start();
-    for (const id of ["acme", "globex"]) await registry.registry.createTenant({ id, name: id, tokens: 1_000 });
+    for (const id of ["acme", "globex"]) await must(registry.registry.createTenant({ id, name: id, tokens: 1_000 }));
     return new PassWorld(registry, async () => {
       await registry.stop();
       await database.close();

@@ -12,6 +12,7 @@ import { credentials } from "../../src/tenants/tables.ts";
 import { TenantSnapshots } from "../../src/tenants/tenant-snapshots.ts";
 import { TenantSource } from "../../src/tenants/tenant-source.ts";
 import { eventually } from "../support/eventually.ts";
+import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry } from "./open-test-registry.ts";
@@ -77,7 +78,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
       await gate.reached;
-      await opened.registry.changeTenant(id, { name: "Changed" });
+      await must(opened.registry.changeTenant(id, { name: "Changed" }));
       snapshots.drop(id);
       const asked = Promise.resolve(snapshots.byId(id));
       gate.open();
@@ -99,12 +100,12 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
 
     test("a key that is revoked while it is being looked up opens nothing afterwards", async () => {
       const [id = ""] = await newTenants(1);
-      const { key_id, api_key } = await opened.registry.createKey(id);
+      const { key_id, api_key } = await must(opened.registry.createKey(id));
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byApiKey(api_key));
       // The key has been read, its tenant is being read.
       await gate.reached;
-      await opened.registry.revokeKey(id, key_id);
+      await must(opened.registry.revokeKey(id, key_id));
       snapshots.drop(id);
       const asked = Promise.resolve(snapshots.byApiKey(api_key));
       gate.open();
@@ -118,7 +119,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       const { first, second } = processes;
       const plan = { name: "free", requestsPerMinute: 100 + made, deliveriesPerSecond: 3, ...QUEUE_SHARE };
       for (const { directory } of [first, second]) await Promise.all(ids.map((id) => directory.byId(id)));
-      await first.registry.putPlan(plan);
+      await must(first.registry.putPlan(plan));
       for (const id of ids) expect(planNow(first, id)).toMatchObject(plan);
       await eventually(
         "elsewhere",
@@ -132,7 +133,9 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
       await gate.reached;
-      await opened.registry.putPlan({ name: "free", requestsPerMinute: 77, deliveriesPerSecond: null, ...QUEUE_SHARE });
+      await must(
+        opened.registry.putPlan({ name: "free", requestsPerMinute: 77, deliveriesPerSecond: null, ...QUEUE_SHARE }),
+      );
       await snapshots.takeNewPlans();
       gate.open();
       await loading;
@@ -162,13 +165,15 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       for (let n = 0; n < 7; n += 1) {
         // As random as a picture, or it would be stored in a few bytes.
         const noise = Buffer.from(machineRandom.fill(new Uint8Array(75_000))).toString("base64");
-        await opened.registry.putTemplate(id, {
-          slug: `t${n}`,
-          channel: "email",
-          subject: "s",
-          html: noise + html,
-          text: null,
-        });
+        await must(
+          opened.registry.putTemplate(id, {
+            slug: `t${n}`,
+            channel: "email",
+            subject: "s",
+            html: noise + html,
+            text: null,
+          }),
+        );
       }
       const names = sql`select ${id}, 'alias-' || n, 'm', null, '{}' from generate_series(1, 1201) n`;
       await processes.here.db.execute(

@@ -8,6 +8,7 @@ import { migrate } from "../../src/storage/migrate.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { newApiKey } from "../../src/tenants/api-key.ts";
 import { eventually } from "../support/eventually.ts";
+import { must } from "../support/must.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { liveFeed, machineRandom, SkippingClock } from "./machine.ts";
@@ -36,7 +37,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
       telemetry,
     });
   };
-  const newTenant = async () => (await opened.registry.createTenant({ name: "Acme" })).id;
+  const newTenant = async () => (await must(opened.registry.createTenant({ name: "Acme" }))).id;
 
   beforeAll(async () => {
     server = await createPostgres();
@@ -80,14 +81,14 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
 
   test("a tenant that was read before a revocation is not remembered after it", async () => {
     const id = await newTenant();
-    const { key_id, api_key } = await opened.registry.createKey(id);
+    const { key_id, api_key } = await must(opened.registry.createKey(id));
     let asked: ReturnType<typeof opened.directory.byApiKey> = null;
     // The load has read the key, and waits for the templates, while the key is revoked.
     await database.db.transaction(async (transaction) => {
       await transaction.execute(sql`lock table templates in access exclusive mode`);
       asked = opened.directory.byApiKey(api_key);
       await eventually("the load waits", () => isWaiting(transaction));
-      await opened.registry.revokeKey(id, key_id);
+      await must(opened.registry.revokeKey(id, key_id));
     });
     await asked;
     expect(await opened.directory.byApiKey(api_key)).toBeNull();
@@ -105,7 +106,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
 
   test("a flood of invented keys is cut off and pushes no tenant out of memory", async () => {
     const id = await newTenant();
-    const { api_key } = await opened.registry.createKey(id);
+    const { api_key } = await must(opened.registry.createKey(id));
     // More than once where need be: the poll that sees the tenant being made drops what is remembered of it, once.
     await eventually("the tenant stays remembered through a flood", async () => {
       expect((await opened.directory.byApiKey(api_key))?.tenantId).toBe(id);
@@ -131,7 +132,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
 
   test("without the server, remembered tenants are served for a minute and then none; once it is back, all are", async () => {
     const id = await newTenant();
-    const { api_key } = await opened.registry.createKey(id);
+    const { api_key } = await must(opened.registry.createKey(id));
     await opened.directory.byApiKey(api_key);
     await server.crash();
     await eventually("the outage is noticed", () => telemetry.lines.includes("warn: the registry does not answer"));

@@ -4,6 +4,7 @@ import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
 import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
+import { type Done, done } from "../../src/domain/store-result.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/domain/suppressions.ts";
 import type { SuppressionRegistry } from "../../src/tenants/registry.ts";
 import { SuppressionList } from "../../src/tenants/suppression-list.ts";
@@ -48,7 +49,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
     created_at: "2026-11-21T00:00:00Z",
   });
 
-  putSuppression(of: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
+  putSuppression(of: string, address: string, reason: SuppressionReason): Promise<Done<SuppressionRecord>>;
   putSuppression(of: object, address: string, reason: SuppressionReason): Promise<void>;
   putSuppression(of: unknown, address: string, reason: SuppressionReason): Promise<never> {
     const isList = typeof of === "string";
@@ -56,17 +57,17 @@ class World implements SuppressionRegistry, SuppressionIndex {
       if (isList) this.list.set(address, reason);
       else this.index.set(address, reason);
       // The list's callers read the record, the index's nothing.
-      return this.record(address, reason) as never;
+      return done(this.record(address, reason)) as never;
     });
   }
-  deleteSuppression(_of: string, address: string): Promise<boolean> {
-    return this.call("list.delete", () => this.list.delete(address));
+  deleteSuppression(_of: string, address: string): Promise<Done<boolean>> {
+    return this.call("list.delete", () => done(this.list.delete(address)));
   }
   suppressionReason(_of: string, address: string): Promise<SuppressionReason | null> {
     return this.call("list.read", () => this.list.get(address) ?? null);
   }
-  suppressions(): Promise<Page<SuppressionRecord>> {
-    return Promise.resolve({ items: [], nextCursor: null });
+  suppressions(): Promise<Done<Page<SuppressionRecord>>> {
+    return Promise.resolve(done({ items: [], nextCursor: null }));
   }
   suppressionsOfShard(_shard: number, after: Suppression | null): Promise<readonly Suppression[]> {
     return this.call("list.page", () =>
@@ -134,7 +135,7 @@ test("a change is in the registry before it is in the index, and addresses are c
   await list.put(tenant, "Ann@Example.COM", "manual");
   expect(world.log.slice(0, 3)).toEqual(["list.put", "list.read", "index.put"]);
   expect(world.suppressed()).toEqual({ "ann@example.com": "manual" });
-  expect(await list.remove(tenant, "ANN@example.com")).toBe(true);
+  expect(await list.remove(tenant, "ANN@example.com")).toEqual(done(true));
   expect([world.list.size, world.suppressed()]).toEqual([0, {}]);
 });
 
@@ -181,7 +182,7 @@ test("a repeat after a lost call corrects the index, even if the registry has th
   isLost = true;
   await list.remove(tenant, "a@x.example").catch(() => {});
   isLost = false;
-  expect(await list.remove(tenant, "a@x.example")).toBe(false);
+  expect(await list.remove(tenant, "a@x.example")).toEqual(done(false));
   expect(world.suppressed()).toEqual({});
 });
 

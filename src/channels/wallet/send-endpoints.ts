@@ -4,6 +4,7 @@ import type { JobIds } from "../../domain/ids.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { GoogleKind, PassType } from "../../domain/wallet.ts";
@@ -14,6 +15,7 @@ import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { resultOf } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
 import type { GooglePasses, NewPass, PassStore } from "./passes.ts";
@@ -28,7 +30,7 @@ export interface SendWalletPorts {
     readonly google: Pick<GooglePasses, "linkProblem">;
     readonly classes: Pick<GoogleClasses, "isUsable">;
   };
-  readonly registry: { tenant(tenantId: string): Promise<{ readonly tokens: number }> };
+  readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;
@@ -193,7 +195,7 @@ async function requireCredentials(
   type: PassType,
 ): Promise<void> {
   if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
-  const { tokens } = await registry.tenant(tenant.tenantId);
+  const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
   if (tokens < 1) throw noTokens();
   throw missingCredentials(type);
 }

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { done } from "../../domain/store-result.ts";
 import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/wallet.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
@@ -71,7 +72,8 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     if (fault !== null) throw new ApiError(fault.status, fault.message);
     return { slug, channel: "wallet", pass_type, style, pass_data };
   },
-  toStored: ({ pass_type: passType, style, pass_data: passData }) => walletTemplateBody({ passType, style, passData }),
+  toStored: ({ pass_type: passType, style, pass_data: passData }) =>
+    done(walletTemplateBody({ passType, style, passData })),
   fromStored(slug, stored) {
     const { passType, style, passData } = parseWalletTemplate(stored);
     return { slug, channel: "wallet", pass_type: passType, style, pass_data: passData };

@@ -1,17 +1,19 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
 import { parseWebhookUrl, webhookRefusal } from "../../domain/webhook-url.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import type { Refusal } from "../../http/sending/acceptance.ts";
+import { resultOf } from "../../http/store-results.ts";
 import { walletWebhookBody } from "./operator-bodies.ts";
 
 export interface WalletWebhookPorts {
   readonly registry: {
     /** Null: none. The caller has checked the address. */
-    putWalletWebhook(tenantId: string, url: string | null): Promise<void>;
+    putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;
   };
   readonly wallet: { readonly outbound: OutboundGuard };
 }
@@ -45,7 +47,7 @@ export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts):
     async handle({ params: { id }, body: { wallet_webhook_url } }) {
       const refusal = wallet_webhook_url === null ? null : await webhookUrlRefusal(wallet_webhook_url, wallet.outbound);
       if (refusal !== null) throw new ApiError(refusal.status, refusal.message);
-      await registry.putWalletWebhook(id, wallet_webhook_url);
+      resultOf(await registry.putWalletWebhook(id, wallet_webhook_url));
       return reply(200, { wallet_webhook_url });
     },
   });

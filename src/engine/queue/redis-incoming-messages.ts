@@ -1,7 +1,7 @@
-import { ApiError } from "../../domain/errors.ts";
 import type { IncomingMessage, IncomingMessages, ReceivedMessage } from "../../domain/incoming-messages.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Page } from "../../domain/page.ts";
+import { type Done, done, type InvalidCursor } from "../../domain/store-result.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import incomingLua from "./incoming.lua" with { type: "text" };
 import { Script } from "./script.ts";
@@ -31,17 +31,17 @@ export class RedisIncomingMessages implements IncomingMessages {
     return fresh;
   }
 
-  async page(cursor: string | null, limit: number): Promise<Page<ReceivedMessage>> {
-    if (cursor !== null && !ENTRY_ID.test(cursor)) throw new ApiError(400, "this cursor was not given out");
+  async page(cursor: string | null, limit: number): Promise<Done<Page<ReceivedMessage>> | InvalidCursor> {
+    if (cursor !== null && !ENTRY_ID.test(cursor)) return { kind: "invalid_cursor" };
     const newest = cursor === null ? "+" : `(${cursor}`;
     const entries = await this.connection
       .xrevrange(STREAM, newest, "-", "COUNT", limit + 1)
       .catch((error: unknown) => Promise.reject(redisFailure(error)));
     const shown = entries.slice(0, limit);
-    return {
+    return done({
       items: shown.map(([entryId, fields]) => decode(entryId, fields)),
       nextCursor: entries.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
-    };
+    });
   }
 }
 

@@ -4,6 +4,7 @@ import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { passDevices, passes, passRegistrations } from "../../../src/channels/wallet/tables.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
+import { must } from "../../support/must.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
 
@@ -21,7 +22,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
     beforeAll(async () => {
       processes = await openTwoProcesses(create);
       ({ here, first, second } = processes);
-      for (const id of ["acme", "globex"]) await first.registry.createTenant({ id, name: id });
+      for (const id of ["acme", "globex"]) await must(first.registry.createTenant({ id, name: id }));
     }, 60_000);
 
     afterAll(async () => {

@@ -4,6 +4,7 @@ import type { GoogleClassOwners } from "../../../src/channels/wallet/google-clas
 import type { NewPass, PassStore, PassUpdate } from "../../../src/channels/wallet/passes.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
+import { must } from "../../support/must.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
 
@@ -35,8 +36,8 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const { second } = processes;
       others = second.passes;
       otherOwners = second.googleClasses;
-      await first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 });
-      await first.registry.createTenant({ id: "globex", name: "globex", tokens: 1_000 });
+      await must(first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 }));
+      await must(first.registry.createTenant({ id: "globex", name: "globex", tokens: 1_000 }));
     }, IN_TIME_MS);
 
     afterAll(async () => {
@@ -63,8 +64,9 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const unchanged = { notificationKind: null, notifyMessage: null, images: new Map() };
       return { passId, jobId: `job-${made}`, ...unchanged, change: ({ content }) => content, ...changes };
     };
-    const balance = async (tenantId: string) => (await first.registry.tenant(tenantId)).tokens;
-    const movements = async (tenantId: string) => (await first.registry.tokenMovements(tenantId, null, 500)).items;
+    const balance = async (tenantId: string) => (await must(first.registry.tenant(tenantId))).tokens;
+    const movements = async (tenantId: string) =>
+      (await must(first.registry.tokenMovements(tenantId, null, 500))).items;
 
     test("a Google class belongs to the tenant that claims it first, across all processes", async () => {
       const owners = first.googleClasses;
@@ -159,7 +161,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     test(
       "of 200 passes at once on a balance of 100, exactly 100 are stored and paid",
       async () => {
-        await first.registry.createTenant({ id: "hundred", name: "hundred", tokens: 100 });
+        await must(first.registry.createTenant({ id: "hundred", name: "hundred", tokens: 100 }));
         const all = Array.from({ length: 200 }, () => aPass({ tenantId: "hundred" }));
         const answers = await Promise.all(all.map((pass, i) => (i % 2 === 0 ? passes : others).create(pass)));
         const of = (wanted: string) => answers.filter((answer) => answer === wanted);

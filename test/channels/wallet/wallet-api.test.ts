@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { WalletFront } from "../../http/support/wallet-front.ts";
+import { must } from "../../support/must.ts";
 
 const SLOW_MS = 60_000;
 let world: WalletFront;
@@ -37,8 +38,8 @@ const put = (id: string, body: unknown) =>
   });
 const asKey = (apiKey: string) => ({ "X-API-Key": apiKey });
 async function tenant(id: string, tokens = 10): Promise<string> {
-  await world.registry.registry.createTenant({ id, name: id, plan: "pro", tokens });
-  return (await world.registry.registry.createKey(id)).api_key;
+  await must(world.registry.registry.createTenant({ id, name: id, plan: "pro", tokens }));
+  return (await must(world.registry.registry.createKey(id))).api_key;
 }
 
 describe("a pass", () => {
@@ -103,28 +104,30 @@ describe("a pass", () => {
 describe("the order of the checks", () => {
   test("is 401, 429, 403, 400, 402, 500, and each request counts once", async () => {
     const key = await tenant("ordered", 0);
-    await world.registry.registry.changeTenant("ordered", { channels: ["email"] });
+    await must(world.registry.registry.changeTenant("ordered", { channels: ["email"] }));
     expect((await create({}, asKey("wrong"))).status).toBe(401);
     const { counted } = world.front.queue;
     expect((await create("{", asKey(key))).status).toBe(403);
-    await world.registry.registry.changeTenant("ordered", { channels: ["wallet"] });
+    await must(world.registry.registry.changeTenant("ordered", { channels: ["wallet"] }));
     expect((await create("{", asKey(key))).status).toBe(400);
     expect((await create(apple(), asKey(key))).status).toBe(402);
     expect(world.front.queue.counted).toBe(counted + 3);
-    await world.registry.registry.putPlan({
-      name: "none",
-      requestsPerMinute: 1,
-      deliveriesPerSecond: null,
-      ...QUEUE_SHARE,
-    });
-    await world.registry.registry.changeTenant("ordered", { plan: "none", channels: ["email"] });
+    await must(
+      world.registry.registry.putPlan({
+        name: "none",
+        requestsPerMinute: 1,
+        deliveriesPerSecond: null,
+        ...QUEUE_SHARE,
+      }),
+    );
+    await must(world.registry.registry.changeTenant("ordered", { plan: "none", channels: ["email"] }));
     const limited = await create("{", asKey(key));
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "17"]);
   });
 
   test("a tenant without passes gets 403 on every route of theirs", async () => {
     const key = await tenant("mailer");
-    await world.registry.registry.changeTenant("mailer", { channels: ["email"] });
+    await must(world.registry.registry.changeTenant("mailer", { channels: ["email"] }));
     const id = "01936f2e-7c1a-7c44-8b1e-6d0f2a9be310";
     for (const [method, path] of [
       ["POST", "/v1/send/wallet"],
@@ -524,7 +527,7 @@ describe("operators", () => {
     const google = { service_account: account, issuer_id: "77" };
     expect((await world.front.operate("PUT", "/tenants/own/credentials/google", google)).status).toBe(204);
     expect((await world.registry.directory.byId("own"))?.wallet).toMatchObject({ apple: null, google: null });
-    await world.registry.registry.changeTenant("own", { allow_custom: ["wallet"] });
+    await must(world.registry.registry.changeTenant("own", { allow_custom: ["wallet"] }));
     const { apple: own, google: issuer } = (await world.registry.directory.byId("own"))?.wallet ?? {};
     expect(own).toMatchObject({ passTypeId: "pass.test.own", wwdrPem: null });
     expect(issuer).toMatchObject({ issuerId: "77", clientEmail: "a@b.test" });
@@ -567,7 +570,7 @@ test(
       statuses.filter((status) => status === 202).length,
       statuses.filter((status) => status === 402).length,
     ]).toEqual([100, 100]);
-    const { items } = await world.registry.registry.tokenMovements("hundred", null, 500);
+    const { items } = await must(world.registry.registry.tokenMovements("hundred", null, 500));
     expect(items.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
     expect(items.filter(({ amount }) => amount === -1)).toHaveLength(100);
     expect(new Set(items.map(({ job_id }) => job_id))).toEqual(

@@ -7,6 +7,7 @@ import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { AppleSigner, PassContent } from "../../../src/domain/wallet.ts";
+import { must } from "../../support/must.ts";
 import { PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
@@ -160,7 +161,7 @@ test("a push that fails does not fail the update", async () => {
 
 test("without credentials a pass fails, and its token and its serial are free again", async () => {
   const { registry, passes } = world.registry;
-  const before = (await registry.tenant("acme")).tokens;
+  const before = (await must(registry.tenant("acme"))).tokens;
   const { passId, job } = await aNewPass();
   const channel = aChannel();
   const outcome = await channel.deliver(job, tenantWith(null), NEVER);
@@ -170,10 +171,10 @@ test("without credentials a pass fails, and its token and its serial are free ag
       "the wallet channel has no credentials for Apple's passes; they are set by " +
       "PUT /dash/api/tenants/acme/credentials/apple",
   });
-  expect((await registry.tenant("acme")).tokens).toBe(before - 1);
+  expect((await must(registry.tenant("acme"))).tokens).toBe(before - 1);
   await channel.giveBack(job);
   await channel.giveBack(job);
-  expect((await registry.tenant("acme")).tokens).toBe(before);
+  expect((await must(registry.tenant("acme"))).tokens).toBe(before);
   expect((await passes.find("acme", passId))?.state ?? "gone").not.toBe("ready");
   // A retry of the job does not create the pass that was undone.
   expect(await channel.deliver(job, tenantWith(apple), NEVER)).toEqual({

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { isJobId } from "../../../src/domain/ids.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
+import { must } from "../../support/must.ts";
 
 let front: Front;
 beforeAll(async () => {
@@ -154,7 +155,7 @@ describe("permission to send", () => {
 
   test("a tenant without the channel gets 403, before its body is looked at", async () => {
     await front.registry.createTenant({ id: "mute", name: "Mute", plan: "pro", channels: ["email"] });
-    const { api_key } = await front.registry.createKey("mute");
+    const { api_key } = await must(front.registry.createKey("mute"));
     const answer = await front.sendChat("{", { "X-API-Key": api_key });
     expect([answer.status, answer.body["error"]]).toEqual([403, "the channel whatsapp is not enabled for this tenant"]);
   });

@@ -15,12 +15,14 @@ import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import type { DeliveryReport } from "../../../src/domain/report.ts";
+import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
+import { must } from "../../support/must.ts";
 import { openRegistryDatabase, type RegistryDatabase } from "../../support/registry-database.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 import { FakeEventStore } from "./fake-event-store.ts";
@@ -136,7 +138,7 @@ export class Front {
           statuses: { take: (statuses) => this.takeStatuses(statuses) },
           messages: {
             record: async (messages) => this.incoming.push(...messages) && messages.length,
-            page: async () => ({ items: [], nextCursor: null }),
+            page: async () => done({ items: [], nextCursor: null }),
           },
         },
         passKit: NO_PASSES,
@@ -154,10 +156,10 @@ export class Front {
     const stores = await openTestRegistry(database);
     const { registry } = stores;
     const front = new Front(database, stores, changes);
-    await registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] });
-    const { api_key } = await registry.createKey("acme");
+    await must(registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] }));
+    const { api_key } = await must(registry.createKey("acme"));
     const template = { slug: "welcome", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
-    await registry.putTemplate("acme", template);
+    await must(registry.putTemplate("acme", template));
     const { url, port } = await front.server.listen({ host: "127.0.0.1", port: 0 });
     return Object.assign(front, { url, port, apiKey: api_key });
   }
@@ -190,8 +192,8 @@ export class Front {
 
   /** A tenant beside acme, and its key. */
   async addTenant(id: string, plan: string, permissions: readonly Permission[] = []): Promise<string> {
-    await this.registry.createTenant({ id, name: id, plan, permissions });
-    return (await this.registry.createKey(id)).api_key;
+    await must(this.registry.createTenant({ id, name: id, plan, permissions }));
+    return (await must(this.registry.createKey(id))).api_key;
   }
 
   /** A request of acme's. */

@@ -8,6 +8,7 @@ import type { NewJob } from "../../../src/domain/queue.ts";
 import { QUEUE_SHARE, type Tenant } from "../../../src/domain/tenant.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { hurriedClock } from "../../channels/wallet/google-world.ts";
+import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { Front } from "./front.ts";
 import { NO_WALLET } from "./no-wallet.ts";
@@ -37,8 +38,10 @@ export class WalletFront {
   ): Promise<WalletFront> {
     const front = await Front.start((stores) => ({ platform, wallet: changes(walletOf(stores, platform)) }));
     const { registry } = front;
-    await registry.putPlan({ name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
-    await registry.addTokens("acme", 100_000, "for the tests");
+    await must(
+      registry.putPlan({ name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE }),
+    );
+    await must(registry.addTokens("acme", 100_000, "for the tests"));
     return new WalletFront(front);
   }
 
@@ -73,7 +76,7 @@ export class WalletFront {
   }
 
   async balance(tenantId = "acme"): Promise<number> {
-    return (await this.registry.registry.tenant(tenantId)).tokens;
+    return (await must(this.registry.registry.tenant(tenantId))).tokens;
   }
 
   stop(): Promise<void> {

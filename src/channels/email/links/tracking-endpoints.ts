@@ -1,7 +1,7 @@
-import { ApiError } from "../../../domain/errors.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
+import { noSuch } from "../../../http/store-results.ts";
 import type { LinkReader } from "./link-tokens.ts";
 import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
 
@@ -73,7 +73,7 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
 function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
   const { request } = exchange;
   const link = links.read("click", linkToken(request));
-  if (link === null || !/^https?:\/\//i.test(link.url)) throw new ApiError(404, "there is no such link");
+  if (link === null || !/^https?:\/\//i.test(link.url)) throw noSuch("link");
   const { tenantId, jobId, url } = link;
   if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url });
   return exchange.body(302, null, {

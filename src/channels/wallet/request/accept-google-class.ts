@@ -64,7 +64,8 @@ export function acceptGoogleClassChange(whole: unknown, classId: string): Checke
   if (body instanceof Fault) return body;
   const { kind, given } = body;
   const { id, ...members } = given;
-  if (id !== undefined && id !== classId) return fault("class_data.id", "must be the class_id, or be left out");
+  if (id !== undefined && id !== null && id !== classId)
+    return fault("class_data.id", "must be the class_id, or be left out");
   const data = readMembers(members);
   if (data instanceof Fault) return data;
   const review = reviewOf(kind, given, "changed");
@@ -144,7 +145,7 @@ function readDateTime(value: Json, field: string): Checked<Json> {
   if (!isJsonObject(value)) return fault(field, "must be an object");
   for (const name of ["doorsOpen", "start", "end"]) {
     const text = value[name];
-    if (text === undefined) continue;
+    if (text === undefined || text === null) continue;
     if (typeof text !== "string" || !DATE_TIME.test(text) || Number.isNaN(Date.parse(text))) {
       return fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
     }
