@@ -9,7 +9,8 @@ import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
 import { withoutEffect } from "./config/config.ts";
-import { ApiError, ConfigurationError, isOutage } from "./domain/errors.ts";
+import { ConfigurationError, isOutage } from "./domain/errors.ts";
+import { ApiError } from "./http/api-error.ts";
 
 const EXIT_FAILURE = 1;
 /** Also for a configuration that does not work. */

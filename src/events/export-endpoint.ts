@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock, Timer } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint } from "../http/endpoint.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { failure } from "../http/failures.ts";

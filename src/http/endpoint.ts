@@ -1,8 +1,8 @@
 import type { Static, TSchema } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
 import type { Tenant } from "../domain/tenant.ts";
+import { ApiError } from "./api-error.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";

@@ -1,10 +1,11 @@
 import type { Clock } from "../domain/clock.ts";
-import { ApiError, isOutage } from "../domain/errors.ts";
+import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { ApiError } from "./api-error.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";

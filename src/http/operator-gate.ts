@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { ApiError } from "./api-error.ts";
 import { BearerToken } from "./bearer-token.ts";
 
 const WINDOW_MS = 60_000;

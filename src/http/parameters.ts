@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
+import { ApiError } from "./api-error.ts";
 import { enumOf } from "./schemas.ts";
 import { noSuch } from "./store-results.ts";
 

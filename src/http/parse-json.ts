@@ -1,4 +1,4 @@
-import { ApiError } from "../domain/errors.ts";
+import { ApiError } from "./api-error.ts";
 
 /** Per body: members, elements and containers together. */
 const VALUES_MAX = 50_000;

@@ -1,6 +1,6 @@
 import { type Clock, sleep, type Timer } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import { limits } from "../domain/limits.ts";
+import { ApiError } from "./api-error.ts";
 import { BodyRoom, SMALL_BODY_BYTES } from "./body-room.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJson } from "./parse-json.ts";

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
 import { sleep } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { limits } from "../domain/limits.ts";
+import { ApiError } from "./api-error.ts";
 import type { CallerAddresses } from "./caller-addresses.ts";
 import { docsEndpoints } from "./docs.ts";
 import type { Endpoint, RawParameters } from "./endpoint.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { httpOrigin } from "../domain/host.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { ApiError } from "./api-error.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { type Answers, type AnyReply, type Endpoint, endpoint, type Reply, reply, toResponse } from "./endpoint.ts";
 import { Exchange } from "./exchange.ts";

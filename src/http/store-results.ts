@@ -1,5 +1,5 @@
-import { ApiError } from "../domain/errors.ts";
 import type { Done, Invalid, InvalidCursor, Missing, Named } from "../domain/store-result.ts";
+import { ApiError } from "./api-error.ts";
 
 /** What a store did. Throws the `ApiError` for a result that is the same answer at every endpoint. */
 export function resultOf<T>(result: Done<T> | Missing | Invalid | InvalidCursor): T {

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { type Plan, queueShareOf, TENANT_ID } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import type { PathParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";

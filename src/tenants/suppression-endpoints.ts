@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { parseAddress } from "../domain/email.ts";
-import { ApiError } from "../domain/errors.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";

@@ -1,8 +1,8 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
-import { ApiError } from "../domain/errors.ts";
 import { isJsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";

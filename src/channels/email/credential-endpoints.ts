@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { parseAddress } from "../../domain/email.ts";
-import { ApiError } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import type { Done, Invalid, Missing } from "../../domain/store-result.ts";
 import { isDay } from "../../domain/warm-up.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";

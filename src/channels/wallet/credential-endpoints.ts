@@ -1,9 +1,9 @@
 import { createPrivateKey } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { Done, Missing } from "../../domain/store-result.ts";
 import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { GOOGLE_KINDS } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";

@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Clock } from "../../domain/clock.ts";
-import { ApiError } from "../../domain/errors.ts";
 import { isJobId, type JobIds } from "../../domain/ids.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { AppleContent } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";

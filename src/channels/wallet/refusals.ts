@@ -1,6 +1,6 @@
-import { ApiError } from "../../domain/errors.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { PassContent, PassType, Unusable } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import type { GooglePasses } from "./passes.ts";
 import { type Checked, Fault } from "./request/readers.ts";
 

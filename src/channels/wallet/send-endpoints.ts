@@ -1,5 +1,4 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { ApiError } from "../../domain/errors.ts";
 import type { JobIds } from "../../domain/ids.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
@@ -8,6 +7,7 @@ import type { Done, Missing } from "../../domain/store-result.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { GoogleKind, PassType } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { done } from "../../domain/store-result.ts";
 import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Done, Missing } from "../../domain/store-result.ts";
 import { parseWebhookUrl, webhookRefusal } from "../../domain/webhook-url.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS } from "../../domain/whatsapp.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../../http/parameters.ts";

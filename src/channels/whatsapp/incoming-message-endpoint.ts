@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import type { IncomingMessages, ReceivedMessage } from "../../domain/incoming-messages.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { paging } from "../../http/parameters.ts";
 import { pageOf, Timestamp } from "../../http/schemas.ts";

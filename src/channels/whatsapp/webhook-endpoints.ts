@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { failure } from "../../http/failures.ts";

@@ -1,8 +1,9 @@
-import { ApiError, isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
 import type { StoredPayload } from "../../domain/job.ts";
 import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import { ApiError } from "../api-error.ts";
 import type { FrontDoor } from "../front-door.ts";
 
 export interface Accepting {

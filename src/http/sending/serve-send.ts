@@ -1,9 +1,9 @@
-import { ApiError } from "../../domain/errors.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import type { Json } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, Idempotency, QueueQuota } from "../../domain/queue.ts";
 import type { Plan, Tenant } from "../../domain/tenant.ts";
+import { ApiError } from "../api-error.ts";
 import { requireChannel } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";

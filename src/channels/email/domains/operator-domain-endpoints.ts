@@ -1,5 +1,5 @@
 import type { Domains, DomainView } from "../../../domain/domain.ts";
-import { ApiError } from "../../../domain/errors.ts";
+import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../../http/failures.ts";
 import { tenantIdParameter } from "../../../http/parameters.ts";

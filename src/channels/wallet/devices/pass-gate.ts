@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { ApiError } from "../../../domain/errors.ts";
+import { ApiError } from "../../../http/api-error.ts";
 import { secretDigest } from "../../../http/bearer-token.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { Pass, PassStore } from "../passes.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../../domain/errors.ts";
+import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, endpoint, type RawParameters, reply } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure } from "../../../http/failures.ts";
