@@ -4,18 +4,20 @@
  * Ends with 0 once it does, and otherwise with 1. Asks /health and not /ready: a process that is told to end, or lacks a
  * store, is not to be started anew.
  */
-import { sleep } from "bun";
+import { httpOrigin } from "../src/domain/http-origin.ts";
 
 const TRY_MS = 2_000;
 const PAUSE_MS = 100;
 
-const { PORT } = process.env;
-const url = `http://127.0.0.1:${PORT === undefined || PORT === "" ? "3000" : PORT}/health`;
+/** Of the settings HOST and PORT. A process that listens everywhere listens on loopback as well. */
+const { HOST = "", PORT = "" } = process.env;
+const host = ["", "0.0.0.0", "::"].includes(HOST) ? "127.0.0.1" : HOST;
+const url = `${httpOrigin(host, Number(PORT || "3000"))}/health`;
 const lastMs = performance.now() + Number(process.argv[2] ?? 0) * 1000;
 
 let answers = await isUp();
 while (!answers && performance.now() < lastMs) {
-  await sleep(PAUSE_MS);
+  await Bun.sleep(PAUSE_MS);
   answers = await isUp();
 }
 process.exit(answers ? 0 : 1);
