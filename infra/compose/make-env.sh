@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the settings of compose.yaml with secrets that it makes up. Fill in what is empty; keep the file, above all MASTER_KEY:
-#   sh infra/compose/make-env.sh send.example.com mail.example.com >infra/compose/.env
+#   (umask 077 && sh infra/compose/make-env.sh send.example.com mail.example.com >infra/compose/.env)
 set -eu
 [ $# -eq 2 ] || { echo "usage: make-env.sh NAME_OF_THE_API NAME_OF_THE_MAIL_SERVER" >&2; exit 2; }
 
@@ -15,8 +15,6 @@ MAIL_NAME=$2
 MAIL_FROM=no-reply@$1
 # Networks that /dash answers, beside this machine's own containers: nobody's, until it is changed.
 OPERATOR_NETWORKS=127.0.0.1/32
-# live: messages leave this machine. sandbox: they do not.
-PROVIDERS=live
 
 MASTER_KEY=$(head -c 32 /dev/urandom | base64 | tr -d '\n')
 OPERATOR_TOKEN=$(secret)
