@@ -136,7 +136,7 @@ describe.skipIf(missing !== null)(
 
       expect(await Promise.all(Array.from(running.values(), (waybill) => waybill.stop()))).toEqual(Array(5).fill(0));
       running.clear();
-    }, 120_000);
+    }, 240_000);
   },
 );
 
