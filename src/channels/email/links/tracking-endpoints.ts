@@ -3,9 +3,10 @@ import type { LinkReader } from "../../../domain/links.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
+import { BROKEN_CLICK, FAILED } from "./link-pages.ts";
 import { linkToken } from "./link-token.ts";
 import { isLookAhead } from "./look-ahead.ts";
-import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
+import { explainErrors, humanLink, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
@@ -42,7 +43,7 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
       handle: (_, exchange) => answerOpen(ports, exchange),
     }),
     endpoint({
-      ...publicLink,
+      ...humanLink,
       method: "GET",
       path: "/t/c/:token",
       name: "click",
@@ -55,7 +56,6 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
           headers: { Location: "The address that the token carries." },
         },
       },
-      fails: { 404: NO_SUCH_LINK },
       handle: (door, exchange) => answerClick(ports, door, exchange),
     }),
   ];
@@ -73,6 +73,7 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
 
 /** Redirects only to the target in a valid token, so nobody can disguise other links with our domain. */
 function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
+  explainErrors(door, exchange, { broken: BROKEN_CLICK, failed: FAILED });
   const { request } = exchange;
   const link = links.read("click", linkToken(request));
   if (link === null || !/^https?:\/\//i.test(link.url)) throw new ApiError(404, "there is no such link");

@@ -1,18 +1,22 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../../domain/errors.ts";
+import { ApiError, isOutage } from "../../../domain/errors.ts";
+import type { SuppressionReason } from "../../../domain/job.ts";
 import type { LinkOf, LinkReader } from "../../../domain/links.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
+import { pageAnswer } from "../../../http/page.ts";
+import { alreadyPage, askPage, BROKEN_UNSUBSCRIBE, donePage, FAILED, UNSUBSCRIBE_FAILED } from "./link-pages.ts";
 import { linkToken } from "./link-token.ts";
-import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
-import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
+import { explainErrors, humanLink } from "./public-link.ts";
 
 export interface UnsubscribeEndpointPorts {
   readonly links: LinkReader;
   readonly directory: Pick<TenantDirectory, "byId">;
   /** The recipients that a tenant must not send to. */
   readonly suppressions: { put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<unknown> };
+  /** `address` is normalised. */
+  readonly registry: { suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> };
 }
 
 const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
@@ -25,21 +29,22 @@ const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("O
 export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
   return [
     endpoint({
-      ...publicLink,
+      ...humanLink,
       method: "GET",
       path: "/u/:token",
       name: "unsubscribe_page",
       operation: "askUnsubscribe",
-      summary: "A page that asks whether to unsubscribe",
+      summary: "A page that asks whether to unsubscribe, or says that it is done already",
       answers: { 200: { description: "The page.", schema: null, mediaType: "text/html" } },
-      fails: { 404: NO_SUCH_LINK },
       async handle(door, exchange) {
-        const { tenant } = await find(ports, exchange);
-        return exchange.body(200, askPage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
+        explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: FAILED });
+        const { tenant, link } = await find(ports, exchange);
+        const page = (await hasUnsubscribed(ports, link)) ? alreadyPage : askPage;
+        return pageAnswer(door, exchange, { status: 200, content: page(tenant.name) });
       },
     }),
     endpoint({
-      ...publicLink,
+      ...humanLink,
       method: "POST",
       path: "/u/:token",
       name: "unsubscribe",
@@ -51,12 +56,12 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         isOptional: true,
       },
       answers: { 200: { description: "A page that says so.", schema: null, mediaType: "text/html" } },
-      fails: { 404: NO_SUCH_LINK },
       async handle(door, exchange) {
+        explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: UNSUBSCRIBE_FAILED });
         const { tenant, link } = await find(ports, exchange);
         // Stored before the answer is sent: the reader relies on the answer.
         await ports.suppressions.put(tenant, link.recipient, "unsubscribed");
-        return exchange.body(200, donePage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
+        return pageAnswer(door, exchange, { status: 200, content: donePage(tenant.name) });
       },
     }),
   ];
@@ -72,4 +77,17 @@ async function find(
   if (link === null || tenant === null)
     throw new ApiError(404, "this unsubscribe link is not one of ours, or not whole");
   return { tenant, link };
+}
+
+/** Whether the reader did it before. While nobody can tell, they are asked: a second click does no harm. */
+async function hasUnsubscribed(
+  { registry }: UnsubscribeEndpointPorts,
+  { tenantId, recipient }: LinkOf<"unsubscribe">,
+): Promise<boolean> {
+  try {
+    return (await registry.suppressionReason(tenantId, recipient)) === "unsubscribed";
+  } catch (error) {
+    if (isOutage(error)) return false;
+    throw error;
+  }
 }
