@@ -111,12 +111,10 @@ const STYLE_ELEMENT = html`<style>
 :root{color-scheme:light dark;--paper:#f4f6f9;--card:#fff;--edge:#d8dde6;--ink:#1b2230;--soft:#4a5466;--act:#1a4fc4;--on-act:#fff}
 @media (prefers-color-scheme:dark){:root{--paper:#10141b;--card:#1a202a;--edge:#333c4b;--ink:#e9edf4;--soft:#b3bccb;--act:#8fb4ff;--on-act:#0c1830}}
 *{box-sizing:border-box}
-body{margin:0;padding:clamp(1rem,10vh,6rem) 1rem;background:var(--paper);color:var(--ink);font:1.0625rem/1.55 system-ui,sans-serif;overflow-wrap:anywhere}
+body{margin:0;padding:clamp(1rem,8vh,6rem) 1rem;background:var(--paper);color:var(--ink);font:1.0625rem/1.55 system-ui,sans-serif;overflow-wrap:anywhere}
 main{max-width:34rem;margin:0 auto;padding:clamp(1.5rem,5vw,2.5rem);background:var(--card);border:1px solid var(--edge);border-radius:.75rem}
 h1{margin:0 0 1rem;font-size:1.625rem;line-height:1.25}
 p{margin:0 0 1rem}
-ul{margin:0 0 1rem;padding-left:1.25rem}
-li{margin:.5rem 0}
 .soft{color:var(--soft)}
 main>:last-child{margin-bottom:0}
 a{color:var(--act);text-underline-offset:.2em}

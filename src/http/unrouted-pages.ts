@@ -8,7 +8,7 @@ interface Place {
 
 const PLACES: readonly Place[] = [
   { path: "/docs", name: { en: "API documentation", es: "Documentación de la API" } },
-  { path: "/dash", name: { en: "Operators’ dashboard", es: "Panel de operadores" } },
+  { path: "/dash", name: { en: "Operator dashboard", es: "Panel de operadores" } },
 ];
 
 /** The page at `/`. It links only to what this server serves, and names neither its version nor a tenant. */
@@ -17,9 +17,9 @@ export function startPage(isServed: (path: string) => boolean): InLanguages<Page
   return {
     en: {
       title: "Waybill",
-      main: html`<p>This is a messaging service. Other programs use it to send e-mails, chat messages and wallet passes.</p>
+      main: html`<p>This is a messaging service. Other programs use it to send emails, chat messages and wallet passes.</p>
 ${listOf(places, "en")}
-<p class="soft">Did you follow a link in an e-mail? Part of it is missing. Open the e-mail and click the link again.</p>`,
+<p class="soft">Did you follow a link in an email? Part of it is missing. Open the email and click the link again.</p>`,
     },
     es: {
       title: "Waybill",
@@ -39,7 +39,7 @@ export const NOWHERE: InLanguages<PageContent> = {
   en: {
     title: "There is nothing at this address",
     main: html`<p>Part of the address may be missing or mistyped.</p>
-<p>If it comes from an e-mail, open the e-mail and click the link again. If that does not work either, ask the sender.</p>`,
+<p>If it comes from an email, open the email and click the link again. If that does not work either, ask the sender.</p>`,
   },
   es: {
     title: "No hay nada en esta dirección",

@@ -8,14 +8,14 @@ export function askPage(tenantName: string): InLanguages<PageContent> {
   return {
     en: {
       title: "Unsubscribe",
-      main: html`<p>Do you want to stop receiving e-mails from ${en}?</p>
-<p class="soft">This stops every e-mail that they send to your address through this service, receipts and reminders too. You cannot undo it here.</p>
+      main: html`<p>Do you want to stop receiving emails from ${en}?</p>
+<p class="soft">This stops every email that they send to your address through this service, receipts and reminders too. You cannot undo it here.</p>
 ${unsubscribeForm("Unsubscribe")}`,
     },
     es: {
       title: "Darse de baja",
       main: html`<p>¿Quiere dejar de recibir correos de ${es}?</p>
-<p class="soft">Ya no le llegará ningún correo que se envíe a su dirección en su nombre mediante este servicio, tampoco recibos ni recordatorios. Aquí no se puede deshacer.</p>
+<p class="soft">Dejará de recibir todos los correos que este remitente le envía mediante este servicio, también recibos y recordatorios. Aquí no se puede deshacer.</p>
 ${unsubscribeForm("Darme de baja")}`,
     },
   };
@@ -27,8 +27,8 @@ export function donePage(tenantName: string): InLanguages<PageContent> {
   return {
     en: {
       title: "You are unsubscribed",
-      main: html`<p>You will receive no more e-mails from ${en} at this address.</p>
-<p class="soft">An e-mail that is already on its way may still arrive. You can close this page.</p>`,
+      main: html`<p>You will receive no more emails from ${en} at this address.</p>
+<p class="soft">An email that is already on its way may still arrive. You can close this page.</p>`,
     },
     es: {
       title: "Se ha dado de baja",
@@ -44,7 +44,7 @@ export function alreadyPage(tenantName: string): InLanguages<PageContent> {
   return {
     en: {
       title: "You are already unsubscribed",
-      main: html`<p>You receive no more e-mails from ${en} at this address. There is nothing left to do.</p>`,
+      main: html`<p>You receive no more emails from ${en} at this address. There is nothing left to do.</p>`,
     },
     es: {
       title: "Ya se había dado de baja",
@@ -57,8 +57,8 @@ export function alreadyPage(tenantName: string): InLanguages<PageContent> {
 export const BROKEN_UNSUBSCRIBE: InLanguages<PageContent> = {
   en: {
     title: "This link does not work",
-    main: html`<p>It is incomplete, was changed, or is too old. So we cannot tell which e-mails you want to stop, and nothing has changed.</p>
-<p>Open the e-mail and click the link again, or use your mail program’s own unsubscribe button. If that does not work either, ask the sender.</p>`,
+    main: html`<p>It is incomplete, was changed, or is too old. So we cannot tell which emails you want to stop, and nothing has changed.</p>
+<p>Open the email and click the link again, or use your mail program’s own unsubscribe button. If that does not work either, ask the sender.</p>`,
   },
   es: {
     title: "Este enlace no funciona",
@@ -72,7 +72,7 @@ export const BROKEN_CLICK: InLanguages<PageContent> = {
   en: {
     title: "This link does not work",
     main: html`<p>It is incomplete, was changed, or is too old. So we do not know where it should lead.</p>
-<p>Open the e-mail and click the link again. If that does not work either, ask the sender.</p>`,
+<p>Open the email and click the link again. If that does not work either, ask the sender.</p>`,
   },
   es: {
     title: "Este enlace no funciona",
@@ -134,7 +134,7 @@ function shownName(name: string): string {
     // More than any page shows, and little enough for what follows.
     .slice(0, 20 * NAME_CHARS_MAX)
     .toWellFormed()
-    .replace(/[[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]--[\u200c\u200d\ufe0f]]/gv, "")
+    .replace(/[[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]--[\p{Join_Control}\p{Variation_Selector}]]/gv, "")
     .replace(/[\p{Cc}\p{Z}]+/gu, " ")
     .replace(/(\p{M}{4})\p{M}+/gu, "$1")
     .trim();
