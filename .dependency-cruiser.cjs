@@ -77,6 +77,11 @@ module.exports = {
       { pathNot: "^src/|(^|/)node_modules/(htmlparser2|@sinclair/typebox)/" },
     ),
     error(
+      "stores-know-nothing-of-http",
+      { path: "^src/.*-repository\\.ts$" },
+      { path: "^src/http/|endpoints?\\.ts$|(^|/)node_modules/@sinclair/typebox/" },
+    ),
+    error(
       "channels-are-strangers",
       { path: "^src/channels/([^/]+)/" },
       { path: "^src/channels/([^/]+)/", pathNot: "^src/channels/$1/" },

@@ -4,18 +4,33 @@ import { version } from "../package.json";
 import { adopt } from "./commands/adopt.ts";
 import { check } from "./commands/check.ts";
 import { child } from "./commands/child.ts";
-import { HELP } from "./commands/help.ts";
+import { openConfig, UsageError } from "./commands/command-line.ts";
 import { migrate } from "./commands/migrate.ts";
-import { openConfig } from "./commands/open-config.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { serve } from "./commands/serve.ts";
-import { UsageError } from "./commands/usage-error.ts";
 import { withoutEffect } from "./config/config.ts";
-import { ApiError, ConfigurationError, isOutage } from "./domain/errors.ts";
+import { ConfigurationError, isOutage } from "./domain/errors.ts";
+import { ApiError } from "./http/api-error.ts";
 
 const EXIT_FAILURE = 1;
 /** Also for a configuration that does not work. */
 const EXIT_USAGE = 2;
+
+const HELP = `Waybill sends e-mail, WhatsApp template messages and wallet passes for many tenants, and keeps an exact
+history of every delivery.
+
+  waybill [serve]                   run the roles of this process (default: all of them, with embedded stores)
+  waybill check                     check the configuration, try every address in it, and see that the stores fit
+  waybill migrate                   bring PostgreSQL and ClickHouse to the current schema
+  waybill adopt                     after a move: the queue in Redis belongs to the registry, the event store and
+                                    the master key of this configuration from now on (stop every process first)
+  waybill tenant create NAME        create a tenant
+      --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
+  waybill key create TENANT         create an API key; it is shown once
+  waybill --help | --version
+
+"waybill" is "npm start --" or "bun src/main.ts". Configuration comes from the environment; README.md lists it.
+Exit codes: 0 done, 1 failure, 2 usage or configuration.`;
 
 /** Runs the command that the arguments name. Answers the exit code. */
 async function run(args: readonly string[]): Promise<number> {

@@ -583,11 +583,11 @@ export type NewEventTicketClass = {
     dateTime?:
       | ({
           /** Without an offset it is the venue's own time. */
-          doorsOpen?: string;
+          doorsOpen?: string | null;
           /** Without an offset it is the venue's own time. */
-          start?: string;
+          start?: string | null;
           /** Without an offset it is the venue's own time. */
-          end?: string;
+          end?: string | null;
         } & JsonObject)
       | null;
     /** Such as #0B1F3A. */
@@ -614,18 +614,18 @@ export type EventTicketClassUpdate = {
   /** What changes. */
   class_data: {
     /** As in the address. */
-    id?: string;
+    id?: string | null;
     issuerName?: string | null;
     eventName?: LocalizedText | null;
     venue?: ({ name: LocalizedText; address: LocalizedText } & JsonObject) | null;
     dateTime?:
       | ({
           /** Without an offset it is the venue's own time. */
-          doorsOpen?: string;
+          doorsOpen?: string | null;
           /** Without an offset it is the venue's own time. */
-          start?: string;
+          start?: string | null;
           /** Without an offset it is the venue's own time. */
-          end?: string;
+          end?: string | null;
         } & JsonObject)
       | null;
     /** Such as #0B1F3A. */
@@ -642,7 +642,7 @@ export type GenericClassUpdate = {
   /** What changes. A `GenericClass` of Google's REST API. It has no `reviewStatus`. */
   class_data: {
     /** As in the address. */
-    id?: string;
+    id?: string | null;
   } & JsonObject;
 };
 

@@ -5,7 +5,6 @@ import { eventually } from "../support/eventually.ts";
 import { Front, linkTokens } from "./support/front.ts";
 
 const missing = browserMissing();
-if (missing !== null) console.log(`the pages for people are not looked at in a browser: ${missing}`);
 
 setDefaultTimeout(60_000);
 
@@ -36,7 +35,7 @@ const READERS: readonly Reader[] = [
 const LOOK =
   "((page) => [page.scrollWidth - page.clientWidth, page.lang, getComputedStyle(document.body).backgroundColor])(document.documentElement)";
 
-describe.skipIf(missing !== null)("in a browser", () => {
+describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
   let front: Front;
   beforeAll(async () => {
     front = await Front.start();

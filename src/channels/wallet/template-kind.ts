@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { done } from "../../domain/store-result.ts";
 import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";
@@ -67,10 +68,12 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     if (JSON.stringify(pass_data).length > walletLimits.passTemplateCharsMax) {
       throw new ApiError(400, `pass_data must not be larger than ${walletLimits.passTemplateCharsMax} characters`);
     }
-    checkTemplate({ passType: pass_type, style, passData: pass_data });
+    const fault = checkTemplate({ passType: pass_type, style, passData: pass_data });
+    if (fault !== null) throw new ApiError(fault.status, fault.message);
     return { slug, channel: "wallet", pass_type, style, pass_data };
   },
-  toStored: ({ pass_type: passType, style, pass_data: passData }) => walletTemplateBody({ passType, style, passData }),
+  toStored: ({ pass_type: passType, style, pass_data: passData }) =>
+    done(walletTemplateBody({ passType, style, passData })),
   fromStored(slug, stored) {
     const { passType, style, passData } = parseWalletTemplate(stored);
     return { slug, channel: "wallet", pass_type: passType, style, pass_data: passData };

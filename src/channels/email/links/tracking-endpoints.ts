@@ -1,12 +1,10 @@
-import { ApiError } from "../../../domain/errors.ts";
-import type { LinkReader } from "../../../domain/links.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
+import { noSuch } from "../../../http/store-results.ts";
 import { BROKEN_CLICK, FAILED } from "./link-pages.ts";
-import { linkToken } from "./link-token.ts";
-import { isLookAhead } from "./look-ahead.ts";
-import { explainErrors, humanLink, publicLink } from "./public-link.ts";
+import type { LinkReader } from "./link-tokens.ts";
+import { explainErrors, humanLink, linkToken, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
@@ -76,7 +74,7 @@ function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontD
   explainErrors(door, exchange, { broken: BROKEN_CLICK, failed: FAILED });
   const { request } = exchange;
   const link = links.read("click", linkToken(request));
-  if (link === null || !/^https?:\/\//i.test(link.url)) throw new ApiError(404, "there is no such link");
+  if (link === null || !/^https?:\/\//i.test(link.url)) throw noSuch("link");
   const { tenantId, jobId, url } = link;
   if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url });
   return exchange.body(302, null, {
@@ -97,3 +95,13 @@ const NEVER_CACHED = {
   pragma: "no-cache",
   expires: "0",
 };
+
+/**
+ * Whether the request is not a person following the link: HEAD, or a prefetch, which clients announce in `Sec-Purpose`
+ * (Fetch, "prefetch", possibly with parameters), or, if older, in `Purpose`, `X-Purpose` or `X-Moz`.
+ */
+function isLookAhead({ method, headers }: Request): boolean {
+  return method === "HEAD" || PURPOSES.some((name) => /prefetch|prerender|preview/i.test(headers.get(name) ?? ""));
+}
+
+const PURPOSES = ["sec-purpose", "purpose", "x-purpose", "x-moz"];

@@ -1,20 +1,23 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError, isOutage } from "../../../domain/errors.ts";
+import { isOutage } from "../../../domain/errors.ts";
 import type { SuppressionReason } from "../../../domain/job.ts";
-import type { LinkOf, LinkReader } from "../../../domain/links.ts";
+import type { Done, Missing } from "../../../domain/store-result.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { pageAnswer } from "../../../http/page.ts";
+import { noSuch, resultOf } from "../../../http/store-results.ts";
 import { alreadyPage, askPage, BROKEN_UNSUBSCRIBE, donePage, FAILED, UNSUBSCRIBE_FAILED } from "./link-pages.ts";
-import { linkToken } from "./link-token.ts";
-import { explainErrors, humanLink } from "./public-link.ts";
+import type { LinkOf, LinkReader } from "./link-tokens.ts";
+import { explainErrors, humanLink, linkToken } from "./public-link.ts";
 
 export interface UnsubscribeEndpointPorts {
   readonly links: LinkReader;
   readonly directory: Pick<TenantDirectory, "byId">;
   /** The recipients that a tenant must not send to. */
-  readonly suppressions: { put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<unknown> };
+  readonly suppressions: {
+    put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
+  };
   /** `address` is normalised. */
   readonly registry: { suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> };
 }
@@ -60,7 +63,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: UNSUBSCRIBE_FAILED });
         const { tenant, link } = await find(ports, exchange);
         // Stored before the answer is sent: the reader relies on the answer.
-        await ports.suppressions.put(tenant, link.recipient, "unsubscribed");
+        resultOf(await ports.suppressions.put(tenant, link.recipient, "unsubscribed"));
         return pageAnswer(door, exchange, { status: 200, content: donePage(tenant.name) });
       },
     }),
@@ -74,8 +77,7 @@ async function find(
 ): Promise<{ readonly tenant: Tenant; readonly link: LinkOf<"unsubscribe"> }> {
   const link = links.read("unsubscribe", linkToken(request));
   const tenant = link === null ? null : await directory.byId(link.tenantId);
-  if (link === null || tenant === null)
-    throw new ApiError(404, "this unsubscribe link is not one of ours, or not whole");
+  if (link === null || tenant === null) throw noSuch("link");
   return { tenant, link };
 }
 
