@@ -8,7 +8,7 @@ const MAY_IMPORT = {
   events: ["domain", "http"],
   channels: ["domain", "http", "storage"],
   tenants: ["domain", "http", "storage"],
-  operators: ["domain", "http"],
+  operators: ["domain", "http", "storage"],
   processes: ["domain"],
   runtime: ["domain"],
   config: ["domain"],

@@ -23,6 +23,21 @@ export class WaybillOperator {
       this.calls.call("changeTenant", { path: { id }, body: change }, options),
   };
 
+  /** Who may call this API. */
+  readonly operators = {
+    /** The only answer that shows the token. */
+    create: (operator: Body<"createOperator">, options?: CallOptions) =>
+      this.calls.call("createOperator", { body: operator }, options),
+    list: (options?: CallOptions) => this.calls.call("listOperators", {}, options),
+    delete: (id: string, options?: CallOptions) => this.calls.call("deleteOperator", { path: { id } }, options),
+  };
+
+  readonly audit = {
+    /** What operators changed, newest first. */
+    list: (query: Query<"listAudit"> = {}, options?: CallOptions) =>
+      this.calls.list("listAudit", { query }, ({ rows }) => rows, options),
+  };
+
   readonly keys = {
     /** The only answer that shows the key. */
     create: (id: string, options?: CallOptions) => this.calls.call("createKey", { path: { id } }, options),

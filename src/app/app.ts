@@ -115,6 +115,9 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       payloads: payloads.store,
       directory,
       registry: registry.registry,
+      operators: registry.operators,
+      operatorAccounts: registry.operatorAccounts,
+      audit: registry.audit,
       domains: openDomains(config, registry.domains, directory),
       eventStore: eventStore.reader,
       exports: eventStore.exports,
@@ -169,6 +172,7 @@ async function openBase(
   const sweeps = !joins && whole.config.roles.includes("api");
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
+  if (sweeps) startAuditSweep(shutdown, registry);
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
@@ -241,6 +245,11 @@ function startPassSweep(
   const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
   sweep.start();
   shutdown.add("history", "pass sweep", () => sweep.stop());
+}
+
+function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
+  audit.start();
+  shutdown.add("history", "audit sweep", () => audit.stop());
 }
 
 function startMailLog(

@@ -3,6 +3,7 @@ import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
 import type { Tenant } from "../domain/tenant.ts";
 import { ApiError } from "./api-error.ts";
+import { type AuditShown, auditedDetail, newTenantOf } from "./audit.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
@@ -16,6 +17,8 @@ import { type HeaderParameter, type PathParameter, type QueryParameter, readQuer
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
+export type Effect = "read" | "change" | "report";
+
 /** A section heading in the API document. */
 export type Tag =
   | "Send"
@@ -26,6 +29,7 @@ export type Tag =
   | "Tenants"
   | "Analysis"
   | "Plans"
+  | "Operators"
   | "Mail reports"
   | "Chat"
   | "Sandbox"
@@ -117,6 +121,14 @@ export interface Declaration {
   readonly fails?: Readonly<Record<number, Failure>> | undefined;
   /** How long the connection may stay silent while the request is served, if longer than usual. */
   readonly idleSeconds?: number | undefined;
+  /**
+   * What an operator's call does: it reads, or it changes something, for which an operator needs the role `write` and which the
+   * audit log has. `report`: a machine passes on what others did; it needs the role, and is too frequent for the log. By
+   * default, `GET` reads and every other method changes.
+   */
+  readonly effect?: Effect | undefined;
+  /** Which members of its bodies the audit log shows. */
+  readonly audit?: AuditShown | undefined;
 }
 
 /** An endpoint as the server serves it. */
@@ -129,6 +141,7 @@ export interface Endpoint extends Declaration {
   readonly security?: readonly (string | null)[] | undefined;
   readonly channel?: ChannelName | undefined;
   readonly documentedBody?: DocumentedBody | undefined;
+  /** Serves a call of an operator once its token, its role and the audit log have let it pass. */
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
 }
 
@@ -155,7 +168,7 @@ type BodyOf<B> = B extends TSchema ? Static<B> : B extends DocumentedBody ? unkn
 type Declared<P, Q, A extends Answers> = Omit<Declaration, "params" | "query" | "answers"> &
   Handled<A> & { readonly params?: P; readonly query?: Q };
 
-/** A call of the operator API. Order of checks: token, path, query, body. */
+/** A call of the operator API. Order of checks: token, role, path, query, body. */
 export function operatorEndpoint<
   const P extends PathParameters,
   const Q extends QueryParameters,
@@ -172,13 +185,20 @@ export function operatorEndpoint<
     caller: "operator",
     documentedBody: body.documented,
     async serve(door, exchange, params) {
-      door.requireOperator(exchange);
       const named = readParams(declared, params);
       const query = readQueryOf(declared, exchange);
+      const read = await body.read(door, exchange);
+      const shown = read instanceof Uint8Array ? null : read;
+      exchange.auditDetail = auditedDetail(declared.audit, shown, null);
       // The reader is built from the same schema as the type.
-      const given = (await body.read(door, exchange)) as BodyOf<B>;
+      const given = read as BodyOf<B>;
       const call = { door, exchange, params: named, query, body: given } as Call<P, Q> & { readonly body: BodyOf<B> };
-      return toResponse(exchange, await declared.handle(call));
+      const answer = await declared.handle(call);
+      if (!(answer instanceof Response)) {
+        exchange.auditDetail = auditedDetail(declared.audit, shown, answer.body);
+        exchange.newTenantId = newTenantOf(declared.audit, answer.body);
+      }
+      return toResponse(exchange, answer);
     },
   });
 }
@@ -229,7 +249,7 @@ export function tenantEndpoint<
   });
 }
 
-/** A call whose handler does all checks itself and may return a finished response. */
+/** A call whose handler does all checks itself, but for those of an operator, and may return a finished response. */
 export function endpoint<const A extends Answers>(
   declared: Omit<Declaration, "answers"> &
     Handled<A> & {

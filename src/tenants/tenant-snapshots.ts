@@ -39,6 +39,8 @@ export interface TenantSnapshotsOptions {
   /** The registry's version when it was opened; every load includes the changes before it. */
   readonly version: number;
   readonly feed: ChangeFeed;
+  /** Called at each poll that finds operators changed. If it rejects, the next poll finds the same. */
+  onOperators?(): Promise<void>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -164,6 +166,11 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
+  /** Whether the registry has answered lately enough for what is in memory to be served (S3). */
+  get isTrusted(): boolean {
+    return this.options.clock.monotonicMs() < this.trustedUntilMs;
+  }
+
   /** Starts following the registry's changes. May be called once. */
   start(): void {
     if (this.stopping.signal.aborted) return;
@@ -196,9 +203,11 @@ export class TenantSnapshots implements TenantDirectory {
     const { source, clock, telemetry } = this.options;
     const sentAtMs = clock.monotonicMs();
     try {
-      const { version, hasMore, tenantIds, havePlansChanged } = await source.changesSince(this.seenVersion);
+      const changes = await source.changesSince(this.seenVersion);
+      const { version, hasMore, tenantIds } = changes;
       for (const tenantId of tenantIds ?? [null]) this.drop(tenantId);
-      if (havePlansChanged) await this.readPlans();
+      if (changes.haveOperatorsChanged) await this.options.onOperators?.();
+      if (changes.havePlansChanged) await this.readPlans();
       this.seenVersion = version;
       this.trustedUntilMs = sentAtMs + TRUSTED_MS;
       if (!this.isReachable) telemetry.log("info", "the registry is back");
@@ -293,8 +302,7 @@ export class TenantSnapshots implements TenantDirectory {
   }
 
   private snapshotOf(tenantId: string): Snapshot | Promise<Snapshot | null> {
-    const isTrusted = this.options.clock.monotonicMs() < this.trustedUntilMs;
-    const known = isTrusted ? this.snapshots.get(tenantId) : undefined;
+    const known = this.isTrusted ? this.snapshots.get(tenantId) : undefined;
     // Urgent, because a request is waiting for it, not only queued jobs.
     return known ?? this.tenantLookUps.ask(tenantId, true);
   }

@@ -15,6 +15,7 @@ export interface TenantChanges {
   /** The changed tenants; null: the registry went back, for example after a restore, and any tenant may have changed. */
   readonly tenantIds: readonly string[] | null;
   readonly havePlansChanged: boolean;
+  readonly haveOperatorsChanged: boolean;
 }
 
 /** Most changed tenants reported at once. */
@@ -82,6 +83,7 @@ export class TenantSource {
         .select({
           version: registryState.version,
           plansVersion: registryState.plansVersion,
+          operatorsVersion: registryState.operatorsVersion,
           tenantId: tenants.id,
           tenantVersion: tenants.version,
         })
@@ -101,6 +103,7 @@ export class TenantSource {
       hasMore,
       tenantIds: first.version < version ? null : tenantIds,
       havePlansChanged: first.plansVersion > version || first.version < version,
+      haveOperatorsChanged: first.operatorsVersion > version || first.version < version,
     };
   }
 }

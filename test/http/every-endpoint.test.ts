@@ -64,6 +64,8 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listTokenMovements: ["cursor"],
   listSuppressions: ["cursor"],
   listIncomingMessages: ["cursor"],
+  listAudit: ["cursor", "from", "to"],
+  createOperator: ["name"],
   createTenant: ["plan"],
   changeTenant: ["plan"],
   registerDomain: ["domain"],

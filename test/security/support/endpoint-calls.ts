@@ -138,6 +138,9 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   listPlans: none,
   putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
+  listOperators: none,
+  createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),
+  listAudit: ({ tenantId }) => ({ query: { tenant: tenantId } }),
   listIncomingMessages: none,
   listSandboxMessages: none,
   listDeviceComplaints: none,
@@ -178,5 +181,6 @@ export const CALLS: Readonly<Record<string, Call>> = {
   deleteAlias: ofAlias,
   deleteTemplate: ofTemplate,
   deleteDomain: ofTenantDomain,
+  deleteOperator: ({ operatorId }) => ({ path: { id: operatorId } }),
   revokeKey: ({ tenantId, keyId }) => ({ path: { id: tenantId, key_id: keyId } }),
 };
