@@ -60,7 +60,8 @@ export class OperatorRepository {
     if (name === ROOT.name) return { kind: "taken" };
     return changes.ofOperators(async (transaction) => {
       const [count] = await transaction.select({ all: sql<number>`count(*)::int` }).from(operators);
-      if ((count?.all ?? 0) >= OPERATORS_MAX) return new Undone<NameTaken | TooMany>({ kind: "too_many", max: OPERATORS_MAX });
+      if ((count?.all ?? 0) >= OPERATORS_MAX)
+        return new Undone<NameTaken | TooMany>({ kind: "too_many", max: OPERATORS_MAX });
       const createdAt = new Date(clock.nowMs());
       const made = await transaction
         .insert(operators)

@@ -35,7 +35,8 @@ const suppressionBody = Type.Object(
 );
 
 const params = {
-  id: tenantIdParameter, address: { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true },
+  id: tenantIdParameter,
+  address: { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true },
 };
 
 interface Ports {

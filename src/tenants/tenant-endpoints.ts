@@ -62,7 +62,11 @@ export function tenantEndpoints(
       path: "/dash/api/tenants",
       name: "operator",
       operation: "createTenant",
-      audit: { body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"], answer: ["id"], newTenant: "id" },
+      audit: {
+        body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"],
+        answer: ["id"],
+        newTenant: "id",
+      },
       tag: "Tenants",
       summary: "Create a tenant",
       body: tenantBodyOf(channels),
