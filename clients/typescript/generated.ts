@@ -912,7 +912,16 @@ export type NewKey = {
   api_key: string;
 };
 
-export type Key = { key_id: string; prefix: string; created_at: string };
+export type Key = {
+  key_id: string;
+  prefix: string;
+  name: string | null;
+  created_at: string;
+  /** To about a minute; null: never. */
+  last_used_at: string | null;
+  /** Null: it does not expire. */
+  expires_at: string | null;
+};
 
 export type KeyList = { keys: readonly Key[] };
 
@@ -1604,11 +1613,17 @@ export type Operations = {
     };
     answer: Tenant;
   };
-  /** Make a key, which is shown this once. */
+  /** Make a key, which is shown this once. Requests with a key that has expired are refused with 401. */
   createKey: {
     path: {
       /** A tenant's id. */
       id: string;
+    };
+    body?: {
+      /** 1 to 100 characters without control characters */
+      name?: string | null;
+      /** a time to come, as 2027-01-01T00:00:00Z */
+      expires_at?: string | null;
     };
     answer: NewKey;
   };

@@ -40,7 +40,12 @@ export class WaybillOperator {
 
   readonly keys = {
     /** The only answer that shows the key. */
-    create: (id: string, options?: CallOptions) => this.calls.call("createKey", { path: { id } }, options),
+    create: (id: string, { name, expires_at, ...options }: CallOptions & Body<"createKey"> = {}) =>
+      this.calls.call(
+        "createKey",
+        { path: { id }, body: { name: name ?? null, expires_at: expires_at ?? null } },
+        options,
+      ),
     list: (id: string, options?: CallOptions) => this.calls.call("listKeys", { path: { id } }, options),
     revoke: (id: string, keyId: string, options?: CallOptions) =>
       this.calls.call("revokeKey", { path: { id, key_id: keyId } }, options),

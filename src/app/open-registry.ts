@@ -27,6 +27,7 @@ import { plans, registryState } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { CredentialRepository } from "../tenants/credential-repository.ts";
 import { tenantRegistry } from "../tenants/endpoints.ts";
+import { KeyRepository } from "../tenants/key-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { type AppChannel, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
@@ -78,8 +79,17 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
+  const onKeyUse = (keyId: string) => keyUses.note(keyId);
   const onOperators = (): Promise<void> => operators.refresh();
-  const snapshots: TenantSnapshots = new TenantSnapshots({ source, version, feed, onOperators, clock, telemetry });
+  const snapshots: TenantSnapshots = new TenantSnapshots({
+    source,
+    version,
+    feed,
+    onOperators,
+    onKeyUse,
+    clock,
+    telemetry,
+  });
   const changes = new RegistryChanges(database, {
     onTenant: (tenantId) => {
       snapshots.drop(tenantId);
@@ -100,6 +110,8 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     onUse: (id) => operatorUses.note(id),
   });
   await operators.refresh();
+  const keys = new KeyRepository({ database, changes, clock, random });
+  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), clock, telemetry });
   const tools = { database, changes, vault, credentials: new CredentialRepository(vault, changes), clock, random };
   return {
     registry: registryOf(options, tools),
@@ -116,10 +128,12 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     start() {
       snapshots.start();
       operatorUses.start();
+      keyUses.start();
     },
     async stop() {
       await snapshots.stop();
       await operatorUses.stop();
+      await keyUses.stop();
     },
   };
 }

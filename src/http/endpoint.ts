@@ -101,6 +101,11 @@ export interface DocumentedBody {
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
 }
 
+/** A body that is validated by its schema, and may be left out. */
+export interface OptionalBody<S extends TSchema = TSchema> {
+  readonly optional: S;
+}
+
 /** Everything the document needs to know about an endpoint. */
 export interface Declaration {
   readonly method: Method;
@@ -161,9 +166,16 @@ interface Handled<A extends Answers> {
 
 /**
  * The type of a body: validated by its schema before the handler runs, or documented here and checked by the handler. Null: no
- * body.
+ * body, or one that was left out.
  */
-type BodyOf<B> = B extends TSchema ? Static<B> : B extends DocumentedBody ? unknown : null;
+type BodyOf<B> =
+  B extends OptionalBody<infer S extends TSchema>
+    ? Static<S> | null
+    : B extends TSchema
+      ? Static<B>
+      : B extends DocumentedBody
+        ? unknown
+        : null;
 
 type Declared<P, Q, A extends Answers> = Omit<Declaration, "params" | "query" | "answers"> &
   Handled<A> & { readonly params?: P; readonly query?: Q };
@@ -173,7 +185,7 @@ export function operatorEndpoint<
   const P extends PathParameters,
   const Q extends QueryParameters,
   const A extends Answers,
-  B extends TSchema | DocumentedBody | undefined = undefined,
+  B extends TSchema | OptionalBody | DocumentedBody | undefined = undefined,
 >(
   declared: Declared<P, Q, A> & {
     readonly body?: B;
@@ -322,14 +334,29 @@ interface BodyReader {
   read(door: FrontDoor, exchange: Exchange): Promise<unknown>;
 }
 
-function bodyReader(body: TSchema | DocumentedBody | undefined): BodyReader {
+function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): BodyReader {
   if (body === undefined) return { documented: undefined, read: () => Promise.resolve(null) };
+  if (isOptional(body)) {
+    const shape = new OperatorBody(body.optional);
+    return {
+      documented: { schema: body.optional, isOptional: true },
+      read: (door, exchange) => (hasBody(exchange) ? shape.read(door, exchange) : Promise.resolve(null)),
+    };
+  }
   if (!isDocumented(body)) {
     const shape = new OperatorBody(body);
     return { documented: { schema: body }, read: (door, exchange) => shape.read(door, exchange) };
   }
   if (body.schema === null) return { documented: body, read: (door, exchange) => door.bytes(exchange) };
   return { documented: body, read: async (door, exchange) => (await door.json(exchange)).value };
+}
+
+function isOptional(body: TSchema | OptionalBody | DocumentedBody): body is OptionalBody {
+  return "optional" in body;
+}
+
+function hasBody({ request: { headers } }: Exchange): boolean {
+  return headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
 }
 
 function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {

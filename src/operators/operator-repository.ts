@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull, lt, or, sql } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { type Operator, type OperatorRole, ROOT } from "../domain/operator.ts";
 import type { Random } from "../domain/random.ts";
@@ -6,7 +6,7 @@ import { type Done, done, type Missing, missing } from "../domain/store-result.t
 import { secretDigest } from "../http/bearer-token.ts";
 import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
-import { SAME_USE_MS, type Use } from "../storage/last-uses.ts";
+import { newUses, type Use } from "../storage/last-uses.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { operators } from "./tables.ts";
 
@@ -104,18 +104,9 @@ export class OperatorRepository {
 
   /** Notes uses, unless the same or a later one is known. */
   async noteUses(uses: readonly Use[]): Promise<void> {
-    const { id, lastUsedAt } = operators;
-    const used = inArray(
-      id,
-      uses.map((use) => use.id),
-    );
-    const latestMs = Math.max(...uses.map(({ at }) => at.getTime()));
-    const isNew = or(isNull(lastUsedAt), lt(lastUsedAt, new Date(latestMs - SAME_USE_MS)));
+    const { at, where } = newUses(uses, operators);
     await this.options.database.write((transaction) =>
-      transaction
-        .update(operators)
-        .set({ lastUsedAt: new Date(latestMs) })
-        .where(and(used, isNew)),
+      transaction.update(operators).set({ lastUsedAt: at }).where(where),
     );
   }
 }

@@ -1,3 +1,5 @@
+import { and, inArray, isNull, lt, or, type SQL } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
@@ -8,7 +10,7 @@ const WRITE_MS = 5_000;
 /** A use within this time of the last one that was noted is not noted. */
 const USE_NOTED_MS = 60_000;
 /** A use within this time of the one that is stored is not written: processes that share a minute write it once. */
-export const SAME_USE_MS = 55_000;
+const SAME_USE_MS = 55_000;
 /** The most ids in one statement. */
 const WRITTEN_AT_ONCE = 1_000;
 const IDS_MAX = 50_000;
@@ -79,4 +81,18 @@ export class LastUses {
       }
     }
   }
+}
+
+/** When the latest of these uses was, and which rows do not have it, or one of the same minute, yet. */
+export function newUses(
+  uses: readonly Use[],
+  { id, lastUsedAt }: { readonly id: PgColumn; readonly lastUsedAt: PgColumn },
+): { readonly at: Date; readonly where: SQL | undefined } {
+  const at = new Date(Math.max(...uses.map((use) => use.at.getTime())));
+  const used = inArray(
+    id,
+    uses.map((use) => use.id),
+  );
+  const isNew = or(isNull(lastUsedAt), lt(lastUsedAt, new Date(at.getTime() - SAME_USE_MS)));
+  return { at, where: and(used, isNew) };
 }

@@ -28,6 +28,7 @@ const KNOWN: readonly Excuse[] = [];
 
 /** Meant so. */
 const MEANT: readonly Excuse[] = [
+  [/^createKey its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
     "what it does not understand would only be sent again",
@@ -66,6 +67,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listIncomingMessages: ["cursor"],
   listAudit: ["cursor", "from", "to"],
   createOperator: ["name"],
+  createKey: ["expires_at"],
   createTenant: ["plan"],
   changeTenant: ["plan"],
   registerDomain: ["domain"],

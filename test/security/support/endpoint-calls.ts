@@ -96,7 +96,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getTenant: ofTenant,
   changeTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "Renamed" } }),
   listKeys: ofTenant,
-  createKey: ofTenant,
+  createKey: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "shop", expires_at: "2126-01-01T00:00:00Z" } }),
   listTemplates: ofTenant,
   getTemplate: ofTemplate,
   putTemplate: (ids, fresh) => ({
