@@ -114,10 +114,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       queue,
       payloads: payloads.store,
       directory,
-      registry: registry.registry,
-      operators: registry.operators,
-      operatorAccounts: registry.operatorAccounts,
-      audit: registry.audit,
+      ...operating(registry),
       domains: openDomains(config, registry.domains, directory),
       eventStore: eventStore.reader,
       exports: eventStore.exports,
@@ -181,6 +178,11 @@ async function openBase(
 
 function machineOf(telemetry: ProcessTelemetry) {
   return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
+}
+
+/** What operators see and change, and who they are. */
+function operating({ registry, operators, operatorAccounts, audit }: OpenRegistry) {
+  return { registry, operators, operatorAccounts, audit };
 }
 
 /** Configured values that the API shows. */

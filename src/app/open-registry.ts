@@ -103,7 +103,8 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     onOperators: () => operators.takeChange(),
   });
   const accounts = new OperatorRepository({ database, changes, clock, random });
-  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), clock, telemetry });
+  const common = { clock, telemetry };
+  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), ...common });
   const operators: OperatorTokens = new OperatorTokens({
     read: () => accounts.withHashes(),
     isTrusted: () => snapshots.isTrusted,
@@ -111,7 +112,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   });
   await operators.refresh();
   const keys = new KeyRepository({ database, changes, clock, random });
-  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), clock, telemetry });
+  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), ...common });
   const tools = { database, changes, vault, credentials: new CredentialRepository(vault, changes), clock, random };
   return {
     registry: registryOf(options, tools),
@@ -125,15 +126,18 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     operatorAccounts: accounts,
     audit: new AuditRepository({ database, clock, telemetry }),
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
+    ...together([snapshots, operatorUses, keyUses]),
+  };
+}
+
+/** Parts that are started and stopped together, in this order. */
+function together(parts: readonly { start(): void; stop(): Promise<void> }[]) {
+  return {
     start() {
-      snapshots.start();
-      operatorUses.start();
-      keyUses.start();
+      for (const part of parts) part.start();
     },
     async stop() {
-      await snapshots.stop();
-      await operatorUses.stop();
-      await keyUses.stop();
+      for (const part of parts) await part.stop();
     },
   };
 }

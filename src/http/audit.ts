@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import type { Operator } from "../domain/operator.ts";
-import type { Endpoint, RawParameters } from "./endpoint.ts";
 
 /** A call of an operator that is no read, as the audit log has it. */
 export interface AuditedCall {
@@ -46,10 +45,16 @@ export interface AuditShown {
 const TEXT_CHARS_MAX = 200;
 const HIDDEN = "(not shown)";
 
+/** Of an endpoint's declaration. */
+interface AuditedPath {
+  readonly path: string;
+  readonly params?: Readonly<Record<string, { readonly isPersonal?: boolean }>> | undefined;
+}
+
 /** What the path of a call names. */
 export function auditedPath(
-  { path, params = {} }: Pick<Endpoint, "path" | "params">,
-  raw: RawParameters,
+  { path, params = {} }: AuditedPath,
+  raw: Readonly<Record<string, string | null>>,
 ): Pick<AuditedCall, "tenantId" | "target"> {
   const isOfTenant = path.startsWith("/dash/api/tenants/:id");
   const named = Object.entries(raw).filter(([name]) => !(isOfTenant && name === "id"));
