@@ -71,6 +71,8 @@ async function readDocument(): Promise<ApiDocument> {
     telemetry: { count() {}, time() {} },
     operatorToken: "",
     registry: PORT,
+    operatorAccounts: PORT,
+    audit: PORT,
     whatsapp: { webhookSecrets: [] },
     wallet: PORT,
     passKit: PORT,

@@ -31,7 +31,11 @@ export interface SendOptions extends CallOptions {
 /** What an operation takes: its path, query and body. */
 export type Input<N extends keyof Operations> = Omit<Operations[N], "answer">;
 export type Answer<N extends keyof Operations> = Operations[N]["answer"];
-export type Body<N extends keyof Operations> = Operations[N] extends { body: infer B } ? B : never;
+export type Body<N extends keyof Operations> = Operations[N] extends { body: infer B }
+  ? B
+  : "body" extends keyof Operations[N]
+    ? NonNullable<Operations[N]["body"]>
+    : never;
 export type Query<N extends keyof Operations> = Operations[N] extends { query?: infer Q } ? Q : never;
 
 /** The operations that answer a page of a list. */

@@ -912,7 +912,16 @@ export type NewKey = {
   api_key: string;
 };
 
-export type Key = { key_id: string; prefix: string; created_at: string };
+export type Key = {
+  key_id: string;
+  prefix: string;
+  name: string | null;
+  created_at: string;
+  /** To about a minute; null: never. */
+  last_used_at: string | null;
+  /** Null: it does not expire. */
+  expires_at: string | null;
+};
 
 export type KeyList = { keys: readonly Key[] };
 
@@ -965,6 +974,53 @@ export type Plan = {
 };
 
 export type PlanList = { plans: readonly Plan[] };
+
+export type NewOperator = {
+  operator_id: string;
+  name: string;
+  /** `read` may only look; `write` may change things, too. */
+  role: "read" | "write";
+  created_at: string;
+  /** Shown once. */
+  token: string;
+};
+
+export type Operator = {
+  operator_id: string;
+  name: string;
+  /** `read` may only look; `write` may change things, too. */
+  role: "read" | "write";
+  created_at: string;
+  /** When the token was last used, to about a minute; null: never. */
+  last_used_at: string | null;
+};
+
+export type OperatorList = { operators: readonly Operator[] };
+
+export type AuditRow = {
+  audit_id: number;
+  at: string;
+  operator_id: string;
+  /** The operator's name at that time. */
+  operator: string;
+  /** The call's operationId in this document. */
+  action: string;
+  /** The tenant that the path names. */
+  tenant: string | null;
+  /** What else the path names; of a recipient, the domain alone. */
+  target: string | null;
+  /** `body` and `answer`: what was given and made. Members that may be secret have no value. */
+  detail: JsonObject;
+  /** Of the answer; null: it is not known how the call ended. */
+  status: number | null;
+  request_id: string;
+};
+
+export type AuditPage = {
+  rows: readonly AuditRow[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
 
 export type SandboxMessages = {
   messages: readonly {
@@ -1557,11 +1613,17 @@ export type Operations = {
     };
     answer: Tenant;
   };
-  /** Make a key, which is shown this once. */
+  /** Make a key, which is shown this once. Requests with a key that has expired are refused with 401. */
   createKey: {
     path: {
       /** A tenant's id. */
       id: string;
+    };
+    body?: {
+      /** 1 to 100 characters without control characters */
+      name?: string | null;
+      /** a time to come, as 2027-01-01T00:00:00Z */
+      expires_at?: string | null;
     };
     answer: NewKey;
   };
@@ -1733,6 +1795,50 @@ export type Operations = {
     };
     answer: Plan;
   };
+  /** Add an operator, whose token is shown this once. */
+  createOperator: {
+    body: {
+      /** 1 to 100 characters without control characters */
+      name: string;
+      /** one of read, write */
+      role: "read" | "write";
+    };
+    answer: NewOperator;
+  };
+  /** List the operators, without their tokens. All but `root`, whose token is the setting `OPERATOR_TOKEN`. */
+  listOperators: { answer: OperatorList };
+  /** Delete an operator; the token is refused on every process within a second. */
+  deleteOperator: {
+    path: {
+      /** The operator's id. */
+      id: string;
+    };
+    answer: null;
+  };
+  /**
+   * What operators changed, newest first, of the last 400 days. One row for each call that is no read, whatever
+   * came of it; calls that were refused for their token or role have none. `POST /dash/api/mail-reports`, by which
+   * a mail server reports, has none either.
+   */
+  listAudit: {
+    query?: {
+      /** Only of the operator of this name. */
+      operator?: string;
+      /** Only about this tenant. */
+      tenant?: string;
+      /** Only calls of this operationId. */
+      action?: string;
+      /** Not before this UTC day or time. */
+      from?: string;
+      /** Up to the end of this UTC day, or before this time. */
+      to?: string;
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: AuditPage;
+  };
   /** What the sandbox received, newest first. */
   listSandboxMessages: {
     query?: {
@@ -1865,6 +1971,10 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   listPlans: { method: "GET", path: "/dash/api/plans", repeat: "safe" },
   putPlan: { method: "PUT", path: "/dash/api/plans/{name}", repeat: "safe" },
+  createOperator: { method: "POST", path: "/dash/api/operators", repeat: "unsafe" },
+  listOperators: { method: "GET", path: "/dash/api/operators", repeat: "safe" },
+  deleteOperator: { method: "DELETE", path: "/dash/api/operators/{id}", repeat: "safe" },
+  listAudit: { method: "GET", path: "/dash/api/audit", repeat: "safe" },
   listSandboxMessages: { method: "GET", path: "/dash/api/sandbox/messages", repeat: "safe" },
   listDeviceComplaints: { method: "GET", path: "/dash/api/sandbox/device-log", repeat: "safe" },
   dashboard: { method: "GET", path: "/dash", repeat: "safe", streams: true },

@@ -23,9 +23,29 @@ export class WaybillOperator {
       this.calls.call("changeTenant", { path: { id }, body: change }, options),
   };
 
+  /** Who may call this API. */
+  readonly operators = {
+    /** The only answer that shows the token. */
+    create: (operator: Body<"createOperator">, options?: CallOptions) =>
+      this.calls.call("createOperator", { body: operator }, options),
+    list: (options?: CallOptions) => this.calls.call("listOperators", {}, options),
+    delete: (id: string, options?: CallOptions) => this.calls.call("deleteOperator", { path: { id } }, options),
+  };
+
+  readonly audit = {
+    /** What operators changed, newest first. */
+    list: (query: Query<"listAudit"> = {}, options?: CallOptions) =>
+      this.calls.list("listAudit", { query }, ({ rows }) => rows, options),
+  };
+
   readonly keys = {
     /** The only answer that shows the key. */
-    create: (id: string, options?: CallOptions) => this.calls.call("createKey", { path: { id } }, options),
+    create: (id: string, { name, expires_at, ...options }: CallOptions & Body<"createKey"> = {}) =>
+      this.calls.call(
+        "createKey",
+        { path: { id }, body: { name: name ?? null, expires_at: expires_at ?? null } },
+        options,
+      ),
     list: (id: string, options?: CallOptions) => this.calls.call("listKeys", { path: { id } }, options),
     revoke: (id: string, keyId: string, options?: CallOptions) =>
       this.calls.call("revokeKey", { path: { id, key_id: keyId } }, options),

@@ -12,6 +12,8 @@ import type { SandboxView } from "../domain/report.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
+import type { AuditRepository } from "../operators/audit-log.ts";
+import type { OperatorRepository } from "../operators/operator-repository.ts";
 import type { Registry } from "../storage/registry.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
@@ -19,6 +21,8 @@ import type { SuppressionList } from "../tenants/suppression-list.ts";
 export interface ApiPorts extends DoorPorts {
   readonly queue: FrontQueue & IdempotencyKeys;
   readonly registry: Registry;
+  readonly operatorAccounts: OperatorRepository;
+  readonly audit: AuditRepository;
   readonly domains: Domains;
   readonly eventStore: EventReader;
   readonly exports: EventExport;

@@ -114,7 +114,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       queue,
       payloads: payloads.store,
       directory,
-      registry: registry.registry,
+      ...operating(registry),
       domains: openDomains(config, registry.domains, directory),
       eventStore: eventStore.reader,
       exports: eventStore.exports,
@@ -169,6 +169,7 @@ async function openBase(
   const sweeps = !joins && whole.config.roles.includes("api");
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
+  if (sweeps) startAuditSweep(shutdown, registry);
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
@@ -177,6 +178,11 @@ async function openBase(
 
 function machineOf(telemetry: ProcessTelemetry) {
   return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
+}
+
+/** What operators see and change, and who they are. */
+function operating({ registry, operators, operatorAccounts, audit }: OpenRegistry) {
+  return { registry, operators, operatorAccounts, audit };
 }
 
 /** Configured values that the API shows. */
@@ -241,6 +247,11 @@ function startPassSweep(
   const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
   sweep.start();
   shutdown.add("history", "pass sweep", () => sweep.stop());
+}
+
+function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
+  audit.start();
+  shutdown.add("history", "audit sweep", () => audit.stop());
 }
 
 function startMailLog(

@@ -4,7 +4,9 @@ import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
+import { auditEndpoint } from "../operators/audit-endpoint.ts";
 import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
+import { operatorEndpoints } from "../operators/operator-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
@@ -25,6 +27,8 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     eventEndpoint(ports, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, { channels: names, kinds: templateKindsOf(channels) }),
+    ...operatorEndpoints(ports),
+    auditEndpoint(ports),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints,
   ];

@@ -7,12 +7,17 @@ import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
+import type { OperatorDirectory } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Random } from "../domain/random.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
+import { AuditRepository } from "../operators/audit-log.ts";
+import { OperatorRepository } from "../operators/operator-repository.ts";
+import { OperatorTokens } from "../operators/operator-tokens.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
+import { LastUses } from "../storage/last-uses.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
@@ -22,6 +27,7 @@ import { plans, registryState } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { CredentialRepository } from "../tenants/credential-repository.ts";
 import { tenantRegistry } from "../tenants/endpoints.ts";
+import { KeyRepository } from "../tenants/key-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { type AppChannel, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
@@ -46,6 +52,10 @@ export interface OpenRegistry {
   readonly googleClasses: GoogleClassOwners;
   readonly payloads: PayloadStore;
   readonly directory: TenantDirectory;
+  readonly operators: OperatorDirectory;
+  readonly operatorAccounts: OperatorRepository;
+  /** Its `start` removes old rows; one process of a start does. */
+  readonly audit: AuditRepository;
   readonly probe: ReadinessProbe;
   /** Starts following changes made elsewhere. Without this, cached data is usable for only a minute. */
   start(): void;
@@ -69,7 +79,17 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
-  const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
+  const onKeyUse = (keyId: string) => keyUses.note(keyId);
+  const onOperators = (): Promise<void> => operators.refresh();
+  const snapshots: TenantSnapshots = new TenantSnapshots({
+    source,
+    version,
+    feed,
+    onOperators,
+    onKeyUse,
+    clock,
+    telemetry,
+  });
   const changes = new RegistryChanges(database, {
     onTenant: (tenantId) => {
       snapshots.drop(tenantId);
@@ -79,7 +99,20 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
       feed.announce(null);
       await snapshots.takeNewPlans();
     },
+    // Other processes notice at their next poll.
+    onOperators: () => operators.takeChange(),
   });
+  const accounts = new OperatorRepository({ database, changes, clock, random });
+  const common = { clock, telemetry };
+  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), ...common });
+  const operators: OperatorTokens = new OperatorTokens({
+    read: () => accounts.withHashes(),
+    isTrusted: () => snapshots.isTrusted,
+    onUse: (id) => operatorUses.note(id),
+  });
+  await operators.refresh();
+  const keys = new KeyRepository({ database, changes, clock, random });
+  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), ...common });
   const tools = { database, changes, vault, credentials: new CredentialRepository(vault, changes), clock, random };
   return {
     registry: registryOf(options, tools),
@@ -89,9 +122,23 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     googleClasses: new GoogleClassRepository(database, clock),
     payloads: new PayloadRepository(database),
     directory: snapshots,
+    operators,
+    operatorAccounts: accounts,
+    audit: new AuditRepository({ database, clock, telemetry }),
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
-    start: () => snapshots.start(),
-    stop: () => snapshots.stop(),
+    ...together([snapshots, operatorUses, keyUses]),
+  };
+}
+
+/** Parts that are started and stopped together, in this order. */
+function together(parts: readonly { start(): void; stop(): Promise<void> }[]) {
+  return {
+    start() {
+      for (const part of parts) part.start();
+    },
+    async stop() {
+      for (const part of parts) await part.stop();
+    },
   };
 }
 

@@ -10,9 +10,14 @@ export class BearerToken {
 
   /** Compares in constant time. Null: the request carries no token. */
   fits(authorization: string | null): boolean | null {
-    const given = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
-    return given === undefined ? null : timingSafeEqual(secretDigest(given), this.expected);
+    const given = bearerTokenOf(authorization);
+    return given === null ? null : timingSafeEqual(secretDigest(given), this.expected);
   }
+}
+
+/** The token that a request carries, or null. */
+export function bearerTokenOf(authorization: string | null): string | null {
+  return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
 }
 
 /** Digests have a fixed length, as `timingSafeEqual` requires, and hide the secret's length. */

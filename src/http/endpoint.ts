@@ -3,6 +3,7 @@ import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
 import type { Tenant } from "../domain/tenant.ts";
 import { ApiError } from "./api-error.ts";
+import { type AuditShown, auditedDetail, newTenantOf } from "./audit.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
@@ -16,6 +17,8 @@ import { type HeaderParameter, type PathParameter, type QueryParameter, readQuer
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
+export type Effect = "read" | "change" | "report";
+
 /** A section heading in the API document. */
 export type Tag =
   | "Send"
@@ -26,6 +29,7 @@ export type Tag =
   | "Tenants"
   | "Analysis"
   | "Plans"
+  | "Operators"
   | "Mail reports"
   | "Chat"
   | "Sandbox"
@@ -97,6 +101,11 @@ export interface DocumentedBody {
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];
 }
 
+/** A body that is validated by its schema, and may be left out. */
+export interface OptionalBody<S extends TSchema = TSchema> {
+  readonly optional: S;
+}
+
 /** Everything the document needs to know about an endpoint. */
 export interface Declaration {
   readonly method: Method;
@@ -117,6 +126,14 @@ export interface Declaration {
   readonly fails?: Readonly<Record<number, Failure>> | undefined;
   /** How long the connection may stay silent while the request is served, if longer than usual. */
   readonly idleSeconds?: number | undefined;
+  /**
+   * What an operator's call does: it reads, or it changes something, for which an operator needs the role `write` and which the
+   * audit log has. `report`: a machine passes on what others did; it needs the role, and is too frequent for the log. By
+   * default, `GET` reads and every other method changes.
+   */
+  readonly effect?: Effect | undefined;
+  /** Which members of its bodies the audit log shows. */
+  readonly audit?: AuditShown | undefined;
 }
 
 /** An endpoint as the server serves it. */
@@ -129,6 +146,7 @@ export interface Endpoint extends Declaration {
   readonly security?: readonly (string | null)[] | undefined;
   readonly channel?: ChannelName | undefined;
   readonly documentedBody?: DocumentedBody | undefined;
+  /** Serves a call of an operator once its token, its role and the audit log have let it pass. */
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
 }
 
@@ -148,19 +166,26 @@ interface Handled<A extends Answers> {
 
 /**
  * The type of a body: validated by its schema before the handler runs, or documented here and checked by the handler. Null: no
- * body.
+ * body, or one that was left out.
  */
-type BodyOf<B> = B extends TSchema ? Static<B> : B extends DocumentedBody ? unknown : null;
+type BodyOf<B> =
+  B extends OptionalBody<infer S extends TSchema>
+    ? Static<S> | null
+    : B extends TSchema
+      ? Static<B>
+      : B extends DocumentedBody
+        ? unknown
+        : null;
 
 type Declared<P, Q, A extends Answers> = Omit<Declaration, "params" | "query" | "answers"> &
   Handled<A> & { readonly params?: P; readonly query?: Q };
 
-/** A call of the operator API. Order of checks: token, path, query, body. */
+/** A call of the operator API. Order of checks: token, role, path, query, body. */
 export function operatorEndpoint<
   const P extends PathParameters,
   const Q extends QueryParameters,
   const A extends Answers,
-  B extends TSchema | DocumentedBody | undefined = undefined,
+  B extends TSchema | OptionalBody | DocumentedBody | undefined = undefined,
 >(
   declared: Declared<P, Q, A> & {
     readonly body?: B;
@@ -172,13 +197,20 @@ export function operatorEndpoint<
     caller: "operator",
     documentedBody: body.documented,
     async serve(door, exchange, params) {
-      door.requireOperator(exchange);
       const named = readParams(declared, params);
       const query = readQueryOf(declared, exchange);
+      const read = await body.read(door, exchange);
+      const shown = read instanceof Uint8Array ? null : read;
+      exchange.auditDetail = auditedDetail(declared.audit, shown, null);
       // The reader is built from the same schema as the type.
-      const given = (await body.read(door, exchange)) as BodyOf<B>;
+      const given = read as BodyOf<B>;
       const call = { door, exchange, params: named, query, body: given } as Call<P, Q> & { readonly body: BodyOf<B> };
-      return toResponse(exchange, await declared.handle(call));
+      const answer = await declared.handle(call);
+      if (!(answer instanceof Response)) {
+        exchange.auditDetail = auditedDetail(declared.audit, shown, answer.body);
+        exchange.newTenantId = newTenantOf(declared.audit, answer.body);
+      }
+      return toResponse(exchange, answer);
     },
   });
 }
@@ -229,7 +261,7 @@ export function tenantEndpoint<
   });
 }
 
-/** A call whose handler does all checks itself and may return a finished response. */
+/** A call whose handler does all checks itself, but for those of an operator, and may return a finished response. */
 export function endpoint<const A extends Answers>(
   declared: Omit<Declaration, "answers"> &
     Handled<A> & {
@@ -302,14 +334,29 @@ interface BodyReader {
   read(door: FrontDoor, exchange: Exchange): Promise<unknown>;
 }
 
-function bodyReader(body: TSchema | DocumentedBody | undefined): BodyReader {
+function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): BodyReader {
   if (body === undefined) return { documented: undefined, read: () => Promise.resolve(null) };
+  if (isOptional(body)) {
+    const shape = new OperatorBody(body.optional);
+    return {
+      documented: { schema: body.optional, isOptional: true },
+      read: (door, exchange) => (hasBody(exchange) ? shape.read(door, exchange) : Promise.resolve(null)),
+    };
+  }
   if (!isDocumented(body)) {
     const shape = new OperatorBody(body);
     return { documented: { schema: body }, read: (door, exchange) => shape.read(door, exchange) };
   }
   if (body.schema === null) return { documented: body, read: (door, exchange) => door.bytes(exchange) };
   return { documented: body, read: async (door, exchange) => (await door.json(exchange)).value };
+}
+
+function isOptional(body: TSchema | OptionalBody | DocumentedBody): body is OptionalBody {
+  return "optional" in body;
+}
+
+function hasBody({ request: { headers } }: Exchange): boolean {
+  return headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
 }
 
 function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {

@@ -1,4 +1,5 @@
 import type { JobIds } from "../domain/ids.ts";
+import type { JsonObject } from "../domain/json.ts";
 import type { RateState } from "../domain/queue.ts";
 import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
@@ -17,6 +18,9 @@ export class Exchange {
   bodyHold: BodyHold | null = null;
   /** The tenant's rate window, once the request has been counted. */
   rate: RateState | null = null;
+  /** What the audit log says of an operator's call beside its path, without secrets. */
+  auditDetail: JsonObject = {};
+  newTenantId: string | null = null;
   /** How a 401 tells the caller to authenticate (RFC 9110, 11.6.1). */
   challenge = 'ApiKey realm="waybill", header="X-API-Key"';
   /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */

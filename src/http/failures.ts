@@ -89,6 +89,11 @@ export const OPERATOR_UNKNOWN = failure(
   "the operator token is missing or wrong: send it as Authorization: Bearer",
   { headers: ["WWW-Authenticate"] },
 );
+export const OPERATOR_FORBIDDEN = failure(
+  "OperatorForbidden",
+  "The operator may only read.",
+  "this operator may only read: the call needs an operator with the role write",
+);
 export const OPERATOR_SLOWED = failure(
   "OperatorSlowed",
   "Too many wrong tokens came from this address.",

@@ -1,11 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
+import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "./api-error.ts";
+import type { AuditLog } from "./audit.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
@@ -20,6 +22,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   /** Holds payloads that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
   readonly directory: TenantDirectory;
+  /** What operators did. */
+  readonly audit: AuditLog;
   readonly clock: Clock;
   readonly jobIds: JobIds;
   readonly telemetry: Telemetry;
@@ -157,12 +161,13 @@ export class FrontDoor {
     return queueFull(what);
   }
 
-  /** Throws 401 unless the request carries the operator's token, and 429 after too many wrong tokens. */
-  requireOperator(exchange: Exchange): void {
+  /** The operator who calls. Throws 401 unless the request carries an operator's token, and 429 after too many wrong ones. */
+  requireOperator(exchange: Exchange): Operator {
     exchange.challenge = 'Bearer realm="waybill operators"';
     const { request } = exchange;
-    this.operators.require(request.headers.get("authorization"), () => this.callers.of(request));
+    const operator = this.operators.require(request.headers.get("authorization"), () => this.callers.of(request));
     exchange.caller = "operator";
+    return operator;
   }
 
   private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {

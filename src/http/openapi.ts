@@ -11,6 +11,7 @@ import {
   INTERNAL_ERROR,
   OPERATOR_BAD_REQUEST,
   OPERATOR_BODIES_CROWDED,
+  OPERATOR_FORBIDDEN,
   OPERATOR_INTERNAL_ERROR,
   OPERATOR_SLOWED,
   OPERATOR_TOO_LARGE,
@@ -22,6 +23,7 @@ import {
   TOO_SLOW,
   UNKNOWN_KEY,
 } from "./failures.ts";
+import { effectOf } from "./serve-operator.ts";
 
 /** The OpenAPI 3.1 document, derived from the endpoints' declarations. */
 export function openApiDocument(
@@ -142,7 +144,8 @@ const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
 };
 
 /** The failures that every endpoint of this kind shares, plus its own. */
-function failuresOf({ caller, channel, documentedBody, fails = {} }: Endpoint): Readonly<Record<number, Failure>> {
+function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
+  const { caller, channel, documentedBody, fails = {} } = endpoint;
   const hasBody = documentedBody !== undefined;
   switch (caller) {
     case "tenant":
@@ -160,6 +163,7 @@ function failuresOf({ caller, channel, documentedBody, fails = {} }: Endpoint): 
       return {
         400: OPERATOR_BAD_REQUEST,
         401: OPERATOR_UNKNOWN,
+        ...(effectOf(endpoint) === "read" ? null : { 403: OPERATOR_FORBIDDEN }),
         ...(hasBody ? { 408: OPERATOR_TOO_SLOW, 413: OPERATOR_TOO_LARGE, 503: OPERATOR_BODIES_CROWDED } : null),
         429: OPERATOR_SLOWED,
         500: OPERATOR_INTERNAL_ERROR,
@@ -294,6 +298,7 @@ const TAGS: readonly JsonObject[] = [
   { name: "Domains", description: "The domains that a tenant sends from." },
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
   { name: "Analysis", description: "Operators: events in bulk." },
+  { name: "Operators", description: "Operators: who may call, and what they did." },
   { name: "Plans", description: "Operators: how much a tenant may ask for." },
   { name: "Mail reports", description: "Operators: bounces and complaints that come by mail." },
   { name: "Chat", description: "What comes from the chat provider." },
@@ -317,5 +322,5 @@ const SECURITY_SCHEMES: JsonObject = {
     name: "X-Hub-Signature-256",
     description: "`sha256=` and the HMAC-SHA256 of the body's bytes under the webhook secret, in hexadecimal digits.",
   },
-  operator: { type: "http", scheme: "bearer", description: "The operator token." },
+  operator: { type: "http", scheme: "bearer", description: "An operator's token, or `OPERATOR_TOKEN`." },
 };

@@ -1,14 +1,18 @@
 import type { Clock } from "../domain/clock.ts";
+import { type Operator, type OperatorDirectory, ROOT } from "../domain/operator.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { ApiError } from "./api-error.ts";
-import { BearerToken } from "./bearer-token.ts";
+import { BearerToken, bearerTokenOf } from "./bearer-token.ts";
 
 const WINDOW_MS = 60_000;
 const WRONG_TOKENS_MAX = 10;
 const CALLERS_MAX = 10_000;
 
 export interface OperatorGatePorts {
+  /** The root operator's. */
   readonly operatorToken: string;
+  /** The other operators. */
+  readonly operators: OperatorDirectory;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** Shares wrong tokens with the other processes behind the same address; null or absent if there are none. */
@@ -22,7 +26,7 @@ export interface WrongTokens {
 }
 
 /**
- * Admits every request with the operator's token, always and at once: an attacker who guesses, perhaps behind the same proxy,
+ * Admits every request with an operator's token, always and at once: an attacker who guesses, perhaps behind the same proxy,
  * must not lock the operators out. Each address may try ten wrong tokens per minute, then it is told to wait. A request without
  * a token is not a guess and is not counted.
  */
@@ -39,11 +43,17 @@ export class OperatorGate {
     ports.wrongTokens?.hear((caller) => this.failures.add(caller, ports.clock.monotonicMs()));
   }
 
-  /** Throws 401, or 429 after too many wrong tokens. `addressOf` finds the address the request came from. */
-  require(authorization: string | null, addressOf: () => string | null): void {
-    const fits = this.token.fits(authorization);
-    if (fits === true) return;
-    if (fits === false) this.countWrong(addressOf());
+  /**
+   * The operator whose token the request carries. Throws 401, 429 after too many wrong tokens, or `UnavailableError` if it is
+   * not known at the moment whose token it is. `addressOf` finds the address the request came from.
+   */
+  require(authorization: string | null, addressOf: () => string | null): Operator {
+    const token = bearerTokenOf(authorization);
+    if (token !== null) {
+      const operator = this.token.fits(authorization) === true ? ROOT : this.ports.operators.byToken(token);
+      if (operator !== null) return operator;
+      this.countWrong(addressOf());
+    }
     throw new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
   }
 

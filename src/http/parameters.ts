@@ -8,6 +8,8 @@ import { noSuch } from "./store-results.ts";
 export interface PathParameter<T> {
   readonly description: string;
   readonly example: string;
+  /** Whether it names a person; the audit log then shows the part after the `@` alone. */
+  readonly isPersonal?: boolean;
   /** `text` is null if the percent-encoding is invalid. Throws an `ApiError`. */
   read(text: string | null): T;
 }

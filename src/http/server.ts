@@ -9,6 +9,7 @@ import type { Endpoint, RawParameters } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
+import { serveOperator } from "./serve-operator.ts";
 import { serviceEndpoints } from "./service.ts";
 import { NOWHERE, startPage } from "./unrouted-pages.ts";
 
@@ -61,8 +62,12 @@ export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): 
 
 function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
   const { method, path, name } = endpoint;
+  const answer =
+    endpoint.caller === "operator"
+      ? (exchange: Exchange, params: RawParameters) => serveOperator(door, endpoint, { exchange, params })
+      : (exchange: Exchange, params: RawParameters) => endpoint.serve(door, exchange, params);
   const serve = (request: Request, params: RawParameters) =>
-    door.serve(name, request, (exchange) => endpoint.serve(door, exchange, params));
+    door.serve(name, request, (exchange) => answer(exchange, params));
   // The router allocates a parameter object per request. Routes without parameters avoid that.
   if (path.includes(":")) app.route(method, path, ({ request, params }) => serve(request, params));
   else app.route(method, path, ({ request }) => serve(request, NO_PARAMETERS));
@@ -219,7 +224,7 @@ class Unrouted {
 
   /** Operator addresses reveal nothing to strangers, and a tenant's stray request counts like any other. */
   private async guard(exchange: Exchange, path: string): Promise<void> {
-    if (path === "/dash/api" || path.startsWith("/dash/api/")) return this.door.requireOperator(exchange);
+    if (path === "/dash/api" || path.startsWith("/dash/api/")) return void this.door.requireOperator(exchange);
     if (!path.startsWith("/v1/")) return;
     const tenant = await this.door.tenantOf(exchange);
     if (tenant !== null) await this.door.admit(exchange, tenant);

@@ -9,6 +9,8 @@ export interface ChangeListener {
   onTenant(tenantId: string): void;
   /** Resolves when the change is in force in this process. Never rejects. */
   onPlans(): Promise<void>;
+  /** Resolves when the change is in force in this process. Never rejects. */
+  onOperators(): Promise<void>;
 }
 
 /** What a change returns instead of its result to have no effect: its transaction is rolled back, and nothing announced. */
@@ -20,7 +22,7 @@ export class Undone<R> extends Error {
 }
 
 /**
- * Makes changes that tenant snapshots show. Each is one transaction that takes the registry's next version, which other
+ * Makes changes that processes have in memory. Each is one transaction that takes the registry's next version, which other
  * processes notice at their next poll. It is announced after its commit, which they notice at once.
  *
  * Lock order: the registry's state, then a tenant. Code that locks only a tenant (tokens) is compatible with it.
@@ -66,6 +68,18 @@ export class RegistryChanges {
       async (transaction) => {
         const version = await nextVersion(transaction);
         await transaction.update(registryState).set({ plansVersion: version });
+        return change(transaction);
+      },
+    );
+  }
+
+  /** A change that returns `Undone` is rolled back, and its result returned. */
+  ofOperators<T, R = never>(change: (transaction: AnyDb) => Promise<T | Undone<R>>): Promise<T | R> {
+    return this.announced(
+      () => this.listener.onOperators(),
+      async (transaction): Promise<T | Undone<R>> => {
+        const version = await nextVersion(transaction);
+        await transaction.update(registryState).set({ operatorsVersion: version });
         return change(transaction);
       },
     );

@@ -43,8 +43,8 @@ export const createdAt = () => timestamp("created_at", { withTimezone: true, mod
 
 /**
  * One row. `version` numbers the changes that tenant snapshots show: a transaction that makes one adds 1, which locks the row
- * until it commits, so versions become visible in order. `plansVersion` is the version of the last change to a plan. `shards`
- * never changes.
+ * until it commits, so versions become visible in order. `plansVersion` is the version of the last change to a plan,
+ * `operatorsVersion` that of the last change to an operator. `shards` never changes.
  */
 export const registryState = pgTable(
   "registry_state",
@@ -53,6 +53,7 @@ export const registryState = pgTable(
     shards: integer("shards").notNull(),
     version: bigint("version", { mode: "number" }).notNull(),
     plansVersion: bigint("plans_version", { mode: "number" }).notNull(),
+    operatorsVersion: bigint("operators_version", { mode: "number" }).notNull().default(1),
   },
   (table) => [check("registry_state_one_row", sql`${table.id} = 1`)],
 );

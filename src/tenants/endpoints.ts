@@ -59,7 +59,7 @@ export function tenantRegistry(
     tenant: (tenantId) => tenants.one(tenantId),
     tenants: (cursor, limit) => tenants.page(cursor, limit),
     changeTenant: (tenantId, change) => tenants.change(tenantId, change),
-    createKey: (tenantId) => keys.create(tenantId),
+    createKey: (tenantId, options) => keys.create(tenantId, options),
     keys: (tenantId) => keys.all(tenantId),
     revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
     plans: () => allPlans.all(),

@@ -1,12 +1,33 @@
 import { Type } from "@sinclair/typebox";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
-import { listOf, Timestamp } from "../http/schemas.ts";
+import { listOf, oneLine, optional, Timestamp } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TenantRegistry } from "./registry.ts";
 
-const Key = Type.Object({ key_id: Type.String(), prefix: Type.String(), created_at: Timestamp }, { $id: "Key" });
+const Key = Type.Object(
+  {
+    key_id: Type.String(),
+    prefix: Type.String(),
+    name: Type.Union([Type.String(), Type.Null()]),
+    created_at: Timestamp,
+    last_used_at: Type.Union([Timestamp, Type.Null()], { description: "To about a minute; null: never." }),
+    expires_at: Type.Union([Timestamp, Type.Null()], { description: "Null: it does not expire." }),
+  },
+  { $id: "Key" },
+);
+
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
+
+const keyBody = Type.Object(
+  {
+    name: optional(oneLine("1 to 100 characters without control characters", 100, 1)),
+    expires_at: optional(Type.String({ pattern: TIME.source, description: "a time to come, as 2027-01-01T00:00:00Z" })),
+  },
+  { additionalProperties: false, examples: [{ name: "shop, production" }] },
+);
 
 const NewKey = Type.Object(
   { key_id: Type.String(), api_key: Type.String({ description: "Shown once." }) },
@@ -23,6 +44,15 @@ const keyIdParameter: PathParameter<string> = {
   },
 };
 
+const EXAMPLE = {
+  key_id: "k1",
+  prefix: "wb_live_a1",
+  name: "shop, production",
+  created_at: "2026-11-21T07:30:00Z",
+  last_used_at: "2026-11-22T09:00:00Z",
+  expires_at: null,
+} as const;
+
 type Keys = Pick<TenantRegistry, "createKey" | "keys" | "revokeKey">;
 
 /** `/dash/api/tenants/{id}/keys`: a key is shown once, when it is created. */
@@ -35,12 +65,18 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       operation: "createKey",
       tag: "Tenants",
       summary: "Make a key, which is shown this once",
+      description: "Requests with a key that has expired are refused with 401.",
       params: { id: tenantIdParameter },
+      body: { optional: keyBody },
+      audit: { body: ["name", "expires_at"], answer: ["key_id"] },
       answers: {
         201: { description: "The key.", schema: NewKey, examples: [{ key_id: "k1", api_key: "wb_live_a1b2c3" }] },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id } }) => reply(201, resultOf(await registry.createKey(id))),
+      async handle({ door, params: { id }, body }) {
+        const expiresAt = expiryOf(body?.expires_at ?? null, door.ports.clock.nowMs());
+        return reply(201, resultOf(await registry.createKey(id, { name: nameOf(body?.name ?? null), expiresAt })));
+      },
     }),
     operatorEndpoint({
       method: "GET",
@@ -54,7 +90,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
         200: {
           description: "All of them.",
           schema: listOf("KeyList", "keys", Key),
-          examples: [{ keys: [{ key_id: "k1", prefix: "wb_live_a1", created_at: "2026-11-21T07:30:00Z" }] }],
+          examples: [{ keys: [EXAMPLE] }],
         },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
@@ -76,4 +112,20 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       },
     }),
   ];
+}
+
+/** Throws an `ApiError` 400 unless the time exists and is to come. */
+function expiryOf(text: unknown, nowMs: number): Date | null {
+  if (typeof text !== "string") return null;
+  const unixMs = Date.parse(text);
+  if (Number.isNaN(unixMs)) throw new ApiError(400, "expires_at must be a time to come, as 2027-01-01T00:00:00Z");
+  if (unixMs <= nowMs) throw new ApiError(400, "expires_at is over already");
+  return new Date(unixMs);
+}
+
+/** Throws an `ApiError` 400 for a blank name. */
+function nameOf(name: unknown): string | null {
+  if (typeof name !== "string") return null;
+  if (name.trim() === "") throw new ApiError(400, "name must not be blank");
+  return name;
 }

@@ -4,10 +4,11 @@ import type { Random } from "../domain/random.ts";
 import { type AllOfTenant, type Done, done, type Missing, missing } from "../domain/store-result.ts";
 import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
+import { newUses, type Use } from "../storage/last-uses.ts";
 import { listOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { apiKeyHash, apiKeyPrefix, newApiKey, randomText } from "./api-key.ts";
-import type { KeyRecord, NewKey } from "./registry.ts";
+import type { KeyOptions, KeyRecord, NewKey } from "./registry.ts";
 import { keys } from "./tables.ts";
 
 const KEY_ID = /^key_[0-9A-Za-z]{16}$/;
@@ -29,7 +30,10 @@ export class KeyRepository {
   constructor(private readonly options: KeyRepositoryOptions) {}
 
   /** A new key is in no snapshot and in no cache of misses, since nobody has used it yet; so nothing is announced. */
-  async create(tenantId: string): Promise<Done<NewKey> | Missing<"tenant">> {
+  async create(
+    tenantId: string,
+    { name = null, expiresAt = null }: KeyOptions = {},
+  ): Promise<Done<NewKey> | Missing<"tenant">> {
     const { database, clock, random } = this.options;
     const id = `${CHECKED}${randomText(random, RANDOM_ID_CHARS)}`;
     const apiKey = newApiKey(random);
@@ -38,7 +42,7 @@ export class KeyRepository {
       const createdAt = new Date(clock.nowMs());
       await transaction
         .insert(keys)
-        .values({ id, tenantId, hash: apiKeyHash(apiKey), prefix: apiKeyPrefix(apiKey), createdAt });
+        .values({ id, tenantId, hash: apiKeyHash(apiKey), prefix: apiKeyPrefix(apiKey), name, createdAt, expiresAt });
       return done({ key_id: id, api_key: apiKey });
     });
   }
@@ -48,8 +52,21 @@ export class KeyRepository {
     return listOfTenant(this.options.database, tenantId, {
       rows: (db) =>
         db.select().from(keys).where(eq(keys.tenantId, tenantId)).orderBy(asc(keys.createdAt), asc(keys.id)),
-      item: ({ id, prefix, createdAt }) => ({ key_id: id, prefix, created_at: isoTime(createdAt) }),
+      item: ({ id, prefix, name, createdAt, lastUsedAt, expiresAt }) => ({
+        key_id: id,
+        prefix,
+        name,
+        created_at: isoTime(createdAt),
+        last_used_at: lastUsedAt && isoTime(lastUsedAt),
+        expires_at: expiresAt && isoTime(expiresAt),
+      }),
     });
+  }
+
+  /** Notes uses, unless the same or a later one is known. */
+  async noteUses(uses: readonly Use[]): Promise<void> {
+    const { at, where } = newUses(uses, keys);
+    await this.options.database.write((transaction) => transaction.update(keys).set({ lastUsedAt: at }).where(where));
   }
 
   revoke(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">> {

@@ -73,6 +73,9 @@ export function planEndpoints({
       path: "/dash/api/plans/:name",
       name: "operator",
       operation: "putPlan",
+      audit: {
+        body: ["requests_per_minute", "deliveries_per_second", "queued_jobs_max", "queued_bytes_max", "hold_hours"],
+      },
       tag: "Plans",
       summary: "Create or change a plan; a share of the queue that is left out is the default",
       params: { name: nameParameter },

@@ -38,7 +38,18 @@ export interface KeyRecord {
   readonly key_id: string;
   /** The first characters of the key, which distinguish keys. */
   readonly prefix: string;
+  readonly name: string | null;
   readonly created_at: string;
+  /** To about a minute; null: never. */
+  readonly last_used_at: string | null;
+  /** Null: it does not expire. */
+  readonly expires_at: string | null;
+}
+
+export interface KeyOptions {
+  readonly name?: string | null;
+  /** From then on, requests with the key are refused; null: it does not expire. */
+  readonly expiresAt?: Date | null;
 }
 
 export interface NewKey {
@@ -108,7 +119,7 @@ export interface TenantRegistry extends SuppressionRegistry {
   ): Promise<Done<TenantRecord> | Missing<"tenant"> | Invalid | NoSuchPlan>;
 
   /** Returns the key itself, which cannot be read again. */
-  createKey(tenantId: string): Promise<Done<NewKey> | Missing<"tenant">>;
+  createKey(tenantId: string, options?: KeyOptions): Promise<Done<NewKey> | Missing<"tenant">>;
   keys(tenantId: string): Promise<AllOfTenant<KeyRecord>>;
   revokeKey(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">>;
 

@@ -1,4 +1,4 @@
-import { index, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { index, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import { createdAt, json, slug, tenantId } from "../storage/tables.ts";
 
@@ -10,7 +10,11 @@ export const keys = pgTable(
     tenantId: tenantId(),
     hash: text("hash").notNull().unique(),
     prefix: text("prefix").notNull(),
+    name: text("name"),
     createdAt: createdAt(),
+    /** Null: it does not expire. */
+    expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date" }),
+    lastUsedAt: timestamp("last_used_at", { withTimezone: true, mode: "date" }),
   },
   (table) => [index("keys_by_tenant").on(table.tenantId)],
 );

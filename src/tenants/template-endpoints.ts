@@ -76,6 +76,7 @@ export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateK
       method: "PUT",
       path: "/dash/api/tenants/:id/templates/:slug",
       operation: "putTemplate",
+      audit: { body: ["channel"] },
       summary: "Create or replace a template of an e-mail or a pass",
       params: { id: tenantIdParameter, slug: newSlugParameter },
       body: { schema: body.schema },

@@ -7,7 +7,7 @@ import { FormerKeys } from "./former-keys.ts";
 import { planLimits } from "./limits.ts";
 import { LookUps } from "./look-ups.ts";
 import { RecentMisses } from "./recent-misses.ts";
-import type { TenantSource } from "./tenant-source.ts";
+import type { KeyOwner, TenantSource } from "./tenant-source.ts";
 
 /** Twice as often as the promise requires, so a poll may take as long as the pause before it. */
 const POLL_MS = planLimits.snapshotStaleMsMax / 2;
@@ -34,11 +34,21 @@ interface Snapshot {
   plansRead: number;
 }
 
+/** A key in memory. When it expires, it stays and is refused. */
+interface KnownKey {
+  readonly snapshot: Snapshot;
+  readonly owner: KeyOwner;
+}
+
 export interface TenantSnapshotsOptions {
   readonly source: TenantSource;
   /** The registry's version when it was opened; every load includes the changes before it. */
   readonly version: number;
   readonly feed: ChangeFeed;
+  /** Called at each poll that finds operators changed. If it rejects, the next poll finds the same. */
+  onOperators?(): Promise<void>;
+  /** A key was used; called for each request, so it must return at once. */
+  onKeyUse?(keyId: string): void;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -59,11 +69,11 @@ export interface TenantSnapshotsOptions {
  */
 export class TenantSnapshots implements TenantDirectory {
   private readonly snapshots = new Map<string, Snapshot>();
-  private readonly keys = new Map<string, Snapshot>();
+  private readonly keys = new Map<string, KnownKey>();
   private readonly unknownTenants = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
   private readonly unknownKeys = new RecentMisses(MISS_KEPT_MS, MISSES_MAX);
   private readonly tenantLookUps: LookUps<Snapshot | null>;
-  private readonly keyLookUps: LookUps<string | null>;
+  private readonly keyLookUps: LookUps<KeyOwner | null>;
   private readonly formerKeys: FormerKeys;
   private readonly keyLoads = new Map<string, Promise<Tenant | null>>();
   /** Counts the calls of `drop` (S1), and records what they named while keys are being loaded. */
@@ -96,9 +106,9 @@ export class TenantSnapshots implements TenantDirectory {
       namesMax: SNAPSHOTS_MAX,
       clock,
     });
-    this.keyLookUps = new LookUps<string | null>({
+    this.keyLookUps = new LookUps<KeyOwner | null>({
       read: async (apiKeys) => {
-        const found = await source.tenantsOfKeys(apiKeys.map(apiKeyHash));
+        const found = await source.ownersOfKeys(apiKeys.map(apiKeyHash));
         return new Map(apiKeys.map((key) => [key, fulfilled(found.get(apiKeyHash(key)) ?? null)]));
       },
       missing: null,
@@ -112,8 +122,8 @@ export class TenantSnapshots implements TenantDirectory {
   byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
     const nowMs = this.options.clock.monotonicMs();
     if (nowMs < this.trustedUntilMs) {
-      const snapshot = this.keys.get(apiKey);
-      if (snapshot?.isCurrent) return served(snapshot, nowMs);
+      const known = this.keys.get(apiKey);
+      if (known?.snapshot.isCurrent) return this.isUsable(known.owner) ? served(known.snapshot, nowMs) : null;
       if (this.unknownKeys.has(apiKey, nowMs)) return null;
     }
     if (!isApiKey(apiKey)) return null;
@@ -164,6 +174,11 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
+  /** Whether the registry has answered lately enough for what is in memory to be served (S3). */
+  get isTrusted(): boolean {
+    return this.options.clock.monotonicMs() < this.trustedUntilMs;
+  }
+
   /** Starts following the registry's changes. May be called once. */
   start(): void {
     if (this.stopping.signal.aborted) return;
@@ -196,9 +211,11 @@ export class TenantSnapshots implements TenantDirectory {
     const { source, clock, telemetry } = this.options;
     const sentAtMs = clock.monotonicMs();
     try {
-      const { version, hasMore, tenantIds, havePlansChanged } = await source.changesSince(this.seenVersion);
+      const changes = await source.changesSince(this.seenVersion);
+      const { version, hasMore, tenantIds } = changes;
       for (const tenantId of tenantIds ?? [null]) this.drop(tenantId);
-      if (havePlansChanged) await this.readPlans();
+      if (changes.haveOperatorsChanged) await this.options.onOperators?.();
+      if (changes.havePlansChanged) await this.readPlans();
       this.seenVersion = version;
       this.trustedUntilMs = sentAtMs + TRUSTED_MS;
       if (!this.isReachable) telemetry.log("info", "the registry is back");
@@ -275,16 +292,24 @@ export class TenantSnapshots implements TenantDirectory {
     const [drops, nowMs] = [this.drops, this.options.clock.monotonicMs()];
     this.keyLoadsInFlight += 1;
     try {
-      const tenantId = await this.keyLookUps.ask(apiKey);
-      const snapshot = tenantId === null ? null : await this.snapshotOf(tenantId);
+      const found = await this.keyLookUps.ask(apiKey);
+      const owner = found !== null && this.isUsable(found) ? found : null;
+      const snapshot = owner === null ? null : await this.snapshotOf(owner.tenantId);
       if (this.wasDropped(null, drops)) return snapshot?.tenant ?? null;
-      if (tenantId === null || snapshot === null) this.unknownKeys.add(apiKey, nowMs);
-      else if (!this.wasDropped(tenantId, drops)) putBounded(this.keys, apiKey, snapshot, KEYS_MAX);
+      if (owner === null || snapshot === null) this.unknownKeys.add(apiKey, nowMs);
+      else if (!this.wasDropped(owner.tenantId, drops)) putBounded(this.keys, apiKey, { snapshot, owner }, KEYS_MAX);
       return snapshot?.tenant ?? null;
     } finally {
       this.keyLoadsInFlight -= 1;
       if (this.keyLoadsInFlight === 0) this.droppedAt.clear();
     }
+  }
+
+  /** Whether the key has not expired; if so, it is used now. */
+  private isUsable({ keyId, expiresAtMs }: KeyOwner): boolean {
+    if (expiresAtMs <= this.options.clock.nowMs()) return false;
+    this.options.onKeyUse?.(keyId);
+    return true;
   }
 
   /** Whether the tenant was dropped since the count of drops had this value. */
@@ -293,8 +318,7 @@ export class TenantSnapshots implements TenantDirectory {
   }
 
   private snapshotOf(tenantId: string): Snapshot | Promise<Snapshot | null> {
-    const isTrusted = this.options.clock.monotonicMs() < this.trustedUntilMs;
-    const known = isTrusted ? this.snapshots.get(tenantId) : undefined;
+    const known = this.isTrusted ? this.snapshots.get(tenantId) : undefined;
     // Urgent, because a request is waiting for it, not only queued jobs.
     return known ?? this.tenantLookUps.ask(tenantId, true);
   }
@@ -318,7 +342,7 @@ export class TenantSnapshots implements TenantDirectory {
     if (nowMs - this.sweptAtMs < SWEEP_MS) return;
     this.sweptAtMs = nowMs;
     for (const [tenantId, { usedAtMs }] of this.snapshots) if (nowMs - usedAtMs >= IDLE_MS) this.forget(tenantId);
-    for (const [apiKey, { isCurrent }] of this.keys) if (!isCurrent) this.keys.delete(apiKey);
+    for (const [apiKey, { snapshot }] of this.keys) if (!snapshot.isCurrent) this.keys.delete(apiKey);
   }
 }
 

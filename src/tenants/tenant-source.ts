@@ -6,6 +6,14 @@ import { CHECKED_KEY_IDS } from "./key-repository.ts";
 import { keys } from "./tables.ts";
 import { TenantReading, type TenantReadingOptions } from "./tenant-reading.ts";
 
+/** Whose a key is. */
+export interface KeyOwner {
+  readonly keyId: string;
+  readonly tenantId: string;
+  /** In unix milliseconds; infinite: it does not expire. */
+  readonly expiresAtMs: number;
+}
+
 /** What changed since a version. */
 export interface TenantChanges {
   /** These are all changes up to this version. */
@@ -15,6 +23,7 @@ export interface TenantChanges {
   /** The changed tenants; null: the registry went back, for example after a restore, and any tenant may have changed. */
   readonly tenantIds: readonly string[] | null;
   readonly havePlansChanged: boolean;
+  readonly haveOperatorsChanged: boolean;
 }
 
 /** Most changed tenants reported at once. */
@@ -28,15 +37,20 @@ export class TenantSource {
     this.database = options.database;
   }
 
-  /** Tenant ids by the hash of a key. */
-  async tenantsOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  /** Owners of keys by the hash of the key. */
+  async ownersOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyOwner>> {
     const rows = await this.database.read((db) =>
       db
-        .select({ hash: keys.hash, tenantId: keys.tenantId })
+        .select({ hash: keys.hash, keyId: keys.id, tenantId: keys.tenantId, expiresAt: keys.expiresAt })
         .from(keys)
         .where(inArray(keys.hash, [...hashes])),
     );
-    return new Map(rows.map(({ hash, tenantId }) => [hash, tenantId]));
+    return new Map(
+      rows.map(({ hash, keyId, tenantId, expiresAt }) => [
+        hash,
+        { keyId, tenantId, expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY },
+      ]),
+    );
   }
 
   /** The hashes of keys made before keys had a checksum, up to the limit. */
@@ -82,6 +96,7 @@ export class TenantSource {
         .select({
           version: registryState.version,
           plansVersion: registryState.plansVersion,
+          operatorsVersion: registryState.operatorsVersion,
           tenantId: tenants.id,
           tenantVersion: tenants.version,
         })
@@ -101,6 +116,7 @@ export class TenantSource {
       hasMore,
       tenantIds: first.version < version ? null : tenantIds,
       havePlansChanged: first.plansVersion > version || first.version < version,
+      haveOperatorsChanged: first.operatorsVersion > version || first.version < version,
     };
   }
 }

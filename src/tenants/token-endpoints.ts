@@ -30,6 +30,7 @@ export function tokenEndpoints({
       path: "/dash/api/tenants/:id/tokens",
       name: "operator",
       operation: "addTokens",
+      audit: { body: ["amount", "reason"], answer: ["balance"] },
       tag: "Tenants",
       summary: "Add tokens, or take them (a negative amount)",
       params: { id: tenantIdParameter },

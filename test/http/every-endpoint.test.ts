@@ -28,6 +28,7 @@ const KNOWN: readonly Excuse[] = [];
 
 /** Meant so. */
 const MEANT: readonly Excuse[] = [
+  [/^createKey its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
     "what it does not understand would only be sent again",
@@ -64,6 +65,9 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listTokenMovements: ["cursor"],
   listSuppressions: ["cursor"],
   listIncomingMessages: ["cursor"],
+  listAudit: ["cursor", "from", "to"],
+  createOperator: ["name"],
+  createKey: ["expires_at"],
   createTenant: ["plan"],
   changeTenant: ["plan"],
   registerDomain: ["domain"],

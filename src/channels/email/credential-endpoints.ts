@@ -49,6 +49,7 @@ export function credentialEndpoints({ registry }: CredentialEndpointPorts): read
       path: "/dash/api/tenants/:id/credentials/email",
       name: "operator",
       operation: "putEmailCredentials",
+      audit: { body: ["from_address", "from_name"] },
       tag: "Tenants",
       summary: "Set a tenant's own sender; stored encrypted, never given back",
       params: { id: tenantIdParameter },

@@ -47,6 +47,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
       ...OF_TENANT,
       path: "/dash/api/tenants/:id/credentials/apple",
       operation: "putAppleCredentials",
+      audit: { body: ["pass_type_id", "team_id"] },
       summary: "Set what a tenant's own Apple passes are signed with; stored encrypted, never given back",
       body: appleCredentialsBody,
       answers: {
@@ -77,6 +78,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
       ...OF_TENANT,
       path: "/dash/api/tenants/:id/credentials/google",
       operation: "putGoogleCredentials",
+      audit: { body: ["issuer_id"] },
       summary: "Set a tenant's own issuer of Google passes; stored encrypted, never given back",
       body: googleCredentialsBody,
       answers: { 204: { description: "Done.", schema: null } },

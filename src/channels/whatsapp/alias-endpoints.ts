@@ -67,6 +67,7 @@ function putAlias(aliases: Aliases): Endpoint {
     method: "PUT",
     path: PATH,
     operation: "putAlias",
+    audit: { body: ["meta_name", "language_code", "params"] },
     summary: "Create or replace a tenant's name for a chat template",
     params: { id: tenantIdParameter, alias: newAlias },
     body: aliasBody,

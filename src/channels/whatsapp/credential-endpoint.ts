@@ -36,6 +36,7 @@ export function credentialEndpoint(registry: CredentialStore): Endpoint {
     path: "/dash/api/tenants/:id/credentials/whatsapp",
     name: "operator",
     operation: "putWhatsappCredentials",
+    audit: { body: ["phone_number_id"] },
     tag: "Tenants",
     summary:
       "Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never given back",

@@ -110,6 +110,9 @@ export class Front {
         payloads: this.payloads,
         directory,
         registry,
+        operators: stores.operators,
+        operatorAccounts: stores.operatorAccounts,
+        audit: stores.audit,
         domains: new DomainService({
           store: stores.domains,
           dns: NO_DNS,

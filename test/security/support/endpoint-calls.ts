@@ -96,7 +96,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getTenant: ofTenant,
   changeTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "Renamed" } }),
   listKeys: ofTenant,
-  createKey: ofTenant,
+  createKey: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "shop", expires_at: "2126-01-01T00:00:00Z" } }),
   listTemplates: ofTenant,
   getTemplate: ofTemplate,
   putTemplate: (ids, fresh) => ({
@@ -138,6 +138,9 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   listPlans: none,
   putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
+  listOperators: none,
+  createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),
+  listAudit: ({ tenantId }) => ({ query: { tenant: tenantId } }),
   listIncomingMessages: none,
   listSandboxMessages: none,
   listDeviceComplaints: none,
@@ -178,5 +181,6 @@ export const CALLS: Readonly<Record<string, Call>> = {
   deleteAlias: ofAlias,
   deleteTemplate: ofTemplate,
   deleteDomain: ofTenantDomain,
+  deleteOperator: ({ operatorId }) => ({ path: { id: operatorId } }),
   revokeKey: ({ tenantId, keyId }) => ({ path: { id: tenantId, key_id: keyId } }),
 };

@@ -9,6 +9,8 @@ import type { Account, Target } from "./target.ts";
 export interface Identifiers {
   readonly tenantId: string;
   readonly keyId: string;
+  /** Of an operator, whom no tenant has. */
+  readonly operatorId: string;
   readonly jobId: string;
   readonly passId: string;
   readonly googlePassId: string;
@@ -54,10 +56,12 @@ export async function equip(target: Target, account: Account): Promise<Identifie
   await target.operator("PUT", `/tenants/${id}/aliases/${own("alias")}`, { meta_name: HIDDEN_TEMPLATE_NAME });
   await target.operator("POST", `/tenants/${id}/domains`, { domain: `mail.${id}.example` });
   await target.operator("PUT", `/tenants/${id}/suppressions/${own("left")}@example.com`, { reason: "manual" });
+  const operator = await target.operator("POST", "/operators", { name: own("operator"), role: "read" });
   const key = await target.operator("POST", `/tenants/${id}/keys`);
   return {
     tenantId: id,
     keyId: key.body.key_id,
+    operatorId: operator.body.operator_id,
     domain: `mail.${id}.example`,
     alias: own("alias"),
     template: own("mail"),
@@ -140,6 +144,7 @@ export function inventedLike(real: Identifiers): Identifiers {
   return {
     tenantId: `t-${word()}`,
     keyId: `key_${randomText(systemRandom, 16)}`,
+    operatorId: `op_${randomText(systemRandom, 16)}`,
     jobId: anotherUuid(real.jobId),
     passId: anotherUuid(real.passId),
     googlePassId: anotherUuid(real.googlePassId),

@@ -38,6 +38,7 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
       method: "POST",
       path: "/dash/api/tenants/:id/domains",
       operation: "registerDomain",
+      audit: { body: ["domain", "relay_enabled", "smtp_enabled"] },
       summary: "Register a domain for a tenant, with a new DKIM key",
       params: { id: tenantIdParameter },
       body: domainBody,

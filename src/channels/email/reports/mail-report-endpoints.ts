@@ -28,10 +28,10 @@ export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): r
         "`bounced`, `failed` or `complained` to the job whose message it returns. The address is suppressed where the " +
         "returned message still has its unsubscribe link. Any other message reports nothing. Safe to repeat.",
       caller: "operator",
+      effect: "report",
       body: { schema: Type.String({ format: "binary" }), mediaType: "message/rfc822" },
       answers: { 202: { description: "Recorded.", schema: MailReportsTaken, examples: [{ reports: 1 }] } },
       async handle(door, exchange) {
-        door.requireOperator(exchange);
         readQuery(exchange.request, []);
         // Before reading the body, so other content types are not read at all.
         if (!/^message\/rfc822\s*(?:;|$)/i.test(exchange.request.headers.get("content-type") ?? "")) {

@@ -1,0 +1,22 @@
+export const OPERATOR_ROLES = ["read", "write"] as const;
+/** What an operator may do: look, or look and change. */
+export type OperatorRole = (typeof OPERATOR_ROLES)[number];
+
+/** Who calls the operator API. */
+export interface Operator {
+  readonly id: string;
+  readonly name: string;
+  readonly role: OperatorRole;
+}
+
+/** The operator whose token is the setting `OPERATOR_TOKEN`. No stored operator has this name. */
+export const ROOT: Operator = { id: "root", name: "root", role: "write" };
+
+/** The operators who have tokens of their own, from memory. */
+export interface OperatorDirectory {
+  /**
+   * Null: nobody has this token, or no longer. At most a second behind the registry. Throws `UnavailableError` if the registry
+   * has been away for so long that what is in memory may be wrong.
+   */
+  byToken(token: string): Operator | null;
+}

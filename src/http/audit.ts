@@ -1,0 +1,110 @@
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import type { Operator } from "../domain/operator.ts";
+
+/** A call of an operator that is no read, as the audit log has it. */
+export interface AuditedCall {
+  readonly operator: Operator;
+  /** The operation's id in the API document. */
+  readonly action: string;
+  readonly tenantId: string | null;
+  /** The rest of what the path names. */
+  readonly target: string | null;
+  readonly requestId: string;
+}
+
+export interface AuditedEnd {
+  /** Of the answer. */
+  readonly status: number;
+  readonly detail: JsonObject;
+  /** Of a tenant that the call made. */
+  readonly newTenantId: string | null;
+}
+
+/**
+ * The audit log. A call is written down before it begins: if that fails, the call is refused and changes nothing. Its end is
+ * added before it is answered: if that fails, or the process dies, the row remains without a status, which says that nobody
+ * knows how the call ended. So no change goes without a row.
+ */
+export interface AuditLog {
+  /** Resolves to the row's id. Rejects with `UnavailableError` or `TransportError`. */
+  begin(call: AuditedCall): Promise<number>;
+  /** Never rejects. */
+  end(id: number, end: AuditedEnd): Promise<void>;
+}
+
+/** Which members of bodies the audit log shows. Everything else may be a secret, and only its name is shown. */
+export interface AuditShown {
+  /** Of the request's body. */
+  readonly body?: readonly string[];
+  /** Of the answer's body, such as the id of what was made. */
+  readonly answer?: readonly string[];
+  /** The answer's member that is the id of a new tenant. */
+  readonly newTenant?: string;
+}
+
+const TEXT_CHARS_MAX = 200;
+const HIDDEN = "(not shown)";
+
+/** Of an endpoint's declaration. */
+interface AuditedPath {
+  readonly path: string;
+  readonly params?: Readonly<Record<string, { readonly isPersonal?: boolean }>> | undefined;
+}
+
+/** What the path of a call names. */
+export function auditedPath(
+  { path, params = {} }: AuditedPath,
+  raw: Readonly<Record<string, string | null>>,
+): Pick<AuditedCall, "tenantId" | "target"> {
+  const isOfTenant = path.startsWith("/dash/api/tenants/:id");
+  const named = Object.entries(raw).filter(([name]) => !(isOfTenant && name === "id"));
+  const shown = named.map(([name, text]) => (params[name]?.isPersonal === true ? withoutPerson(text) : (text ?? "")));
+  return {
+    tenantId: isOfTenant ? cut(raw["id"] ?? "") : null,
+    target: shown.length === 0 ? null : cut(shown.join("/")),
+  };
+}
+
+/** What a call says of itself and of its answer, without secrets. */
+export function auditedDetail(shown: AuditShown | undefined, body: unknown, answer: unknown): JsonObject {
+  return {
+    ...(isJsonObject(body) ? { body: shownOf(body, shown?.body ?? []) } : null),
+    ...(shown?.answer !== undefined && isJsonObject(answer) ? { answer: only(answer, shown.answer) } : null),
+  };
+}
+
+/** The id of the tenant that a call made. */
+export function newTenantOf({ newTenant }: AuditShown = {}, answer: unknown): string | null {
+  if (newTenant === undefined || !isJsonObject(answer)) return null;
+  const id = answer[newTenant];
+  return typeof id === "string" ? id : null;
+}
+
+function shownOf(body: JsonObject, names: readonly string[]): JsonObject {
+  const members = Object.entries(body).map(([name, value]) => {
+    if (!names.includes(name)) return [cut(name), HIDDEN] as const;
+    return [name, short(value)] as const;
+  });
+  return Object.fromEntries(members);
+}
+
+function only(answer: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.flatMap((name) => (name in answer ? [[name, short(answer[name])]] : [])));
+}
+
+function short(value: unknown) {
+  if (typeof value === "string") return cut(value);
+  if (value === null || typeof value === "number" || typeof value === "boolean") return value;
+  return cut(JSON.stringify(value) ?? "");
+}
+
+/** PostgreSQL stores no NUL, and no half of a surrogate pair. */
+function cut(text: string): string {
+  return text.slice(0, TEXT_CHARS_MAX).replaceAll("\0", "").toWellFormed();
+}
+
+/** An address without the part that names a person. */
+function withoutPerson(text: string | null): string {
+  const at = text?.lastIndexOf("@") ?? -1;
+  return at === -1 ? "…" : `…${text?.slice(at)}`;
+}

@@ -1,0 +1,101 @@
+import { Type } from "@sinclair/typebox";
+import type { JsonObject } from "../domain/json.ts";
+import { ApiError } from "../http/api-error.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { paging, type QueryParameter, queryText } from "../http/parameters.ts";
+import { pageOf, Timestamp } from "../http/schemas.ts";
+import { resultOf } from "../http/store-results.ts";
+import type { AuditRepository } from "./audit-log.ts";
+
+const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const AuditRow = Type.Object(
+  {
+    audit_id: Type.Integer(),
+    at: Timestamp,
+    operator_id: Type.String(),
+    operator: Type.String({ description: "The operator's name at that time." }),
+    action: Type.String({ description: "The call's operationId in this document." }),
+    tenant: orNull("The tenant that the path names."),
+    target: orNull("What else the path names; of a recipient, the domain alone."),
+    detail: Type.Unsafe<JsonObject>({
+      type: "object",
+      additionalProperties: true,
+      description: "`body` and `answer`: what was given and made. Members that may be secret have no value.",
+    }),
+    status: Type.Union([Type.Integer(), Type.Null()], {
+      description: "Of the answer; null: it is not known how the call ended.",
+    }),
+    request_id: Type.String(),
+  },
+  { $id: "AuditRow" },
+);
+
+const EXAMPLE = {
+  audit_id: 1042,
+  at: "2026-11-21T07:30:00.000Z",
+  operator_id: "op_7RkQ0pZlT2m5AbCd",
+  operator: "ann",
+  action: "changeTenant",
+  tenant: "acme",
+  target: null,
+  detail: { body: { plan: "pro" } },
+  status: 200,
+  request_id: "order-1042",
+} as const;
+
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A UTC day or time, as unix milliseconds: of a day, its beginning; for `to`, its end. */
+function timeParameter(name: "from" | "to", description: string): QueryParameter<number | null> {
+  return {
+    description,
+    schema: Type.String({ pattern: TIME.source }),
+    example: "2026-11-21",
+    read(text) {
+      if (text === undefined) return null;
+      const unixMs = TIME.test(text) ? Date.parse(text) : Number.NaN;
+      // The round trip refuses days that do not exist, such as 30 February.
+      if (Number.isNaN(unixMs) || !new Date(unixMs).toISOString().startsWith(text.slice(0, 10))) {
+        throw new ApiError(400, `${name} must be a UTC day or time, as 2026-11-21 or 2026-11-21T07:30:00Z`);
+      }
+      return name === "to" && text.length === 10 ? unixMs + DAY_MS : unixMs;
+    },
+  };
+}
+
+/** `GET /dash/api/audit`: what operators did. */
+export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository, "page"> }): Endpoint {
+  return operatorEndpoint({
+    method: "GET",
+    path: "/dash/api/audit",
+    name: "operator",
+    operation: "listAudit",
+    tag: "Operators",
+    summary: "What operators changed, newest first, of the last 400 days",
+    description:
+      "One row for each call that is no read, whatever came of it; calls that were refused for their token or role have " +
+      "none. `POST /dash/api/mail-reports`, by which a mail server reports, has none either.",
+    query: {
+      operator: queryText("Only of the operator of this name."),
+      tenant: queryText("Only about this tenant."),
+      action: queryText("Only calls of this operationId."),
+      from: timeParameter("from", "Not before this UTC day or time."),
+      to: timeParameter("to", "Up to the end of this UTC day, or before this time."),
+      ...paging,
+    },
+    answers: {
+      200: {
+        description: "One page.",
+        schema: pageOf("AuditPage", "rows", AuditRow),
+        examples: [{ rows: [EXAMPLE], next_cursor: null }],
+      },
+    },
+    async handle({ query: { operator, tenant, action, from, to, cursor, limit } }) {
+      const filter = { operator, tenant, action, fromMs: from, toMs: to };
+      const { items, nextCursor } = resultOf(await audit.page(filter, cursor, limit));
+      return reply(200, { rows: items, next_cursor: nextCursor });
+    },
+  });
+}

@@ -1,0 +1,170 @@
+import { and, desc, eq, gte, inArray, lt, type SQL } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import { isOutage } from "../domain/errors.ts";
+import type { JsonObject } from "../domain/json.ts";
+import type { Page } from "../domain/page.ts";
+import { Repeated } from "../domain/repeated.ts";
+import { type Done, done, type InvalidCursor } from "../domain/store-result.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { AuditedCall, AuditedEnd, AuditLog } from "../http/audit.ts";
+import type { Database } from "../storage/database.ts";
+import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import { audit } from "./tables.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** How long a row is kept. */
+export const AUDIT_KEPT_DAYS = 400;
+const SWEEP_MS = 60 * 60 * 1000;
+const SWEPT_AT_ONCE = 1_000;
+const SWEEPS_MAX = 100;
+
+export interface AuditRecord {
+  readonly audit_id: number;
+  /** ISO 8601 UTC, in milliseconds. */
+  readonly at: string;
+  readonly operator_id: string;
+  readonly operator: string;
+  readonly action: string;
+  readonly tenant: string | null;
+  readonly target: string | null;
+  readonly detail: JsonObject;
+  readonly status: number | null;
+  readonly request_id: string;
+}
+
+/** Absent members let everything pass. `toMs` is exclusive. */
+export interface AuditFilter {
+  readonly operator?: string | null;
+  readonly tenant?: string | null;
+  readonly action?: string | null;
+  readonly fromMs?: number | null;
+  readonly toMs?: number | null;
+}
+
+export interface AuditOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** The audit log in the registry. Rows are kept for 400 days. */
+export class AuditRepository implements AuditLog {
+  private readonly sweeps: Repeated;
+
+  constructor(private readonly options: AuditOptions) {
+    this.sweeps = new Repeated(() => this.sweep(), options.clock, SWEEP_MS);
+  }
+
+  async begin({ operator, action, tenantId, target, requestId }: AuditedCall): Promise<number> {
+    const { database, clock } = this.options;
+    const at = new Date(clock.nowMs());
+    const named = { operatorId: operator.id, operator: operator.name };
+    const [row] = await database.write((transaction) =>
+      transaction
+        .insert(audit)
+        .values({ at, ...named, action, tenantId, target, detail: {}, requestId })
+        .returning({ id: audit.id }),
+    );
+    if (row === undefined) throw new Error("the audit log took no row");
+    return row.id;
+  }
+
+  async end(id: number, { status, detail, newTenantId }: AuditedEnd): Promise<void> {
+    const { database, telemetry } = this.options;
+    try {
+      await database.write((transaction) =>
+        transaction
+          .update(audit)
+          .set({ status, detail, ...(newTenantId === null ? null : { tenantId: newTenantId }) })
+          .where(eq(audit.id, id)),
+      );
+    } catch (error) {
+      // The row stays, and says that the end of the call is not known.
+      telemetry.count("audit_ends_lost");
+      telemetry.log("error", "the end of an operator's call could not be written to the audit log", {
+        audit: id,
+        status,
+        error: String(error),
+      });
+    }
+  }
+
+  /** Newest first. */
+  async page(
+    filter: AuditFilter,
+    cursor: string | null,
+    limit: number,
+  ): Promise<Done<Page<AuditRecord>> | InvalidCursor> {
+    if (cursor !== null && !/^[1-9]\d{0,14}$/.test(cursor)) return { kind: "invalid_cursor" };
+    const before = cursor === null ? undefined : lt(audit.id, Number(cursor));
+    const rows = await this.options.database.read((db) =>
+      db
+        .select()
+        .from(audit)
+        .where(and(before, ...conditionsOf(filter)))
+        .orderBy(desc(audit.id))
+        .limit(rowsToRead(limit)),
+    );
+    return done(pageOf(rows, limit, { item: recordOf, cursor: ({ id }) => String(id) }));
+  }
+
+  /** Starts removing old rows. Call once only. */
+  start(): void {
+    this.sweeps.start();
+  }
+
+  /** Safe to repeat. */
+  stop(): Promise<void> {
+    return this.sweeps.stop();
+  }
+
+  /** Removes rows that are too old, in bounded pieces. Never rejects. */
+  async sweep(): Promise<void> {
+    const { database, clock, telemetry } = this.options;
+    const before = new Date(clock.nowMs() - AUDIT_KEPT_DAYS * DAY_MS);
+    try {
+      for (let sweeps = 0; sweeps < SWEEPS_MAX && !this.sweeps.isStopping; sweeps += 1) {
+        const removed = await database.write((transaction) => {
+          const old = transaction.select({ id: audit.id }).from(audit).where(lt(audit.at, before));
+          return transaction
+            .delete(audit)
+            .where(inArray(audit.id, old.orderBy(audit.at).limit(SWEPT_AT_ONCE)))
+            .returning({ id: audit.id });
+        });
+        if (removed.length < SWEPT_AT_ONCE) return;
+      }
+    } catch (error) {
+      const level = isOutage(error) ? "warn" : "error";
+      telemetry.log(level, "old rows of the audit log could not be removed", { error: String(error) });
+    }
+  }
+}
+
+function conditionsOf({ operator, tenant, action, fromMs, toMs }: AuditFilter): readonly (SQL | undefined)[] {
+  return [
+    given(operator, (name) => eq(audit.operator, name)),
+    given(tenant, (id) => eq(audit.tenantId, id)),
+    given(action, (name) => eq(audit.action, name)),
+    given(fromMs, (ms) => gte(audit.at, new Date(ms))),
+    given(toMs, (ms) => lt(audit.at, new Date(ms))),
+  ];
+}
+
+function given<T>(value: T | null | undefined, condition: (value: T) => SQL): SQL | undefined {
+  return value === null || value === undefined ? undefined : condition(value);
+}
+
+function recordOf(row: typeof audit.$inferSelect): AuditRecord {
+  return {
+    audit_id: row.id,
+    at: row.at.toISOString(),
+    operator_id: row.operatorId,
+    operator: row.operator,
+    action: row.action,
+    tenant: row.tenantId,
+    target: row.target,
+    detail: row.detail,
+    status: row.status,
+    request_id: row.requestId,
+  };
+}
