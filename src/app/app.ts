@@ -25,7 +25,7 @@ import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./email.ts";
-import { freePort, startListener, startReadiness } from "./listener.ts";
+import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { Stores } from "./open-stores.ts";
@@ -54,6 +54,8 @@ export interface App {
   readonly serviceUrl: string;
   /** Address of the metrics if they have their own. */
   readonly metricsUrl: string | null;
+  /** Address of operators and monitoring if they have their own. */
+  readonly adminUrl: string | null;
   /** Address at which analysts' tools reach the event store in this process, or null if it is not opened to them. */
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
@@ -98,47 +100,45 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const links = new LinkTokens(config.masterKeys);
   const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
-  const port = main !== null && listens.main === "elsewhere" ? freePort(config) : config.port;
-  let publicUrl = config.publicUrl ?? httpOrigin(config.host, port);
+  const ports = main !== null && listens.main === "elsewhere" ? freePorts(config) : {};
+  const served = { ...config, ...ports };
+  let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
   const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
-  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
-  const listener = await startListener(
-    { config: { ...config, port }, place: listens, channels: whole.channels },
-    shutdown,
-    {
-      queue,
-      payloads: payloads.store,
-      directory,
-      registry: registry.registry,
-      domains: openDomains(config, registry.domains, directory),
-      eventStore: eventStore.reader,
-      exports: eventStore.exports,
-      ...machine,
-      ...answers,
-      passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
-      wallet,
-      platform: providers.platform,
-      whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
-      links,
-      suppressions,
-      engagements: new Engagements({ reports, telemetry }),
-      mailReports: new MailReports({ reports, links, ...machine }),
-      processes: peers.api,
-      ...configured(config, whole.version),
-    },
-  );
+  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
+  const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
+    queue,
+    payloads: payloads.store,
+    directory,
+    registry: registry.registry,
+    domains: openDomains(config, registry.domains, directory),
+    eventStore: eventStore.reader,
+    exports: eventStore.exports,
+    ...machine,
+    ...answers,
+    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
+    wallet,
+    platform: providers.platform,
+    whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
+    links,
+    suppressions,
+    engagements: new Engagements({ reports, telemetry }),
+    mailReports: new MailReports({ reports, links, ...machine }),
+    processes: peers.api,
+    ...configured(config, whole.version),
+  });
   const url = whole.config.roles.includes("api") ? listener.url : null;
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
   startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
-  const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl: base.clickhouseUrl };
+  const { metricsUrl, adminUrl } = listener;
+  const urls = { url, serviceUrl: listener.url, metricsUrl, adminUrl, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }

@@ -28,6 +28,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   /** Base address shown in the documentation; by default, the address that the request came to. */
   readonly publicUrl?: string;
   readonly version: string;
+  /** Operators and monitoring have a listener of their own (`Server.listenApart`), and their addresses are nowhere else. */
+  readonly isAdminApart?: boolean;
 }
 
 /** What monitoring may ask about this process. */
