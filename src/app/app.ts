@@ -31,6 +31,7 @@ import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
+import { QueueMetrics } from "./queue-metrics.ts";
 import { Shutdown } from "./shutdown.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { openToAnalysts } from "./stores.ts";
@@ -108,7 +109,12 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
+  const answers = answersAt(place, main, {
+    ...measured({ ...options, place, queue }, wallet),
+    readiness,
+    log: passKit.log,
+    inbox,
+  });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
@@ -127,7 +133,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     links,
     suppressions,
     engagements: new Engagements({ reports, telemetry }),
-    mailReports: new MailReports({ reports, links, ...machine }),
+    mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
   });
@@ -180,8 +186,9 @@ function machineOf(telemetry: ProcessTelemetry) {
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, publicUrl }: Config, version: string) {
-  return { operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
+function configured({ operatorToken, publicUrl, logJobs, logLevel }: Config, version: string) {
+  const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
+  return { operatorToken, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
@@ -196,10 +203,17 @@ function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): s
   return analysts?.url ?? null;
 }
 
-/** Updates time-dependent metrics before they are read. */
-function measured(telemetry: ProcessTelemetry, wallet: OpenWallet): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
-  const after = <T>(read: () => T): T => {
+/** Updates time-dependent metrics before they are read. Of a start, the main process measures the queue for all. */
+function measured(
+  { channels, config, telemetry, place, queue }: AppOptions & { readonly place: Place; readonly queue: RedisQueue },
+  wallet: OpenWallet,
+): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
+  const names = channels.map(({ name }) => name);
+  const ports = { queue, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const queueMetrics = place.kind === "child" ? null : new QueueMetrics(ports);
+  const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
+    await queueMetrics?.refresh();
     return read();
   };
   return {
@@ -249,7 +263,7 @@ function startMailLog(
   { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
 ): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
-  const onReport = (report: DeliveryReport) => reports.take(report);
+  const onReport = (report: DeliveryReport) => reports.take(report, "email");
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
   away.addPart("mail log", () => mailLog.health());
@@ -283,6 +297,7 @@ function startDelivering(
     clock: systemClock,
     random: systemRandom,
     telemetry,
+    logShare: config.logJobs,
   });
   dispatcher.start();
   away.addRelays(dispatcher);

@@ -277,4 +277,13 @@ export const SETTINGS = {
     expected: LOG_LEVELS.join(", "),
     parse: (text) => oneOf(text, LOG_LEVELS),
   },
+  logJobs: {
+    name: "LOG_JOBS",
+    default: "0",
+    meaning:
+      "share of the jobs, 0 to 1, that have a line in the log (at `info`) when they are accepted, with the request's id, and " +
+      "when they end; failures always have one (at `warn`)",
+    expected: "a number from 0 to 1",
+    parse: (text) => inRange(/^\d(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1),
+  },
 } satisfies Record<string, Setting<unknown>>;
