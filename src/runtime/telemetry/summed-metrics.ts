@@ -11,8 +11,6 @@ const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
   // Several processes may find the same relay away, and all measure the same lag.
   [/^waybill_relay_open$/, "max"],
   [/_lag(_|$)/, "max"],
-  [/^waybill_process_nodejs_eventloop_/, "max"],
-  [/^waybill_nodejs_eventloop_/, "max"],
   [/_start_time_seconds$/, "first"],
 ];
 
