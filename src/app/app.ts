@@ -109,12 +109,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const answers = answersAt(place, main, {
-    ...measured({ ...options, place, queue }, wallet),
-    readiness,
-    log: passKit.log,
-    inbox,
-  });
+  const metrics = measured({ ...options, place, queue }, wallet);
+  const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
@@ -143,8 +139,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
   startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
-  const { metricsUrl, adminUrl } = listener;
-  const urls = { url, serviceUrl: listener.url, metricsUrl, adminUrl, clickhouseUrl: base.clickhouseUrl };
+  const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
@@ -179,6 +174,11 @@ async function openBase(
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl };
+}
+
+/** Reports on mail, which the metrics of e-mail count. */
+function ofEmail(reports: DeliveryReports) {
+  return { take: (report: DeliveryReport) => reports.take(report, "email") };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -263,7 +263,7 @@ function startMailLog(
   { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
 ): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
-  const onReport = (report: DeliveryReport) => reports.take(report, "email");
+  const { take: onReport } = ofEmail(reports);
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
   away.addPart("mail log", () => mailLog.health());
