@@ -4,6 +4,7 @@ import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { ChannelMembers } from "../domain/tenant.ts";
@@ -41,7 +42,7 @@ export interface ChannelPorts {
   readonly telemetry: ProcessTelemetry;
   readonly platform: PlatformCredentials;
   readonly google: GoogleWallet;
-  readonly reports: { take(report: DeliveryReport): unknown };
+  readonly reports: { take(report: DeliveryReport, channel?: ChannelName): unknown };
   readonly away: AwayParts;
   /** How many processes deliver: together they have as many connections to a relay as one may have. */
   readonly dispatchers: number;

@@ -25,12 +25,13 @@ import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
 import { openDomains } from "./email.ts";
-import { freePort, startListener, startReadiness } from "./listener.ts";
+import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
+import { QueueMetrics } from "./queue-metrics.ts";
 import { Shutdown } from "./shutdown.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { openToAnalysts } from "./stores.ts";
@@ -54,6 +55,8 @@ export interface App {
   readonly serviceUrl: string;
   /** Address of the metrics if they have their own. */
   readonly metricsUrl: string | null;
+  /** Address of operators and monitoring if they have their own. */
+  readonly adminUrl: string | null;
   /** Address at which analysts' tools reach the event store in this process, or null if it is not opened to them. */
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
@@ -98,47 +101,45 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const links = new LinkTokens(config.masterKeys);
   const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
-  const port = main !== null && listens.main === "elsewhere" ? freePort(config) : config.port;
-  let publicUrl = config.publicUrl ?? httpOrigin(config.host, port);
+  const ports = main !== null && listens.main === "elsewhere" ? freePorts(config) : {};
+  const served = { ...config, ...ports };
+  let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
-  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
-  const listener = await startListener(
-    { config: { ...config, port }, place: listens, channels: whole.channels },
-    shutdown,
-    {
-      queue,
-      payloads: payloads.store,
-      directory,
-      ...operating(registry),
-      domains: openDomains(config, registry.domains, directory),
-      eventStore: eventStore.reader,
-      exports: eventStore.exports,
-      ...machine,
-      ...answers,
-      passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
-      wallet,
-      platform: providers.platform,
-      whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
-      links,
-      suppressions,
-      engagements: new Engagements({ reports, telemetry }),
-      mailReports: new MailReports({ reports, links, ...machine }),
-      processes: peers.api,
-      ...configured(config, whole.version),
-    },
-  );
+  const metrics = measured({ ...options, place, queue }, wallet);
+  const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
+  await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
+  const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
+    queue,
+    payloads: payloads.store,
+    directory,
+    ...operating(registry),
+    domains: openDomains(config, registry.domains, directory),
+    eventStore: eventStore.reader,
+    exports: eventStore.exports,
+    ...machine,
+    ...answers,
+    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
+    wallet,
+    platform: providers.platform,
+    whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
+    links,
+    suppressions,
+    engagements: new Engagements({ reports, telemetry }),
+    mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
+    processes: peers.api,
+    ...configured(config, whole.version),
+  });
   const url = whole.config.roles.includes("api") ? listener.url : null;
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
   startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
-  const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl: base.clickhouseUrl };
+  const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
@@ -176,6 +177,11 @@ async function openBase(
   return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl };
 }
 
+/** Reports on mail, which the metrics of e-mail count. */
+function ofEmail(reports: DeliveryReports) {
+  return { take: (report: DeliveryReport) => reports.take(report, "email") };
+}
+
 function machineOf(telemetry: ProcessTelemetry) {
   return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
 }
@@ -186,8 +192,9 @@ function operating({ registry, operators, operatorAccounts, audit }: OpenRegistr
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, publicUrl }: Config, version: string) {
-  return { operatorToken, version, ...(publicUrl === null ? {} : { publicUrl }) };
+function configured({ operatorToken, publicUrl, logJobs, logLevel }: Config, version: string) {
+  const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
+  return { operatorToken, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
@@ -202,10 +209,17 @@ function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): s
   return analysts?.url ?? null;
 }
 
-/** Updates time-dependent metrics before they are read. */
-function measured(telemetry: ProcessTelemetry, wallet: OpenWallet): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
-  const after = <T>(read: () => T): T => {
+/** Updates time-dependent metrics before they are read. Of a start, the main process measures the queue for all. */
+function measured(
+  { channels, config, telemetry, place, queue }: AppOptions & { readonly place: Place; readonly queue: RedisQueue },
+  wallet: OpenWallet,
+): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
+  const names = channels.map(({ name }) => name);
+  const ports = { queue, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const queueMetrics = place.kind === "child" ? null : new QueueMetrics(ports);
+  const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
+    await queueMetrics?.refresh();
     return read();
   };
   return {
@@ -260,7 +274,7 @@ function startMailLog(
   { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
 ): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
-  const onReport = (report: DeliveryReport) => reports.take(report);
+  const { take: onReport } = ofEmail(reports);
   const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
   mailLog.start();
   away.addPart("mail log", () => mailLog.health());
@@ -294,6 +308,7 @@ function startDelivering(
     clock: systemClock,
     random: systemRandom,
     telemetry,
+    logShare: config.logJobs,
   });
   dispatcher.start();
   away.addRelays(dispatcher);

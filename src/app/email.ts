@@ -31,7 +31,7 @@ interface Stand {
 
 async function startSmtp({ config, telemetry, reports }: ChannelPorts, shutdown: Shutdown): Promise<Stand> {
   if (config.smtpUrl !== null) return { url: config.smtpUrl, inbox: null };
-  const onReport = (report: DeliveryReport) => void reports.take(report);
+  const onReport = (report: DeliveryReport) => void reports.take(report, "email");
   const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
   shutdown.add("providers", "sandbox", () => sandbox.stop());
   return sandbox;

@@ -15,6 +15,8 @@ export interface Listening {
   readonly url: string;
   /** Address of the metrics if they have their own. */
   readonly metricsUrl: string | null;
+  /** Address of operators and monitoring if they have their own. */
+  readonly adminUrl: string | null;
 }
 
 /** Serves devices, and has work to finish when it stops. */
@@ -28,6 +30,8 @@ export interface ListenerPlace {
   readonly hasMetrics: boolean;
 }
 
+type GivenPorts = Omit<ApiPorts, "whenDraining" | "metricsReaders" | "isAdminApart"> & { readonly passKit: Listened };
+
 interface ListenerOptions {
   readonly config: Config;
   readonly place: ListenerPlace;
@@ -38,21 +42,36 @@ interface ListenerOptions {
 export async function startListener(
   { config, place, channels }: ListenerOptions,
   shutdown: Shutdown,
-  given: Omit<ApiPorts, "whenDraining" | "metricsReaders"> & { readonly passKit: Listened },
+  given: GivenPorts,
 ): Promise<Listening> {
   const metricsUrl = place.hasMetrics ? startMetrics(config, shutdown, given) : null;
-  const ports = { ...given, metricsReaders: config.metricsPort === null ? readersBeside(config) : NOBODY };
-  const elsewhere = httpOrigin(config.host, config.port);
+  if (place.main === "elsewhere") {
+    const { adminPort } = config;
+    const adminUrl = adminPort === null ? null : httpOrigin(adminHostOf(config), adminPort);
+    return { url: httpOrigin(config.host, config.port), metricsUrl, adminUrl };
+  }
   const isShared = place.main === "shared";
-  const url = place.main === "elsewhere" ? elsewhere : await startMain({ config, isShared, channels }, shutdown, ports);
-  return { url, metricsUrl };
+  return { ...(await startMain({ config, isShared, channels }, shutdown, given)), metricsUrl };
+}
+
+/** The ports that other processes of the start will share: free ones where the configuration leaves them open. */
+export function freePorts(config: Config): Pick<Config, "port" | "adminPort"> {
+  const { host, port, adminPort } = config;
+  return {
+    port: freePort({ host, port }),
+    adminPort: adminPort === null ? null : freePort({ host: adminHostOf(config), port: adminPort }),
+  };
+}
+
+function adminHostOf({ adminHost }: Pick<Config, "adminHost">): string {
+  return adminHost ?? "127.0.0.1";
 }
 
 /**
- * Reserves the port that other processes will share through `listen`; this process does not listen on it. Throws if the port is
+ * Reserves a port that other processes will share through `listen`; this process does not listen on it. Throws if the port is
  * taken.
  */
-export function freePort({ host, port }: Pick<Config, "host" | "port">): number {
+function freePort({ host, port }: Pick<Config, "host" | "port">): number {
   // Not shared: a port that another program holds must be refused, not shared with it.
   const server = Bun.serve({
     hostname: host,
@@ -72,12 +91,19 @@ function readersBeside({ metricsToken: token }: Config): MetricsReaders {
   return token === null ? { kind: "this-machine" } : { kind: "token", token };
 }
 
+/** Who may read metrics at a private address. */
+function readersInside({ metricsToken: token }: Config): MetricsReaders {
+  return token === null ? { kind: "everybody" } : { kind: "token", token };
+}
+
 /** The metrics' own listener, if configured. */
 function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceServerPorts): string | null {
-  const { metricsPort: port, metricsHost, metricsToken: token } = config;
+  const { metricsPort: port, metricsHost } = config;
   if (port === null) return null;
-  const metricsReaders: MetricsReaders = token === null ? { kind: "everybody" } : { kind: "token", token };
-  const server = serveService({ ...ports, metricsReaders }, { host: metricsHost ?? "127.0.0.1", port });
+  const server = serveService(
+    { ...ports, metricsReaders: readersInside(config) },
+    { host: metricsHost ?? "127.0.0.1", port },
+  );
   // Closed last, so what the process does while it stops can still be observed.
   shutdown.add("stores", "metrics", () => server.stop());
   return server.url;
@@ -86,17 +112,18 @@ function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceServerPo
 async function startMain(
   { config, isShared, channels }: Omit<ListenerOptions, "place"> & { readonly isShared: boolean },
   shutdown: Shutdown,
-  ports: Omit<ApiPorts, "whenDraining"> & { readonly passKit: Listened },
-): Promise<string> {
+  given: GivenPorts,
+): Promise<Omit<Listening, "metricsUrl">> {
   const draining = new AbortController();
+  const ports = { ...given, whenDraining: draining.signal };
   if (!config.roles.includes("api")) {
-    const server = startService(config, { ...ports, whenDraining: draining.signal });
     shutdown.add("work", "listener", () => draining.abort());
-    // Closed last, so what the process does while it stops can still be observed.
-    shutdown.add("stores", "listener", () => server.stop());
-    return server.url;
+    return startServices(config, shutdown, ports);
   }
-  const server = createApi({ ...ports, whenDraining: draining.signal }, channels);
+  const isAdminApart = config.adminPort !== null;
+  const besideApi = config.metricsPort === null ? readersBeside(config) : NOBODY;
+  const metricsReaders = isAdminApart ? readersInside(config) : besideApi;
+  const server = createApi({ ...ports, metricsReaders, isAdminApart }, channels);
   shutdown.add("work", "api", async () => {
     const drainedFromMs = ports.clock.monotonicMs();
     draining.abort();
@@ -106,21 +133,44 @@ async function startMain(
     // Finishes what the last requests started.
     await ports.passKit.stop(drainedFromMs);
   });
-  return (await server.listen({ host: config.host, port: config.port, isShared })).url;
+  const { url } = await server.listen({ host: config.host, port: config.port, isShared });
+  if (config.adminPort === null) return { url, adminUrl: null };
+  const admin = await server.listenApart({ host: adminHostOf(config), port: config.adminPort, isShared });
+  return { url, adminUrl: admin.url };
+}
+
+/** The listeners of a process without the role `api`. */
+function startServices(
+  config: Config,
+  shutdown: Shutdown,
+  ports: ServiceServerPorts,
+): Pick<Listening, "url" | "adminUrl"> {
+  const { host, port, adminPort, metricsPort } = config;
+  const hasOwn = adminPort !== null || metricsPort !== null;
+  const open = (name: string, at: { host: string; port: number }, metricsReaders: MetricsReaders): string => {
+    const server = startService(name, at, { ...ports, metricsReaders });
+    // Closed last, so what the process does while it stops can still be observed.
+    shutdown.add("stores", "listener", () => server.stop());
+    return server.url;
+  };
+  const url = open("PORT", { host, port }, hasOwn ? NOBODY : readersBeside(config));
+  if (adminPort === null) return { url, adminUrl: null };
+  const adminUrl = open("ADMIN_PORT", { host: adminHostOf(config), port: adminPort }, readersInside(config));
+  return { url, adminUrl };
 }
 
 /**
- * Opens the service listener. The port is often taken by a process of the role `api` on the same machine; the start continues
+ * Opens a service listener. The port is often taken by a process of the role `api` on the same machine; the start continues
  * without it.
  */
-function startService({ host, port }: Config, ports: ServiceServerPorts): ServiceServer {
+function startService(name: string, at: { host: string; port: number }, ports: ServiceServerPorts): ServiceServer {
   try {
-    return serveService(ports, { host, port });
+    return serveService(ports, at);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
-    const server = serveService(ports, { host, port: 0 });
-    ports.telemetry.log("warn", "PORT is taken; health, readiness and metrics are elsewhere", {
-      port,
+    const server = serveService(ports, { host: at.host, port: 0 });
+    ports.telemetry.log("warn", `${name} is taken; health, readiness and metrics are elsewhere`, {
+      port: at.port,
       url: server.url,
     });
     return server;

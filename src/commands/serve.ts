@@ -74,13 +74,19 @@ function nextSignal(): Promise<string> {
 
 function firstScreen(options: ServeOptions, house: App, place: Place): string {
   const { config, isTokenGiven, isPasswordGiven } = options;
-  const { url, serviceUrl, metricsUrl, clickhouseUrl, demoKey } = house;
+  const { url, serviceUrl, metricsUrl, adminUrl, clickhouseUrl, demoKey } = house;
   const rows: [string, string][] = [];
   if (url !== null) {
-    rows.push(["API", url], ["Dashboard", `${url}/dash`], ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`]);
+    rows.push(
+      ["API", url],
+      ["Dashboard", `${adminUrl ?? url}/dash`],
+      ["OpenAPI", `${url}/openapi.json (to read: ${url}/docs)`],
+    );
   }
-  const service = metricsUrl === null ? "/health, /ready, /metrics" : "/health, /ready";
+  const service = metricsUrl === null && adminUrl === null ? "/health, /ready, /metrics" : "/health, /ready";
   if (url === null) rows.push(["Service", `${serviceUrl} (${service})`]);
+  if (adminUrl !== null)
+    rows.push(["Admin", `${adminUrl} (${url === null ? "" : "/dash, "}/metrics, /health, /ready)`]);
   if (metricsUrl !== null) rows.push(["Metrics", `${metricsUrl}/metrics`]);
   if (clickhouseUrl !== null) {
     rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);

@@ -63,7 +63,9 @@ export function withoutEffect(environment: Environment): readonly string[] {
 }
 
 /** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */
-export function doubtsAbout({ host, publicUrl, roles, operatorToken }: Config): readonly string[] {
+export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }: Config): readonly string[] {
+  // No proxy leads strangers to the operators' own listener.
+  if (adminPort !== null) return [];
   const publicHost = publicUrl === null ? host : new URL(publicUrl).hostname.replace(/^\[|\]$/g, "");
   if (isLoopback(publicHost) || !roles.includes("api") || operatorToken.length >= PUBLIC_TOKEN_CHARS_MIN) return [];
   return [
@@ -138,6 +140,14 @@ function contradictions(config: Config): readonly string[] {
   if (config.metricsHost !== null && config.metricsPort === null) {
     problems.push("METRICS_PORT is unset; with METRICS_HOST it should be the port that metrics are served at");
   }
+  if (config.adminHost !== null && config.adminPort === null) {
+    problems.push("ADMIN_PORT is unset; with ADMIN_HOST it should be the port that operators use");
+  }
+  if (config.adminPort !== null && config.adminPort > 0) {
+    const same = (["port", "metricsPort"] as const).find((key) => config[key] === config.adminPort);
+    if (same !== undefined)
+      problems.push(`ADMIN_PORT is ${config.adminPort}, as is ${SETTINGS[same].name}; it should be another port`);
+  }
   if (config.clickhouseCluster !== null && config.clickhouseUrl === null) {
     problems.push("CLICKHOUSE_URL is unset; with CLICKHOUSE_CLUSTER it should be the address of one of its servers");
   }
@@ -165,11 +175,13 @@ function contradictions(config: Config): readonly string[] {
 }
 
 /** Secrets that suffice only if no other machine can connect. */
-function weakSecrets({ host, roles, operatorToken }: Config): readonly string[] {
+function weakSecrets({ host: publicHost, adminHost, adminPort, roles, operatorToken }: Config): readonly string[] {
+  const isApart = adminPort !== null;
+  const host = isApart ? (adminHost ?? "127.0.0.1") : publicHost;
   const chars = operatorToken?.length ?? PUBLIC_TOKEN_CHARS_MIN;
   if (isLoopback(host) || !roles.includes("api") || chars >= PUBLIC_TOKEN_CHARS_MIN) return [];
   return [
-    `OPERATOR_TOKEN has ${chars} characters; with HOST=${host}, which others can reach, it should have at least ` +
+    `OPERATOR_TOKEN has ${chars} characters; with ${isApart ? "ADMIN_HOST" : "HOST"}=${host}, which others can reach, it should have at least ` +
       `${PUBLIC_TOKEN_CHARS_MIN} (openssl rand -base64 32), or be left unset: then one is made`,
   ];
 }

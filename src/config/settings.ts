@@ -150,7 +150,24 @@ export const SETTINGS = {
     unset: "none: `/metrics` is at `HOST:PORT`",
     meaning:
       "port of a listener of its own for `/metrics`, which answers everybody who reaches it (with `METRICS_TOKEN`: who " +
-      "has that) and is nowhere else then; `0` takes a free one",
+      "has that) and elsewhere only at `ADMIN_PORT` then; `0` takes a free one",
+    ...wholeNumber(0, 65_535),
+  },
+  adminHost: {
+    name: "ADMIN_HOST",
+    default: null,
+    unset: "`127.0.0.1`",
+    meaning: "address of the listener at `ADMIN_PORT`",
+    ...hostOrAddress,
+  },
+  adminPort: {
+    name: "ADMIN_PORT",
+    default: null,
+    unset: "none: all of it is at `HOST:PORT`",
+    meaning:
+      "port of a private listener for operators and monitoring: `/dash`, `/dash/api`, `/metrics` (for everybody who " +
+      "reaches it; with `METRICS_TOKEN`: who has that), `/health` and `/ready`. The first three answer 404 at " +
+      "`HOST:PORT` then; `0` takes a free port",
     ...wholeNumber(0, 65_535),
   },
   masterKeys: {
@@ -259,5 +276,14 @@ export const SETTINGS = {
     meaning: "`debug`, `info`, `warn` or `error`; JSON lines on a server, readable on a terminal",
     expected: LOG_LEVELS.join(", "),
     parse: (text) => oneOf(text, LOG_LEVELS),
+  },
+  logJobs: {
+    name: "LOG_JOBS",
+    default: "0",
+    meaning:
+      "share of the jobs, 0 to 1, that have a line in the log (at `info`) when they are accepted, with the request's id, and " +
+      "when they end; failures always have one (at `warn`)",
+    expected: "a number from 0 to 1",
+    parse: (text) => inRange(/^\d(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1),
   },
 } satisfies Record<string, Setting<unknown>>;

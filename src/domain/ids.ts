@@ -38,6 +38,11 @@ export function isJobId(text: string): boolean {
   return UUID.test(text);
 }
 
+/** Whether the job belongs to the share (0 to 1) of all jobs that is logged. Every process finds the same. */
+export function isSampled(jobId: string, share: number): boolean {
+  return share > 0 && Number.parseInt(jobId.slice(-8), 16) < share * 2 ** 32;
+}
+
 /** Unix milliseconds at which the id was created. The caller has checked it with `isJobId`. */
 export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);

@@ -1,6 +1,12 @@
 import type { SuppressionReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
+/**
+ * Why a job failed: its provider refused it; its content was refused before; its tries got no clear answer; its relay was
+ * away for too long; its tenant or channel is gone.
+ */
+export type FailureCause = "refused" | "content" | "no_clear_answer" | "relay_away" | "gone";
+
 /** The result of one delivery. A closed union: a new kind forces a decision wherever outcomes are handled. */
 export type Outcome =
   | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
@@ -26,5 +32,6 @@ export type Outcome =
    */
   | { readonly kind: "away"; readonly why: string }
   /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */
-  | { readonly kind: "failed"; readonly error: string; readonly detail?: JsonObject }
+  /** `cause`: for metrics; absent: the provider refused it. */
+  | { readonly kind: "failed"; readonly error: string; readonly detail?: JsonObject; readonly cause?: FailureCause }
   | { readonly kind: "suppressed"; readonly reason: SuppressionReason };

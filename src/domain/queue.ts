@@ -2,6 +2,7 @@ import type { EventType } from "./event.ts";
 import type { StoredEventRow } from "./event-store.ts";
 import type { ChannelName, FinalStatus, JobRecord, QueuedJob, StoredPayload, SuppressionReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
+import type { FailureCause } from "./outcome.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /**
@@ -249,6 +250,8 @@ export type Settlement =
       readonly providerRef?: string;
       /** Its tries ended without a clear answer. If a report waits with the job, its provider has it: success. */
       readonly isGivenUp?: true;
+      /** For metrics and logs, not for the queue; absent: the provider refused it, or the tries got no clear answer. */
+      readonly cause?: FailureCause;
     }
   /** `status`: pending if no delivery was started, because the content could not be checked. */
   | {

@@ -11,3 +11,11 @@ export interface Telemetry {
   time(name: string, seconds: number, labels?: Labels): void;
   log(level: "debug" | "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, Json>>): void;
 }
+
+/** One value of a metric and its labels. */
+export type Series = readonly [Labels, number];
+
+export interface SeriesGauges {
+  /** Replaces all values of a gauge; none: it has no series. */
+  series(name: string, values: readonly Series[]): void;
+}

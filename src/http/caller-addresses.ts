@@ -5,12 +5,12 @@ export interface Listening {
 
 /** Finds the address a request came from. */
 export class CallerAddresses {
-  private listening: Listening | null = null;
+  private readonly listenings: Listening[] = [];
   /** Maps a copied request to the request that arrived over the connection. */
   private readonly originals = new WeakMap<Request, Request>();
 
   listensOn(listening: Listening): void {
-    this.listening = listening;
+    this.listenings.push(listening);
   }
 
   /** Registers `copy`, which is answered in place of `request`. */
@@ -20,6 +20,11 @@ export class CallerAddresses {
 
   /** The address at the other end of the connection; behind a proxy, the proxy's. Null if there is no connection. */
   of(request: Request): string | null {
-    return this.listening?.requestIP(this.originals.get(request) ?? request)?.address ?? null;
+    const arrived = this.originals.get(request) ?? request;
+    for (const listening of this.listenings) {
+      const from = listening.requestIP(arrived);
+      if (from !== null) return from.address;
+    }
+    return null;
   }
 }

@@ -8,8 +8,6 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** One request on its way to its answer, with the headers that every answer carries. */
 export class Exchange {
-  /** The caller's X-Request-Id if it is usable, otherwise a new one. */
-  readonly requestId: string;
   /** The caller, once it is known. */
   caller: Caller = "stranger";
   /** The declared length of the body. Null: the request declares none. Undefined: not looked up yet. */
@@ -26,12 +24,25 @@ export class Exchange {
   /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */
   errorPage: ((error: ApiError, headers: AnswerHeaders) => Response | null) | null = null;
 
+  private id: string | null;
+
   constructor(
     readonly request: Request,
-    jobIds: JobIds,
+    private readonly jobIds: JobIds,
   ) {
     const given = request.headers.get("x-request-id");
-    this.requestId = given !== null && REQUEST_ID.test(given) ? given : jobIds.next();
+    this.id = given !== null && REQUEST_ID.test(given) ? given : null;
+  }
+
+  /** The caller's X-Request-Id if it is usable, otherwise the id of the job that it queues, or else a new one. */
+  get requestId(): string {
+    this.id ??= this.jobIds.next();
+    return this.id;
+  }
+
+  /** The request queues this job. One id for both: then whatever names the job later names the request. */
+  queues(jobId: string): void {
+    this.id ??= jobId;
   }
 
   /** An answer whose body is already JSON text. */

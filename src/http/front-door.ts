@@ -32,6 +32,17 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   /** Base address shown in the documentation; by default, the address that the request came to. */
   readonly publicUrl?: string;
   readonly version: string;
+  /** Operators and monitoring have a listener of their own (`Server.listenApart`), and their addresses are nowhere else. */
+  readonly isAdminApart?: boolean;
+  /** Which lines the log has beside errors; none if absent. */
+  readonly requestLog?: RequestLog;
+}
+
+export interface RequestLog {
+  /** The share of accepted jobs that gets a line, 0 to 1. */
+  readonly logShare: number;
+  /** Every request gets a line, at `debug`. */
+  readonly logsRequests: boolean;
 }
 
 /** What monitoring may ask about this process. */
@@ -87,6 +98,11 @@ export class FrontDoor {
       response = exchange.error(this.toApiError(route, exchange, error));
     }
     exchange.bodyHold?.release();
+    if (this.ports.requestLog?.logsRequests) {
+      const { method } = request;
+      const { requestId: request_id } = exchange;
+      telemetry.log("debug", "a request was answered", { route, method, status: response.status, request_id });
+    }
     telemetry.count("http_requests", { route, method: request.method, status: String(response.status) });
     telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
     return response;

@@ -18,6 +18,8 @@ export interface Server {
   handle(request: Request): Promise<Response>;
   /** Takes requests at `port` (0: any free port). May be called once. Rejects if the address is not available. */
   listen(at: ListenAt): Promise<{ readonly url: string; readonly port: number }>;
+  /** The same for operators and monitoring, where `DoorPorts.isAdminApart` says so. */
+  listenApart(at: ListenAt): Promise<{ readonly url: string; readonly port: number }>;
   /** Stops taking connections, answers the requests in flight, then closes the remaining connections. Safe to call twice. */
   stop(): Promise<void>;
   /** Every route that this server answers. */
@@ -40,24 +42,54 @@ export interface ListenAt {
 /** The HTTP side of Waybill. Starts nothing. */
 export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): Server {
   const door = new FrontDoor(ports);
-  // Elysia only routes: no lifecycle hook runs in the hot path, and every handler returns a finished Response. Without
-  // `standardHostname: false`, it takes a three-letter host name for part of the path.
-  const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   const documented = [...endpoints, ...serviceEndpoints(door)];
   const all = [...documented, ...docsEndpoints(door, documented)];
-  for (const endpoint of all) addEndpoint(app, door, endpoint);
-  const routes = app.routes.map(({ method, path }) => ({ method, path }));
-  const answer = async (request: Request) => app.fetch(request);
-  const unrouted = new Unrouted(door, routes, answer);
-  app.onError(({ request, code, error }) => {
-    if (code === "NOT_FOUND") return unrouted.answer(request);
-    return door.serve("broken", request, () => {
-      throw error;
+  const isApart = ports.isAdminApart === true;
+  const main = new Site(door, isApart ? all.filter(({ path }) => !isOfOperators(path)) : all);
+  // A router of its own: whatever a path is spelled like, the public one has no route to an operator's address.
+  const admin = new Site(door, isApart ? all.filter(({ path }) => isOfOperators(path) || PROBES.has(path)) : []);
+  return {
+    handle: main.answer,
+    listen: (at) => main.listener.listen(at),
+    listenApart: (at) => admin.listener.listen(at),
+    stop: async () => void (await Promise.all([main.listener.stop(), admin.listener.stop()])),
+    routes: isApart ? [...main.routes, ...admin.routes.filter(({ path }) => !PROBES.has(path))] : main.routes,
+  };
+}
+
+/** Addresses of operators and monitoring that strangers need not see. */
+function isOfOperators(path: string): boolean {
+  return path === "/metrics" || path === "/dash" || path.startsWith("/dash/");
+}
+
+/** Balancers ask at either listener. */
+const PROBES: ReadonlySet<string> = new Set(["/health", "/ready"]);
+
+/** The routes that are served at one address. */
+class Site {
+  readonly answer: (request: Request) => Promise<Response>;
+  readonly listener: Listener;
+  readonly routes: readonly KnownRoute[];
+
+  constructor(door: FrontDoor, endpoints: readonly Endpoint[]) {
+    // Elysia only routes: no lifecycle hook runs in the hot path, and every handler returns a finished Response. Without
+    // `standardHostname: false`, it takes a three-letter host name for part of the path.
+    const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
+    for (const endpoint of endpoints) addEndpoint(app, door, endpoint);
+    this.routes = app.routes.map(({ method, path }) => ({ method, path }));
+    this.answer = async (request) => app.fetch(request);
+    const unrouted = new Unrouted(door, this.routes, this.answer);
+    app.onError(({ request, code, error }) => {
+      if (code === "NOT_FOUND") return unrouted.answer(request);
+      return door.serve("broken", request, () => {
+        throw error;
+      });
     });
-  });
-  const slow = all.flatMap(({ path, idleSeconds: seconds }) => (seconds === undefined ? [] : [{ path, seconds }]));
-  const listener = new Listener(ports, door.callers, answer, slow);
-  return { handle: answer, listen: (at) => listener.listen(at), stop: () => listener.stop(), routes };
+    const slow = endpoints.flatMap(({ path, idleSeconds: seconds }) =>
+      seconds === undefined ? [] : [{ path, seconds }],
+    );
+    this.listener = new Listener(door.ports, door.callers, this.answer, slow);
+  }
 }
 
 function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
@@ -175,6 +207,7 @@ const LAST_ANSWERS_MS = 250;
  * `Allow`, RFC 9110, 15.5.6), and unknown addresses (404). Browsers get pages at `/` and at unknown addresses.
  */
 class Unrouted {
+  private readonly hasOperators: boolean;
   private readonly methodsByPath: readonly { readonly pattern: RegExp; readonly methods: readonly string[] }[];
   private readonly start: InLanguages<PageContent>;
 
@@ -184,6 +217,7 @@ class Unrouted {
     routes: readonly KnownRoute[],
     private readonly get: (request: Request) => Response | Promise<Response>,
   ) {
+    this.hasOperators = routes.some(({ path }) => path.startsWith("/dash/api"));
     const methods = new Map<string, string[]>();
     for (const { path, method } of routes) methods.set(path, [...(methods.get(path) ?? []), method]);
     this.methodsByPath = Array.from(methods, ([path, known]) => ({ pattern: toPattern(path), methods: known }));
@@ -224,7 +258,8 @@ class Unrouted {
 
   /** Operator addresses reveal nothing to strangers, and a tenant's stray request counts like any other. */
   private async guard(exchange: Exchange, path: string): Promise<void> {
-    if (path === "/dash/api" || path.startsWith("/dash/api/")) return void this.door.requireOperator(exchange);
+    const isOperators = this.hasOperators && (path === "/dash/api" || path.startsWith("/dash/api/"));
+    if (isOperators) return void this.door.requireOperator(exchange);
     if (!path.startsWith("/v1/")) return;
     const tenant = await this.door.tenantOf(exchange);
     if (tenant !== null) await this.door.admit(exchange, tenant);

@@ -167,7 +167,9 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
       return toResponse(exchange, await work(exchange));
     } catch (error) {
       if (error instanceof ApiError) return exchange.error(error);
-      throw error;
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      ports.telemetry.log("error", "a request failed", { request_id: exchange.requestId, error: text });
+      return exchange.error(new ApiError(500, "internal error"));
     }
   };
   const server = Bun.serve({

@@ -191,6 +191,8 @@ test.each([
   [{ CLICKHOUSE_CLUSTER: "main" }, "CLICKHOUSE_URL is unset"],
   [{ ROLES: "maillog" }, "MAIL_LOG is unset"],
   [{ METRICS_HOST: "10.0.0.1" }, "METRICS_PORT is unset"],
+  [{ ADMIN_HOST: "10.0.0.1" }, "ADMIN_PORT is unset"],
+  [{ ADMIN_PORT: "3000" }, "ADMIN_PORT is 3000, as is PORT"],
   [{ WHATSAPP_PHONE_NUMBER_ID: "123" }, "WHATSAPP_ACCESS_TOKEN is unset"],
   [{ WHATSAPP_ACCESS_TOKEN: "token" }, "WHATSAPP_PHONE_NUMBER_ID is unset"],
 ])("%j alone contradicts what is missing", (environment, line) => {

@@ -254,7 +254,7 @@ async function updatePass(
   const payload = encodePayload(notifyMessage === null ? brought : { ...brought, notifyMessage });
   const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
   const job = { ...work, quota: quotaOf(tenant.plan), idempotency: null };
-  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job });
+  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange });
   // The change stays in the pass; repeating the request, or the next update, delivers it to the holders.
   if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);
   return { pass_id: passId, job_id: jobId };

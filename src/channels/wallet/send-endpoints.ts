@@ -279,7 +279,7 @@ async function queueJob(
   const named = template === null ? null : { template };
   const work = { channel: "wallet", recipient: passId, payload } as const;
   const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
-  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
+  const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
   return answerAccepted(door, exchange, tenant, answer);
 }

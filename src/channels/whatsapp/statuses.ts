@@ -1,4 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
+import { FailureLog } from "../../domain/failure-log.ts";
+import { maskedText } from "../../domain/masked.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { JobAddress, ProviderReferences } from "../../domain/queue.ts";
@@ -35,10 +37,12 @@ export interface WhatsappStatusesPorts extends ObserveReportPorts {
  */
 export class WhatsappStatuses {
   private readonly early: EarlyStatuses;
+  private readonly failures: FailureLog;
 
   constructor(private readonly ports: WhatsappStatusesPorts) {
     const { references, clock, telemetry } = ports;
     const onKnown = (status: WhatsappStatus, job: JobAddress) => this.record(status, job);
+    this.failures = new FailureLog(telemetry, clock);
     this.early = new EarlyStatuses({ references, clock, telemetry, onKnown });
   }
 
@@ -57,8 +61,9 @@ export class WhatsappStatuses {
   }
 
   /** Tries the held statuses once more and drops the rest. Safe to call twice. */
-  stop(): Promise<void> {
-    return this.early.stop();
+  async stop(): Promise<void> {
+    await this.early.stop();
+    this.failures.stop();
   }
 
   private async takeSome(statuses: readonly WhatsappStatus[]): Promise<void> {
@@ -102,7 +107,15 @@ export class WhatsappStatuses {
       return;
     }
     const report = { tenantId, jobId, type, result, suppressRecipient: null };
-    this.count(status, await observeReport(this.ports, report));
+    const answer = await observeReport(this.ports, report);
+    this.count(status, answer);
+    if (answer !== "recorded" && answer !== "kept") return;
+    const outcome = type === "failed" ? "failed_later" : type;
+    this.ports.telemetry.count("messages", { channel: "whatsapp", outcome });
+    if (type !== "failed") return;
+    this.failures.note(tenantId, "a message failed after its hand-over", () => {
+      return { job_id: jobId, channel: "whatsapp", type, error: maskedText(String(result["error"] ?? "")) };
+    });
   }
 
   /** Whether the status comes from a number that the tenant does not use. */

@@ -15,6 +15,8 @@ export interface DeliverPorts {
 /** A delivery in flight. */
 interface Attempt {
   readonly aborter: AbortController;
+  /** Names the relay in metrics. */
+  readonly provider: string;
   /** The relay receives the message now. */
   onHandOver(): void;
 }
@@ -26,12 +28,14 @@ export async function deliver(
   ports: DeliverPorts,
   job: QueuedJob,
   tenant: Tenant | null,
-  { aborter, onHandOver }: Attempt,
+  { aborter, provider, onHandOver }: Attempt,
 ): Promise<Outcome> {
   const { channels, clock, telemetry } = ports;
-  if (tenant === null) return { kind: "failed", error: "the tenant no longer exists" };
+  if (tenant === null) return { kind: "failed", error: "the tenant no longer exists", cause: "gone" };
   const channel = channels.get(job.channel);
-  if (channel === undefined) return { kind: "failed", error: `the channel ${job.channel} is not available` };
+  if (channel === undefined) {
+    return { kind: "failed", error: `the channel ${job.channel} is not available`, cause: "gone" };
+  }
 
   if (job.stored === undefined) onHandOver();
   const startedAtMs = clock.monotonicMs();
@@ -39,8 +43,12 @@ export async function deliver(
     call: () => channel.deliver(job, tenant, aborter.signal, onHandOver),
     brokenOff: { kind: "retry", why: "the delivery broke off" },
   });
+  const seconds = (clock.monotonicMs() - startedAtMs) / 1000;
   telemetry.count("deliveries", { channel: job.channel, outcome: outcome.kind });
-  telemetry.time("delivery_seconds", (clock.monotonicMs() - startedAtMs) / 1000, { channel: job.channel });
+  telemetry.time("delivery_seconds", seconds, { channel: job.channel });
+  const isError = outcome.kind === "retry" ? outcome.isUncounted !== true : outcome.kind === "away";
+  const result = isError ? "error" : "answered";
+  telemetry.time("provider_call_seconds", seconds, { channel: job.channel, provider, result });
   return outcome;
 }
 

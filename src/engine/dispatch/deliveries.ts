@@ -14,6 +14,7 @@ import type { AllowanceUnit } from "./daily-allowances.ts";
 import { deliver, screen } from "./deliver.ts";
 import { giveBack } from "./give-back.ts";
 import { gaveUpHeld, heldUntilMs, waitAlone } from "./held-jobs.ts";
+import type { JobNotes } from "./job-notes.ts";
 import { verdictOf } from "./relay-breaker.ts";
 import type { Slot } from "./relay-lane.ts";
 import { settlementOf } from "./settlement.ts";
@@ -26,6 +27,7 @@ export interface DeliveriesPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  readonly notes: Pick<JobNotes, "landed" | "retried">;
 }
 
 /** A delivery as its actor starts it. */
@@ -88,10 +90,14 @@ export class Deliveries {
     private readonly term: LeaseTerm,
     { onLanded, onFenced, shardTimeMs }: DeliveryEvents,
   ) {
-    const { queue, clock, telemetry } = ports;
+    const { queue, clock, telemetry, notes } = ports;
     const { lease } = term;
     const send = (settlements: readonly Settlement[]) => queue.settle(lease, settlements, shardTimeMs());
-    this.settler = new Settler({ send, clock, telemetry, onLanded, onFenced });
+    const landed = (settlements: readonly Settlement[]) => {
+      notes.landed(settlements);
+      onLanded(settlements);
+    };
+    this.settler = new Settler({ send, clock, telemetry, onLanded: landed, onFenced });
     this.lentSettler = new Settler({
       send: async (settlements) => {
         await this.lending;
@@ -100,7 +106,7 @@ export class Deliveries {
       },
       clock,
       telemetry,
-      onLanded: () => {},
+      onLanded: (settlements) => notes.landed(settlements),
       onFenced: () => {},
     });
   }
@@ -189,7 +195,8 @@ export class Deliveries {
       this.settler.submit({ kind: "start", job });
     }
     const onHandOver = () => slot?.lane.handOver(slot);
-    const outcome = await deliver(this.ports, job, tenant, { aborter, onHandOver });
+    const provider = providerOf(slot);
+    const outcome = await deliver(this.ports, job, tenant, { aborter, provider, onHandOver });
     slot?.lane.judge(slot, verdictOf(outcome, aborter.signal.aborted), job);
     const isUnsent = outcome.kind === "away" || (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent));
     if (isUnsent) unit?.giveBack();
@@ -212,7 +219,8 @@ export class Deliveries {
   }
 
   private async settle(job: QueuedJob, outcome: Exclude<Outcome, Away>, wasStarted = true): Promise<void> {
-    const { channels, clock, random } = this.ports;
+    const { channels, clock, random, notes } = this.ports;
+    if (outcome.kind === "retry") notes.retried(job, outcome);
     const reportsNameReference = channels.get(job.channel)?.reportsNameReference === true;
     const settlement = settlementOf({ job, outcome, wasStarted, reportsNameReference }, clock, random);
     if (settlement.kind === "final" && settlement.status === "failed") await this.settleFailure(settlement);
@@ -235,6 +243,12 @@ export class Deliveries {
   private submit(settlement: Settlement): void {
     (this.isLent ? this.lentSettler : this.settler).submit(settlement);
   }
+}
+
+/** There can be as many tenants' own relays as tenants, so these share one name; "none": the channel names no relay. */
+function providerOf(slot: Slot | null): string {
+  if (slot === null) return "none";
+  return slot.lane.relay.isOwn ? "own" : slot.lane.relay.name;
 }
 
 /**

@@ -10,6 +10,7 @@ import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { Backlog } from "./backlog.ts";
 import { type AwayRelay, ChannelSlots } from "./channel-slots.ts";
 import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
+import { JobNotes } from "./job-notes.ts";
 import { ShardOwner } from "./shard-owner.ts";
 import { TenantLookups } from "./tenant-lookups.ts";
 
@@ -27,6 +28,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** The share of finished jobs that gets a log line, 0 to 1; default 0. Failures have lines of their own. */
+  readonly logShare?: number;
 }
 
 /** This process's share of the deliveries: holds its shards, and shares each channel's slots between their tenants. */
@@ -38,6 +41,7 @@ export class Dispatcher {
   private readonly slots: ReadonlyMap<ChannelName, ChannelSlots>;
   private readonly backlog: Backlog;
   private readonly lookups: TenantLookups;
+  private readonly notes: JobNotes;
   private readonly keeper: ShardKeeper;
   private unsubscribe: (() => void) | null = null;
   private isStopping = false;
@@ -51,6 +55,7 @@ export class Dispatcher {
     );
     this.backlog = new Backlog(clock);
     this.lookups = new TenantLookups(directory);
+    this.notes = new JobNotes({ clock, telemetry, logShare: options.logShare ?? 0 });
     this.keeper = new ShardKeeper({
       leases: queue,
       role: "dispatcher",
@@ -99,6 +104,7 @@ export class Dispatcher {
     abort.cancel();
     abandon.cancel();
     this.unsubscribe?.();
+    this.notes.stop();
   }
 
   private forEachOwner(act: (owner: ShardOwner) => void): void {
@@ -109,9 +115,10 @@ export class Dispatcher {
   private async ownShard(term: LeaseTerm): Promise<void> {
     const { queue, suppressions, clock, random, telemetry } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
-    const { channels, slots, backlog, lookups } = this;
+    const { channels, slots, backlog, lookups, notes } = this;
     const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
-    const owner = new ShardOwner({ queue, channels, slots, clock, random, telemetry, lookups, backlog, lendMs }, term);
+    const common = { clock, random, telemetry, notes };
+    const owner = new ShardOwner({ queue, channels, slots, ...common, lookups, backlog, lendMs }, term);
     this.owners.set(term.shard, owner);
     try {
       await owner.run();

@@ -21,7 +21,7 @@ export function heldUntilMs(job: QueuedJob, holdMs: number): number {
 }
 
 export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlement {
-  return givenUp(job, `${why}: gave up after ${lengthOf(holdMs)}`);
+  return { ...givenUp(job, `${why}: gave up after ${lengthOf(holdMs)}`), cause: "relay_away" };
 }
 
 /** An uncounted wait for a single job: its relay was reported away but may still answer other jobs. */

@@ -26,12 +26,14 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
     }
     case "failed": {
       const { error, detail } = outcome;
+      const cause = outcome.cause ?? (wasStarted ? undefined : "content");
       return {
         kind: "final",
         job,
         status: "failed",
         result: { error, ...detail },
         event: { type: "failed", result: { error } },
+        ...(cause !== undefined && { cause }),
       };
     }
     case "suppressed": {
@@ -51,7 +53,7 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
 }
 
 /** Ends a job whose tries never got a clear answer. */
-export function givenUp(job: QueuedJob, error: string): Settlement {
+export function givenUp(job: QueuedJob, error: string): Extract<Settlement, { kind: "final" }> {
   const event = { type: "failed", result: { error } } as const;
   return { kind: "final", job, status: "failed", result: { error }, event, isGivenUp: true };
 }

@@ -37,6 +37,7 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import { depthOf, memoryOf, type RedisMemory, type ShardDepth } from "./depth.ts";
 import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
@@ -214,6 +215,15 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
 
   observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
     return this.observer.submit({ tenant, observation });
+  }
+
+  /** What waits in the shard. A bounded number of short calls. */
+  depth(shard: number): Promise<ShardDepth> {
+    return depthOf(this.front, this.letters, shard);
+  }
+
+  memory(): Promise<RedisMemory> {
+    return memoryOf(this.front);
   }
 
   leases(role: LeaseRole, shards: number): Promise<readonly (LeaseState | null | undefined)[]> {

@@ -1,5 +1,9 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
+import type { EventType } from "../../domain/event.ts";
+import { FailureLog } from "../../domain/failure-log.ts";
+import type { ChannelName } from "../../domain/job.ts";
+import { maskedText } from "../../domain/masked.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
 import type { ObserveResult } from "../../domain/queue.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
@@ -21,22 +25,39 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
 export class DeliveryReports {
   private readonly stopping = new AbortController();
   private readonly inFlight = new Set<Promise<unknown>>();
+  private readonly failures: FailureLog;
 
-  constructor(private readonly ports: DeliveryReportsPorts) {}
+  constructor(private readonly ports: DeliveryReportsPorts) {
+    this.failures = new FailureLog(ports.telemetry, ports.clock);
+  }
 
-  /** Never rejects. Resolves when the report is in the queue or is known to belong to no job. */
-  async take(report: DeliveryReport): Promise<void> {
+  /**
+   * Never rejects. Resolves when the report is in the queue or is known to belong to no job. `channel`: whose metrics count
+   * what it tells; null: it is about a reader.
+   */
+  async take(report: DeliveryReport, channel: ChannelName | null = null): Promise<void> {
     const taking = this.recordUntilKnown(report);
     this.inFlight.add(taking);
     const result = await taking;
     this.inFlight.delete(taking);
     this.ports.telemetry.count("delivery_reports", { type: report.type, result });
+    if (channel !== null && isNews(result)) this.note(report, channel);
   }
 
   /** Gives up reports that could not be recorded yet. Resolves when nothing is in flight. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all(this.inFlight);
+    this.failures.stop();
+  }
+
+  private note({ tenantId, jobId, type, result }: DeliveryReport, channel: ChannelName): void {
+    this.ports.telemetry.count("messages", { channel, outcome: outcomeOf(type) });
+    if (!BAD_NEWS.has(type)) return;
+    this.failures.note(tenantId, "a message failed after its hand-over", () => {
+      const error = maskedText(String(result["error"] ?? result["diagnostic"] ?? ""));
+      return { job_id: jobId, channel, type, error };
+    });
   }
 
   private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
@@ -54,4 +75,15 @@ export class DeliveryReports {
       await sleep(clock, waitMs, this.stopping.signal);
     }
   }
+}
+
+const BAD_NEWS: ReadonlySet<EventType> = new Set(["bounced", "complained", "failed"]);
+
+function isNews(result: ObserveResult | "given up"): boolean {
+  return result === "recorded" || result === "kept";
+}
+
+/** A job that failed after its hand-over is told from one that was never handed over. */
+function outcomeOf(type: EventType): string {
+  return type === "failed" ? "failed_later" : type;
 }

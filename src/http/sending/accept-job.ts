@@ -1,9 +1,11 @@
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import { isSampled } from "../../domain/ids.ts";
 import type { StoredPayload } from "../../domain/job.ts";
 import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
+import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 
 export interface Accepting {
@@ -11,6 +13,7 @@ export interface Accepting {
   /** Null: the request has been counted already. */
   readonly requestsPerMinute: number | null;
   readonly job: NewJob;
+  readonly exchange: Exchange;
   /** Undoes what was done for the job, called only if the job was certainly not queued. */
   onNotQueued?(): Promise<void>;
 }
@@ -20,18 +23,31 @@ export interface Accepting {
  * whether the request may be repeated.
  */
 export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
-  const { tenant, requestsPerMinute, job } = accepting;
+  const { tenant, requestsPerMinute, job, exchange } = accepting;
+  exchange.queues(job.jobId);
   try {
-    if (isLarge(job.payload)) return await acceptLarge(door, accepting);
-    return await door.ports.queue.accept(tenant, requestsPerMinute, job);
+    const accepted = isLarge(job.payload)
+      ? await acceptLarge(door, accepting)
+      : await door.ports.queue.accept(tenant, requestsPerMinute, job);
+    if (accepted.kind === "accepted") noteAccepted(door, accepting);
+    return accepted;
   } catch (error) {
     if (!isOutage(error)) throw error;
     if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
-    door.ports.telemetry.log("error", "a job could not be queued", { job_id: job.jobId, error: String(error) });
+    const ids = { job_id: job.jobId, tenant_id: tenant.tenantId, request_id: exchange.requestId };
+    door.ports.telemetry.log("error", "a job could not be queued", { ...ids, error: String(error) });
     const effect =
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
     throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
   }
+}
+
+function noteAccepted({ ports }: FrontDoor, { tenant, job, exchange }: Accepting): void {
+  const { jobId, channel } = job;
+  ports.telemetry.count("messages", { channel, outcome: "accepted" });
+  if (!isSampled(jobId, ports.requestLog?.logShare ?? 0)) return;
+  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId };
+  ports.telemetry.log("info", "a job was accepted", { ...ids, channel });
 }
 
 /** The most UTF-8 bytes that one UTF-16 code unit can take. */

@@ -53,7 +53,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const jobId = door.ports.jobIds.next();
   const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
   const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
-  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job });
+  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, exchange });
   if (!isCounted) exchange.rate = accepted.rate;
   return answerAccepted(door, exchange, tenant, accepted);
 }

@@ -2,7 +2,34 @@
 export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   [
     "deliveries",
-    "Deliveries that ended, by channel and outcome; deliveries with outcome retry or away are tried again, and away costs no attempt.",
+    "Deliveries that ended, by channel and outcome; delivered: the provider took the message, which may bounce later (see messages_total); deliveries with outcome retry or away are tried again, and away costs no attempt.",
+  ],
+  [
+    "messages",
+    "Messages by channel and outcome: accepted; at the end of their job sent (the provider took it), failed or suppressed; later, by reports, delivered, bounced, complained, failed_later or read.",
+  ],
+  [
+    "message_failures",
+    "Jobs that failed, by channel and cause: refused, content, no_clear_answer, relay_away, gone (tenant or channel).",
+  ],
+  [
+    "provider_call_seconds",
+    "Time of a delivery at its provider, in seconds, by channel, provider (own: tenants' own relays; none: it has no name) and whether it answered.",
+  ],
+  ["queue_jobs", "Jobs in tenant queues, those in flight included, by shard and channel."],
+  ["queue_oldest_age_seconds", "Age of the oldest job in tenant queues, by shard and channel."],
+  ["stored_payloads", "Large payloads of unfinished jobs that are stored beside the queue."],
+  ["queue_parked_jobs", "Jobs that wait for another try or were lent, by shard."],
+  ["queue_tenant_queues", "Tenant queues with jobs, by shard; the depth is measured over at most 1,000 of a shard."],
+  ["tenant_queue_jobs", "Jobs in the 50 longest tenant queues, by tenant and channel."],
+  ["tenant_queue_oldest_age_seconds", "Age of the oldest job in the 50 longest tenant queues, by tenant and channel."],
+  ["event_store_lag_seconds", "Age of the oldest event in the queue that the event store does not have yet, by shard."],
+  ["shards_unowned", "Shards that no process delivers or records, by role."],
+  ["redis_memory_used_bytes", "Memory that Redis uses; of a cluster, its fullest master."],
+  ["redis_memory_max_bytes", "Memory that Redis may use, or what its machine has."],
+  [
+    "credential_expiry_seconds",
+    "Seconds until a certificate or key expires, by kind, tenant (-: the platform's) and name.",
   ],
   ["delivery_seconds", "Time that a provider took for a delivery, in seconds."],
   ["chat_provider_errors", "Errors of the chat provider, by code and consequence."],

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Labels } from "../../domain/telemetry.ts";
+import type { Labels, Series } from "../../domain/telemetry.ts";
 import { METRIC_HELP } from "./metric-help.ts";
 import type { MetricsParts } from "./summed-metrics.ts";
 
@@ -16,7 +16,7 @@ export class Metrics {
   private readonly gauges = new Map<string, Gauge>();
   private readonly histograms = new Map<string, Histogram>();
   /** The series of each metric with labels, by their values. */
-  private readonly series = new Map<string, Set<string>>();
+  private readonly known = new Map<string, Set<string>>();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry, prefix: PREFIX });
@@ -45,6 +45,20 @@ export class Metrics {
     if (this.hasRoom(name, labels)) gauge.set(labels, value);
   }
 
+  /** Replaces all series. Every value has the same labels. */
+  series(name: string, values: readonly Series[]): void {
+    const [first] = values;
+    let gauge = this.gauges.get(name);
+    if (gauge === undefined && first !== undefined) {
+      gauge = new Gauge(this.describe(name, name, first[0]));
+      this.gauges.set(name, gauge);
+    }
+    gauge?.reset();
+    // Without labels a reset leaves a zero, which would be taken for a measurement.
+    if (first === undefined) gauge?.remove();
+    for (const [labels, value] of values.slice(0, SERIES_MAX)) gauge?.set(labels, value);
+  }
+
   time(name: string, seconds: number, labels: Labels): void {
     let histogram = this.histograms.get(name);
     if (histogram === undefined) {
@@ -68,8 +82,8 @@ export class Metrics {
     const values = Object.values(labels);
     if (values.length === 0) return true;
     const key = values.join("\0");
-    const known = this.series.get(name);
-    if (known === undefined) this.series.set(name, new Set([key]));
+    const known = this.known.get(name);
+    if (known === undefined) this.known.set(name, new Set([key]));
     else if (!known.has(key) && known.size >= SERIES_MAX) return false;
     else known.add(key);
     return true;

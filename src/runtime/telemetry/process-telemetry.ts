@@ -1,7 +1,7 @@
 import pino, { type Logger } from "pino";
 import pretty from "pino-pretty";
 import type { Json } from "../../domain/json.ts";
-import type { Labels, Telemetry } from "../../domain/telemetry.ts";
+import type { Labels, Series, SeriesGauges, Telemetry } from "../../domain/telemetry.ts";
 import { Metrics } from "./metrics.ts";
 import type { MetricsParts } from "./summed-metrics.ts";
 
@@ -17,7 +17,7 @@ export interface ProcessTelemetryOptions {
 }
 
 /** The process's telemetry: log lines on standard error, numbers at `/metrics`. */
-export class ProcessTelemetry implements Telemetry {
+export class ProcessTelemetry implements Telemetry, SeriesGauges {
   private readonly metrics = new Metrics();
   private readonly logger: Logger;
 
@@ -37,6 +37,10 @@ export class ProcessTelemetry implements Telemetry {
 
   gauge(name: string, value: number, labels: Labels = {}): void {
     this.metrics.gauge(name, value, labels);
+  }
+
+  series(name: string, values: readonly Series[]): void {
+    this.metrics.series(name, values);
   }
 
   time(name: string, seconds: number, labels: Labels = {}): void {

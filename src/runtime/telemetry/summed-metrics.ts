@@ -7,7 +7,7 @@ export type MetricsParts = readonly MetricObjectWithValues<MetricValue<string>>[
 const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
   // A part that one process finds away deserves attention.
   [/_up$/, "min"],
-  [/_expiry_days$/, "min"],
+  [/_expiry_(days|seconds)$/, "min"],
   // Several processes may find the same relay away, and all measure the same lag.
   [/^waybill_relay_open$/, "max"],
   [/_lag(_|$)/, "max"],

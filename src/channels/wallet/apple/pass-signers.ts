@@ -78,6 +78,9 @@ export class PassSigners {
     for (const [tenant, { passTypeId, notAfterMs }] of this.ends) {
       const days = Math.floor((notAfterMs - this.options.nowMs()) / DAY_MS);
       this.options.telemetry.gauge("apple_certificate_expiry_days", days, { tenant, pass_type: passTypeId });
+      const seconds = Math.floor((notAfterMs - this.options.nowMs()) / 1_000);
+      const labels = { kind: "apple_certificate", tenant, name: passTypeId };
+      this.options.telemetry.gauge("credential_expiry_seconds", seconds, labels);
     }
   }
 

@@ -1,0 +1,140 @@
+import type { Clock } from "../domain/clock.ts";
+import type { ChannelName } from "../domain/job.ts";
+import { oneAtATime } from "../domain/one-at-a-time.ts";
+import type { Leases } from "../domain/queue.ts";
+import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
+import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../engine/queue/depth.ts";
+
+/** However many scrapers ask, the queue is measured this often at most. */
+const FRESH_MS = 5_000;
+/** Longest that a scrape waits for Redis. */
+const WAIT_MS = 2_000;
+const TENANTS_MAX = 50;
+
+export interface QueueMetricsPorts {
+  readonly queue: Pick<Leases, "leases"> & {
+    depth(shard: number): Promise<ShardDepth>;
+    memory(): Promise<RedisMemory>;
+  };
+  readonly shards: number;
+  readonly channels: readonly ChannelName[];
+  readonly clock: Clock;
+  readonly telemetry: SeriesGauges & Pick<Telemetry, "log">;
+}
+
+interface Sum {
+  readonly jobs: number;
+  readonly oldestMs: number | null;
+}
+
+const NOTHING: Sum = { jobs: 0, oldestMs: null };
+
+/**
+ * Measures the whole queue when somebody reads the metrics: every process that is asked shows the same, so readers take the
+ * highest value over the processes. While Redis is away the series are gone, rather than old.
+ */
+export class QueueMetrics {
+  /** Resolves when the gauges are fresh, or after `WAIT_MS`. Never rejects. */
+  readonly refresh: () => Promise<void>;
+  private measuredAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly ports: QueueMetricsPorts) {
+    const measure = oneAtATime(() => this.measure());
+    this.refresh = async () => {
+      const { clock } = ports;
+      if (clock.monotonicMs() - this.measuredAtMs < FRESH_MS) return;
+      const late = Promise.withResolvers<void>();
+      const timer = clock.setTimer(WAIT_MS, late.resolve);
+      await Promise.race([measure(), late.promise]);
+      timer.cancel();
+    };
+  }
+
+  private async measure(): Promise<void> {
+    const { queue, shards, clock, telemetry } = this.ports;
+    try {
+      const depths: ShardDepth[] = [];
+      // One after the other: a scrape must not fill the connection that requests use.
+      for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
+      this.show(depths);
+      const unowned: Series[] = [];
+      for (const role of ["dispatcher", "recorder"] as const) {
+        const leases = await queue.leases(role, shards);
+        unowned.push([{ role }, leases.filter((lease) => lease === null).length]);
+      }
+      telemetry.series("shards_unowned", unowned);
+      const { usedBytes, maxBytes } = await queue.memory();
+      telemetry.series("redis_memory_used_bytes", [[{}, usedBytes]]);
+      telemetry.series("redis_memory_max_bytes", maxBytes === null ? [] : [[{}, maxBytes]]);
+    } catch (error) {
+      telemetry.log("debug", "the queue could not be measured", { error: String(error) });
+      for (const name of ALL) telemetry.series(name, []);
+    }
+    this.measuredAtMs = clock.monotonicMs();
+  }
+
+  private show(depths: readonly ShardDepth[]): void {
+    const { clock, telemetry, channels } = this.ports;
+    const nowMs = clock.nowMs();
+    const ageOf = (sinceMs: number | null) => (sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000);
+    const byShard: (readonly [Labels, Sum])[] = [];
+    const tenants: TenantQueueDepth[] = [];
+    for (const { shard, measured } of depths) {
+      tenants.push(...measured);
+      for (const channel of channels) {
+        const sum = measured.filter((each) => each.channel === channel).reduce(added, NOTHING);
+        byShard.push([{ shard: String(shard), channel }, sum]);
+      }
+    }
+    telemetry.series(
+      "queue_jobs",
+      byShard.map(([labels, { jobs }]) => [labels, jobs]),
+    );
+    telemetry.series(
+      "queue_oldest_age_seconds",
+      byShard.map(([labels, { oldestMs }]) => [labels, ageOf(oldestMs)]),
+    );
+    const perShard = (value: (depth: ShardDepth) => number): Series[] =>
+      depths.map((depth) => [{ shard: String(depth.shard) }, value(depth)]);
+    telemetry.series(
+      "queue_parked_jobs",
+      perShard(({ parked }) => parked),
+    );
+    telemetry.series(
+      "queue_tenant_queues",
+      perShard(({ tenantQueues }) => tenantQueues),
+    );
+    telemetry.series(
+      "event_store_lag_seconds",
+      perShard(({ oldestEventMs }) => ageOf(oldestEventMs)),
+    );
+    const top = tenants.sort((a, b) => b.jobs - a.jobs).slice(0, TENANTS_MAX);
+    const labelsOf = ({ tenantId: tenant, channel }: TenantQueueDepth) => ({ tenant, channel });
+    telemetry.series(
+      "tenant_queue_jobs",
+      top.map((each) => [labelsOf(each), each.jobs]),
+    );
+    telemetry.series(
+      "tenant_queue_oldest_age_seconds",
+      top.map((each) => [labelsOf(each), ageOf(each.oldestMs)]),
+    );
+  }
+}
+
+function added({ jobs, oldestMs }: Sum, each: TenantQueueDepth): Sum {
+  const oldest = Math.min(oldestMs ?? Number.POSITIVE_INFINITY, each.oldestMs ?? Number.POSITIVE_INFINITY);
+  return { jobs: jobs + each.jobs, oldestMs: Number.isFinite(oldest) ? oldest : null };
+}
+
+const ALL = [
+  "queue_jobs",
+  "queue_oldest_age_seconds",
+  "queue_parked_jobs",
+  "queue_tenant_queues",
+  "event_store_lag_seconds",
+  "tenant_queue_jobs",
+  "tenant_queue_oldest_age_seconds",
+  "shards_unowned",
+  "redis_memory_used_bytes",
+  "redis_memory_max_bytes",
+] as const;

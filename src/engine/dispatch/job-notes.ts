@@ -1,0 +1,75 @@
+import type { Clock } from "../../domain/clock.ts";
+import { FailureLog } from "../../domain/failure-log.ts";
+import { isSampled } from "../../domain/ids.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import { maskedRecipient, maskedText } from "../../domain/masked.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Settlement } from "../../domain/queue.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+export interface JobNotesOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** The share of jobs whose end gets a line, 0 to 1. */
+  readonly logShare: number;
+}
+
+type Final = Extract<Settlement, { kind: "final" }>;
+
+/** Tells operators how jobs end: counts of all, a line for each failure and for a share of the others. */
+export class JobNotes {
+  private readonly failures: FailureLog;
+
+  constructor(private readonly options: JobNotesOptions) {
+    this.failures = new FailureLog(options.telemetry, options.clock);
+  }
+
+  /** The outcomes are on disk. */
+  landed(settlements: readonly Settlement[]): void {
+    for (const settlement of settlements) if (settlement.kind === "final") this.ended(settlement);
+  }
+
+  /** A try failed and follows again. */
+  retried(job: QueuedJob, { why }: Extract<Outcome, { kind: "retry" }>): void {
+    const { jobId: job_id, tenantId: tenant_id, channel, attempts } = job;
+    this.options.telemetry.log("debug", "a try failed", {
+      job_id,
+      tenant_id,
+      channel,
+      attempts: attempts + 1,
+      error: maskedText(why),
+    });
+  }
+
+  stop(): void {
+    this.failures.stop();
+  }
+
+  private ended(settlement: Final): void {
+    const { telemetry, logShare } = this.options;
+    const { job, status } = settlement;
+    const { channel } = job;
+    telemetry.count("messages", { channel, outcome: status === "success" ? "sent" : status });
+    if (status === "failed") {
+      const cause = causeOf(settlement);
+      telemetry.count("message_failures", { channel, cause });
+      this.failures.note(job.tenantId, "a job failed", () => ({
+        ...fieldsOf(settlement),
+        cause,
+        error: maskedText(String(settlement.result["error"] ?? "")),
+      }));
+    } else if (isSampled(job.jobId, logShare)) {
+      telemetry.log("info", "a job ended", { tenant_id: job.tenantId, ...fieldsOf(settlement), status });
+    }
+  }
+}
+
+function fieldsOf({ job, cause }: Final) {
+  const { jobId: job_id, channel, recipient, attempts } = job;
+  const wasTried = job.suppressed === null && cause !== "content" && cause !== "relay_away";
+  return { job_id, channel, recipient: maskedRecipient(recipient), attempts: attempts + (wasTried ? 1 : 0) };
+}
+
+function causeOf({ cause, isGivenUp }: Final) {
+  return cause ?? (isGivenUp ? "no_clear_answer" : "refused");
+}

@@ -1,0 +1,17 @@
+-- Measures tenant queues. Changes nothing.
+--
+-- KEYS[1]   the shard's prefix
+--
+-- ARGV      tenant queues
+--
+-- Returns for each its length and the job id of its first entry ("" none).
+
+local prefix = KEYS[1]
+local answer = {}
+for _, tenant_queue in ipairs(ARGV) do
+  local key = queue_key(prefix, tenant_queue)
+  local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  answer[#answer + 1] = redis.call('XLEN', key)
+  answer[#answer + 1] = first and entry_job(text_of(first)) or ''
+end
+return answer
