@@ -2,15 +2,17 @@
 import { parseArgs } from "node:util";
 import { version } from "../package.json";
 import { adopt } from "./commands/adopt.ts";
+import { backup } from "./commands/backup.ts";
 import { check } from "./commands/check.ts";
 import { child } from "./commands/child.ts";
 import { HELP } from "./commands/help.ts";
 import { migrate } from "./commands/migrate.ts";
 import { openConfig } from "./commands/open-config.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
+import { restore } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
 import { UsageError } from "./commands/usage-error.ts";
-import { withoutEffect } from "./config/config.ts";
+import { homeOf, withoutEffect } from "./config/config.ts";
 import { ApiError, ConfigurationError, isOutage } from "./domain/errors.ts";
 
 const EXIT_FAILURE = 1;
@@ -44,6 +46,14 @@ async function run(args: readonly string[]): Promise<number> {
     case "adopt":
       refuseOperands(command, operands);
       return adopt(config());
+    case "backup": {
+      const target = onlyOperand(command, operands, "the file or folder to write to");
+      return backup(config, { home: homeOf(process.env), target, version });
+    }
+    case "restore": {
+      const source = onlyOperand(command, operands, "the backup, or a folder with backups");
+      return restore({ source, home: homeOf(process.env), queued: values.queued });
+    }
     case "child":
       return child();
     case "tenant":
@@ -69,6 +79,7 @@ function parse(args: readonly string[]) {
         channels: { type: "string" },
         permissions: { type: "string" },
         tokens: { type: "string" },
+        queued: { type: "string" },
       },
     });
   } catch (error) {
@@ -79,6 +90,12 @@ function parse(args: readonly string[]) {
 function refuseOperands(command: string, operands: readonly string[]): void {
   if (operands.length > 0)
     throw new UsageError(`"${command}" takes no further words, and was given "${operands.join(" ")}"`);
+}
+
+function onlyOperand(command: string, operands: readonly string[], what: string): string {
+  const [operand, ...others] = operands;
+  if (operand === undefined || others.length > 0) throw new UsageError(`"${command}" takes one word: ${what}`);
+  return operand;
 }
 
 function print(text: string): number {
@@ -105,7 +122,7 @@ function isExpected(error: Error): boolean {
   return EXPECTED.has(error.name) || "code" in error;
 }
 
-const EXPECTED: ReadonlySet<string> = new Set(["FolderInUseError", "RedisChildError"]);
+const EXPECTED: ReadonlySet<string> = new Set(["BackupError", "FolderInUseError", "RedisChildError"]);
 
 function inFull(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -12,6 +12,7 @@ import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
+import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
@@ -23,6 +24,8 @@ import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
+import { backupTask } from "./backup-task.ts";
+import { serveControl } from "./control-socket.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
 import { freePort, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
@@ -30,13 +33,14 @@ import { openDomains } from "./open-domains.ts";
 import { openPassKit } from "./open-pass-kit.ts";
 import { openPayloads, type Payloads } from "./open-payloads.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
-import type { Stores } from "./open-stores.ts";
+import type { MainStores, Stores } from "./open-stores.ts";
 import { type OpenWallet, openWallet } from "./open-wallet.ts";
 import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
+import { RestoredJobs } from "./restored-jobs.ts";
 import { Shutdown } from "./shutdown.ts";
-import { openToAnalysts } from "./stores.ts";
+import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];
@@ -138,7 +142,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
-  startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  await startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
   const urls = { url, serviceUrl: listener.url, metricsUrl: listener.metricsUrl, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
@@ -153,6 +157,7 @@ async function openBase(
   const { telemetry, place = ALONE } = options;
   const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
   const stores = await storesAt(place, whole, { shutdown, onBroken });
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores);
   const { queue } = stores;
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
@@ -234,6 +239,12 @@ function startRecorder(
   shutdown.add("history", "recorder", () => recorder.stop());
 }
 
+/** Lets commands reach the engines that this process holds. */
+function startControl({ config, telemetry }: AppOptions, shutdown: Shutdown, stores: MainStores): void {
+  const control = serveControl(config.home, { backup: backupTask(config, stores) }, telemetry);
+  shutdown.add("clients", "control", () => control.stop());
+}
+
 function startPassSweep(
   { telemetry }: AppOptions,
   shutdown: Shutdown,
@@ -265,19 +276,21 @@ interface Delivering {
   readonly owner: string;
   readonly payloads: Payloads;
   readonly away: AwayParts;
+  readonly stores: Pick<Stores, "redis">;
   open(): readonly Channel[];
 }
 
-function startDelivering(
+async function startDelivering(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { queue, registry: { directory }, suppressions, owner, payloads, away, open }: Delivering,
-): void {
+  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, open }: Delivering,
+): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
+  const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
   const dispatcher = new Dispatcher({
     queue,
     directory,
-    channels: open().map((channel) => payloads.over(channel)),
+    channels: open().map((channel) => restored.over(payloads.over(channel))),
     suppressions,
     owner,
     shards: config.shards,

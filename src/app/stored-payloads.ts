@@ -5,6 +5,7 @@ import type { Outcome } from "../domain/outcome.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { nameOfPayload } from "../http/sending/payload-name.ts";
+import { extended } from "./extended-channel.ts";
 import type { PayloadRoom } from "./payload-room.ts";
 
 export interface StoredPayloadsPorts {
@@ -43,18 +44,7 @@ export class StoredPayloads {
             job.stored === undefined
               ? inner(job, tenant, signal)
               : this.fetched(job, job.stored, signal, (whole) => inner(whole, tenant, signal));
-    const replaced = new Map<string | symbol, unknown>([
-      ["deliver", deliver],
-      ["screen", screen],
-    ]);
-    // All other members of the channel, present or future, stay as they are.
-    return new Proxy(channel, {
-      get(target, member) {
-        if (replaced.has(member)) return replaced.get(member);
-        const value: unknown = Reflect.get(target, member, target);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
+    return extended(channel, screen === undefined ? { deliver } : { deliver, screen });
   }
 
   private async fetched<T extends Outcome | null>(

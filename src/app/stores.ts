@@ -13,12 +13,12 @@ import { connectClickHouse } from "../events/connect-clickhouse.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
-import { type AnalystAccess, openChdb } from "../storage/chdb.ts";
+import { type AnalystAccess, type Chdb, openChdb } from "../storage/chdb.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../storage/clickhouse-http.ts";
 import { connectPostgres } from "../storage/connect-postgres.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { migrate } from "../storage/migrate.ts";
-import { openPglite } from "../storage/pglite.ts";
+import { type EmbeddedPostgres, openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
 import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
@@ -64,9 +64,13 @@ interface Shared {
 }
 
 /** The registry's database. */
-export async function openDatabase(config: Config, schema: Schema): Promise<OpenDatabase & Shared> {
+export async function openDatabase(
+  config: Config,
+  schema: Schema,
+): Promise<OpenDatabase & Shared & { readonly postgres: EmbeddedPostgres | null }> {
   const { databaseUrl, home } = config;
-  const database = databaseUrl === null ? await openPglite(join(home, "postgres")) : await connectShared(databaseUrl);
+  const postgres = databaseUrl === null ? await openPglite(join(home, "postgres")) : null;
+  const database = { ...(postgres ?? (await connectShared(databaseUrl ?? ""))), postgres };
   try {
     if (databaseUrl === null || schema === "migrate") await migrate(database.db);
   } catch (error) {
@@ -107,7 +111,10 @@ export interface EventStoreOptions {
 const namesOf = ({ channels }: EventStoreOptions) => channels.map(({ name }) => name);
 
 /** The event store's database. */
-export async function openEventStore(options: EventStoreOptions, schema: Schema): Promise<OpenEventStore & Shared> {
+export async function openEventStore(
+  options: EventStoreOptions,
+  schema: Schema,
+): Promise<OpenEventStore & Shared & { readonly chdb: Chdb | null }> {
   const { config, clock } = options;
   const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
   const server = clickhouseUrl === null ? openChdb(clickhouseFolder(home), analystAccess(config)) : null;
@@ -123,7 +130,7 @@ export async function openEventStore(options: EventStoreOptions, schema: Schema)
     throw error;
   }
   const eventStore = eventStoreOver(clients, { ...options, exportFolder: join(home, "export") });
-  return { ...eventStore, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
+  return { ...eventStore, chdb: server, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
 }
 
 /** The event store's database, in the named child, whose main process may hold it. */

@@ -6,6 +6,9 @@ history of every delivery.
   waybill migrate                   bring PostgreSQL and ClickHouse to the current schema
   waybill adopt                     after a move: the queue in Redis belongs to the registry, the event store and
                                     the master key of this configuration from now on (stop every process first)
+  waybill backup FILE-OR-FOLDER     write the data folder to one file, also while the server runs (docs/backup.md)
+  waybill restore FILE-OR-FOLDER    make the data folder anew from a backup; a folder: from the newest in it
+      --queued=send|fail            what becomes of the jobs that were queued when the backup was taken
   waybill tenant create NAME        create a tenant
       --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
   waybill key create TENANT         create an API key; it is shown once
